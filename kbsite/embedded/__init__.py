@@ -1,0 +1,143 @@
+"""Postgres and Valkey for a machine that has neither: real servers out of wheels.
+
+Knows no Django. The servers outlive the process that starts them; `manage.py services stop` ends
+them. docs/adr/0003-embedded-servers.md says why it is done so.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import EmbeddedServersError
+from .locks import try_lock
+from .postgres import DATABASE, PORT, USER, Postgres
+from .server import Server, ServerStatus
+from .sockets import socket_dir_for
+from .valkey import Valkey
+
+__all__ = ["EmbeddedServers", "EmbeddedServersError", "ServerStatus", "ensure_started"]
+
+
+@dataclass(frozen=True)
+class EmbeddedServers:
+    """The embedded servers of one var directory.
+
+    Everything but `start` and `stop` leaves the machine as it is. `durable=False` trades the
+    safety of the data for speed, for tests.
+    """
+
+    var_dir: Path
+    durable: bool = True
+
+    @classmethod
+    def from_var(cls, var_dir: Path, *, durable: bool = True) -> "EmbeddedServers":
+        """The servers whose data is under a directory, which need not exist yet."""
+        return cls(Path(var_dir).resolve(), durable)
+
+    @property
+    def socket_dir(self) -> Path:
+        """The private directory of the sockets; the same in every process of this user."""
+        _require_unix()
+        return socket_dir_for(self.var_dir)
+
+    @property
+    def postgres(self) -> Postgres:
+        """The database server."""
+        return Postgres(self.var_dir, self.socket_dir, self.durable)
+
+    @property
+    def valkey(self) -> Valkey:
+        """The broker and cache server."""
+        return Valkey(self.var_dir, self.socket_dir, self.durable)
+
+    @property
+    def redis_socket(self) -> Path:
+        """The socket that speaks the Redis protocol."""
+        return self.valkey.socket
+
+    @property
+    def broker_url(self) -> str:
+        """Celery's broker: database 0."""
+        return f"redis+socket://{self.redis_socket}?virtual_host=0"
+
+    @property
+    def cache_url(self) -> str:
+        """Django's cache: database 2."""
+        return f"unix://{self.redis_socket}?db=2"
+
+    def database_settings(self) -> dict[str, str]:
+        """Django's settings for the database."""
+        return {
+            "ENGINE": "django.db.backends.postgresql",
+            "NAME": DATABASE,
+            "USER": USER,
+            "HOST": str(self.socket_dir),
+            "PORT": PORT,
+        }
+
+    def start(self, *, postgres: bool = True, redis: bool = True) -> tuple[ServerStatus, ...]:
+        """The status of the wanted servers, all up: attached to if they run, else started.
+
+        Any number of processes may call this at once. Raises EmbeddedServersError.
+        """
+        wanted: list[Server] = []
+        wanted += [self.postgres] if postgres else []
+        wanted += [self.valkey] if redis else []
+        for server in wanted:
+            with _explained(server):
+                server.start()
+        return tuple(server.status() for server in wanted)
+
+    def stop(self) -> None:
+        """Return when neither server runs and nothing is left outside `var_dir`."""
+        servers = (self.valkey, self.postgres)
+        for server in servers:
+            with _explained(server):
+                server.stop()
+        with ExitStack() as stack:
+            locks = [s.lock for s in servers if s.lock.exists()]
+            # Another process may be starting one of them again, and needs the directory.
+            if all(stack.enter_context(try_lock(lock)) is not None for lock in locks):
+                for server in servers:
+                    server.remove_sockets()
+                with suppress(OSError):
+                    self.socket_dir.rmdir()
+
+    def status(self) -> tuple[ServerStatus, ...]:
+        """What is known of each server now."""
+        return (self.postgres.status(), self.valkey.status())
+
+
+def ensure_started(
+    servers: EmbeddedServers | None, *, postgres: bool = True, redis: bool = True
+) -> None:
+    """Return when the servers that the settings ask for are up.
+
+    For the entry points (manage.py, wsgi, asgi, celery): a few milliseconds if they run already.
+    `servers` is None when all services are external.
+    """
+    if servers is not None and (postgres or redis):
+        servers.start(postgres=postgres, redis=redis)
+
+
+@contextmanager
+def _explained(server: Server) -> Iterator[None]:
+    """Turns what the operating system refuses into an EmbeddedServersError."""
+    try:
+        yield
+    except OSError as error:
+        raise EmbeddedServersError(
+            f"The embedded {server.name} cannot be used: {error}. Check that this user owns "
+            f"{server.var_dir} and that the disk has room, or set {server.setting} to a server of "
+            "your own."
+        ) from error
+
+
+def _require_unix() -> None:
+    if sys.platform == "win32":
+        raise EmbeddedServersError(
+            "The embedded servers run on Linux and macOS only: there is no Valkey for Windows. "
+            "Set DATABASE_URL and REDIS_URL to servers of your own, or run Steelyard in WSL."
+        )

@@ -1,0 +1,74 @@
+"""Drives the embedded servers by hand. Needs no database connection."""
+
+import sys
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from kbsite.embedded import EmbeddedServers, EmbeddedServersError, ServerStatus
+
+NOT_ALL_UP = 3  # what `systemctl status` and LSB init scripts answer for a stopped service
+
+
+class Command(BaseCommand):
+    """`manage.py services start|stop|status`."""
+
+    help = "Starts, stops or shows the embedded Postgres and Valkey."
+    requires_system_checks: ClassVar[list[str]] = []  # checks may ask the database
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Adds the action."""
+        parser.add_argument("action", choices=["start", "stop", "status"])
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Acts on the servers that are not configured to be elsewhere."""
+        servers: EmbeddedServers | None = settings.EMBEDDED
+        postgres = servers is not None and settings.EMBEDDED_POSTGRES
+        redis = servers is not None and settings.EMBEDDED_REDIS
+        for name, setting, embedded in (
+            ("Postgres", "DATABASE_URL", postgres),
+            ("Redis", "REDIS_URL", redis),
+        ):
+            if not embedded:
+                self.stdout.write(f"{name} is external ({setting} is set): nothing to do here.")
+        if servers is None or not (postgres or redis):
+            return
+        try:
+            shown = self._act(servers, options["action"], postgres=postgres, redis=redis)
+        except EmbeddedServersError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(table(shown))
+        if options["action"] == "status" and not all(server.up for server in shown):
+            sys.exit(NOT_ALL_UP)
+
+    def _act(
+        self, servers: EmbeddedServers, action: str, *, postgres: bool, redis: bool
+    ) -> list[ServerStatus]:
+        if action == "start":
+            return list(servers.start(postgres=postgres, redis=redis))
+        if action == "stop":
+            # Both, whatever the settings say now: one may run from before a URL was set.
+            servers.stop()
+        wanted = {"Postgres": postgres, "Valkey": redis}
+        return [server for server in servers.status() if wanted[server.name]]
+
+
+def table(servers: list[ServerStatus]) -> str:
+    """The servers as lines of text, one a server, below a heading."""
+    rows = [("SERVER", "STATE", "PID", "VERSION", "SOCKET", "DATA")]
+    rows += [
+        (
+            server.name,
+            "up" if server.up else "down",
+            str(server.pid or "-"),
+            server.version or "-",
+            str(server.socket),
+            str(server.data_dir),
+        )
+        for server in servers
+    ]
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)

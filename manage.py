@@ -1,0 +1,26 @@
+#!/usr/bin/env python
+"""Steelyard's command line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# These must work on a machine whose servers are down.
+WITHOUT_SERVERS = {"services", "check", "makemigrations", "collectstatic", "spectacular", "help"}
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+    from django.core.management import execute_from_command_line
+
+    command = sys.argv[1] if len(sys.argv) > 1 else "help"
+    if command not in WITHOUT_SERVERS and "--help" not in sys.argv:
+        from kbsite.servers import ensure_servers
+
+        ensure_servers()
+    execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()
