@@ -1,0 +1,111 @@
+"""The plain words of an upload: Block, ParsedDocument, ChunkDraft. No Django, no I/O."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+BLOCK_SEPARATOR = "\n\n"
+CELL_SEPARATOR = " | "
+
+
+class BlockKind(StrEnum):
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    LIST_ITEM = "list_item"
+    TABLE = "table"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One structural unit of a document, in reading order.
+
+    `level` is 1-6 for a heading, 0 (outermost) upwards for a list item, 0 otherwise.
+    `page` counts from 1 and is None where the format has no pages.
+    `rows` holds a table's cells; with `has_header` the first row is the header. A table's
+    `text` is its rows, one a line, cells joined by CELL_SEPARATOR: build it with `table()`.
+    """
+
+    kind: BlockKind
+    text: str
+    level: int = 0
+    page: int | None = None
+    rows: tuple[tuple[str, ...], ...] = ()
+    has_header: bool = False
+
+    @classmethod
+    def table(
+        cls, rows: Sequence[Sequence[str]], *, has_header: bool, page: int | None = None
+    ) -> Block:
+        cells = tuple(tuple(" ".join(cell.split()) for cell in row) for row in rows)
+        text = "\n".join(row_text(row) for row in cells)
+        return cls(BlockKind.TABLE, text, page=page, rows=cells, has_header=has_header)
+
+
+def row_text(row: Sequence[str]) -> str:
+    """One table row as it stands in a document's extracted text."""
+    return CELL_SEPARATOR.join(row)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """What a parser yields: blocks in reading order and the file's own metadata.
+
+    Metadata a file does not state is empty, never guessed: title and language fall back
+    later, in `services`. Dates are ISO 8601 strings as far as the file gives them.
+    `warnings` are sentences for people ("Two pages hold only images.").
+    """
+
+    blocks: tuple[Block, ...]
+    title: str = ""
+    author: str = ""
+    language: str = ""
+    created: str = ""
+    modified: str = ""
+    page_count: int | None = None
+    parser: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def extracted_text(blocks: Sequence[Block]) -> str:
+    """The document's text: every block's text in order. Chunk offsets count into it."""
+    return BLOCK_SEPARATOR.join(block.text for block in blocks)
+
+
+def block_spans(blocks: Sequence[Block]) -> list[tuple[int, int]]:
+    """Each block's [start, end) character offsets in `extracted_text(blocks)`."""
+    spans: list[tuple[int, int]] = []
+    position = 0
+    for block in blocks:
+        spans.append((position, position + len(block.text)))
+        position += len(block.text) + len(BLOCK_SEPARATOR)
+    return spans
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkDraft:
+    """A passage ready to be stored, before it has an id, lexemes or an embedding.
+
+    `text` is what is shown. `start` and `end` are its [start, end) offsets in the extracted
+    text; for a table piece with a repeated header they span the rows alone, and for a piece
+    with overlap they begin at the overlap. `tokens` counts `text` in the embedding model's
+    own tokens, special tokens left out.
+    """
+
+    ordinal: int
+    text: str
+    start: int
+    end: int
+    tokens: int
+    kind: BlockKind = BlockKind.PARAGRAPH
+    heading_path: tuple[str, ...] = ()
+    page: int | None = None
+    content_hash: str = field(default="")
+
+    def __post_init__(self) -> None:
+        if not self.content_hash:
+            digest = hashlib.sha256(self.text.encode("utf-8", "replace")).hexdigest()
+            object.__setattr__(self, "content_hash", digest)

@@ -1,0 +1,32 @@
+"""Step U4, embeddings: text -> unit vectors, by a local model or a server, behind one protocol."""
+
+from __future__ import annotations
+
+from ingestion.embedding.cache import Cache, CachedQueryEmbedder
+from ingestion.embedding.config import EmbedderConfig, LocalModelConfig, OpenAIConfig
+from ingestion.embedding.protocol import Embedder, ModelCard, Tokenizer, Vectors
+
+__all__ = [
+    "Cache",
+    "CachedQueryEmbedder",
+    "Embedder",
+    "EmbedderConfig",
+    "LocalModelConfig",
+    "ModelCard",
+    "OpenAIConfig",
+    "Tokenizer",
+    "Vectors",
+    "build_embedder",
+]
+
+
+def build_embedder(config: EmbedderConfig) -> Embedder:
+    """The embedder that `config` names. Loads a tokenizer at most; models load on first use."""
+    # Only the chosen one is imported: the openai package takes half a second to load.
+    if config.kind == "openai" and config.openai is not None:
+        from ingestion.embedding.openai import OpenAIEmbedder
+
+        return OpenAIEmbedder(config.openai)
+    from ingestion.embedding.local import LocalEmbedder
+
+    return LocalEmbedder(config.local)

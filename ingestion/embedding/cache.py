@@ -1,0 +1,95 @@
+"""Query embeddings kept in a cache, so that a repeated question costs no model."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import unicodedata
+from typing import Any, Protocol
+
+import numpy as np
+
+from ingestion.embedding.protocol import Embedder, ModelCard, Vectors
+from ingestion.embedding.tokens import encodable
+
+UNIT_TOLERANCE = 1e-3  # float32 rounding over thousands of dimensions stays below
+
+logger = logging.getLogger(__name__)
+
+
+class Cache(Protocol):
+    """The part of Django's cache API that is used."""
+
+    def get(self, key: str) -> Any:
+        """The value, or None."""
+        ...
+
+    def set(self, key: str, value: bytes, timeout: float | None) -> Any:
+        """Keeps `value` for `timeout` seconds, or for good with None."""
+        ...
+
+
+class CachedQueryEmbedder:
+    """Embeds queries, from the cache where it can. A cache that fails costs time, never an answer.
+
+    `hits`, `misses` and `failures` (of the cache) count since the process began; thread-safe.
+    """
+
+    def __init__(self, embedder: Embedder, cache: Cache, *, ttl: float | None) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._ttl = ttl
+        self._counting = threading.Lock()
+        self.hits = 0
+        self.misses = 0
+        self.failures = 0
+
+    @property
+    def card(self) -> ModelCard:
+        """Identity of the embedder behind the cache."""
+        return self._embedder.card
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        """Shape (dimensions,). Spellings that look alike in Unicode share one embedding (NFC)."""
+        text = unicodedata.normalize("NFC", text)
+        key = self._key(text)
+        vector = self._kept(key)
+        if vector is not None:
+            self._count("hits")
+            return vector
+        self._count("misses")
+        vector = self._embedder.embed_query(text, timeout=timeout)
+        self._keep(key, vector)
+        return vector
+
+    def _key(self, text: str) -> str:
+        # Hashed, because cache keys are short and printable while fingerprints are anything.
+        model = hashlib.sha256(self.card.fingerprint.encode()).hexdigest()[:16]
+        return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
+
+    def _kept(self, key: str) -> Vectors | None:
+        try:
+            value = self._cache.get(key)
+        except Exception:  # every cache has its own errors, and none may break a question
+            self._failed("read")
+            return None
+        if not isinstance(value, bytes) or len(value) != 4 * self.card.dimensions:
+            return None
+        vector = np.frombuffer(value, dtype="<f4").astype(np.float32)
+        # Damaged bytes would be a vector too, and the database would refuse or misplace it.
+        return vector if abs(float(np.linalg.norm(vector)) - 1) < UNIT_TOLERANCE else None
+
+    def _keep(self, key: str, vector: Vectors) -> None:
+        try:
+            self._cache.set(key, vector.astype("<f4").tobytes(), timeout=self._ttl)
+        except Exception:  # as above
+            self._failed("write")
+
+    def _failed(self, doing: str) -> None:
+        self._count("failures")
+        logger.warning("Cannot %s the cache of query embeddings", doing, exc_info=True)
+
+    def _count(self, name: str) -> None:
+        with self._counting:
+            setattr(self, name, getattr(self, name) + 1)

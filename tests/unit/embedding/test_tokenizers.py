@@ -1,0 +1,97 @@
+"""Laws of both tokenizers: spans lie in the text, in order, one a token."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer as Encoder
+
+from ingestion.embedding import Tokenizer, minilm
+from ingestion.embedding.tokens import EstimatedTokenizer, ModelTokenizer, windows
+
+MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file())))
+ESTIMATE = EstimatedTokenizer()
+TEXTS = st.text(st.characters(), max_size=200) | st.text("ab \n\t.,한국é́🙂\ud800[CLS]", max_size=80)
+
+both = pytest.mark.parametrize("tokenizer", [MODEL, ESTIMATE], ids=["model", "estimate"])
+
+
+@both
+@given(text=TEXTS)
+@settings(deadline=None)
+def test_spans_are_ordered_within_the_text_and_counted(tokenizer: Tokenizer, text: str) -> None:
+    spans = tokenizer.spans(text)
+    assert tokenizer.count(text) == len(spans)
+    last = 0
+    for start, end in spans:
+        assert last <= start <= end <= len(text)
+        last = end
+
+
+@given(words=st.lists(st.text("abcdefgé한", min_size=1, max_size=12), max_size=60))
+@settings(deadline=None)
+def test_windows_join_to_the_text_and_cut_no_word(words: list[str]) -> None:
+    text = " ".join(words)
+    pieces = list(windows(text, size=64))
+    assert "".join(piece for _, piece in pieces) == text
+    assert all(text[start : start + len(piece)] == piece for start, piece in pieces)
+    assert all(piece.startswith(" ") for _, piece in pieces[1:])
+
+
+def test_model_spans_are_the_words() -> None:
+    text = "Pumps, unbelievably [CLS] hyper-efficient"
+    assert [text[start:end] for start, end in MODEL.spans(text)] == [
+        "Pumps", ",", "un", "bel", "ie", "va", "bly", "[CLS]", "hyper", "-", "efficient",
+    ]  # fmt: skip
+
+
+def test_characters_of_several_tokens_are_given_once() -> None:
+    assert MODEL.spans("각")[0] == (0, 1)
+    assert MODEL.spans("각")[1:] == [(1, 1)] * 2
+
+
+def test_five_megabytes_are_the_sum_of_their_parts() -> None:
+    part = "The 42 pumps of line A-1312/B moved 3.5 l/s of Öl, unbelievably. " * 1000
+    text = part * (5_000_000 // len(part))
+    repeats = len(text) // len(part)
+    began = time.process_time()
+    spans = MODEL.spans(text)
+    assert time.process_time() - began < 20  # about 3 s; quadratic work would take minutes
+    assert len(spans) == repeats * MODEL.count(part)
+    shift = len(text) - len(part)
+    tail = [(start + shift, end + shift) for start, end in MODEL.spans(part)]
+    assert spans[-len(tail) :] == tail
+
+
+def test_one_endless_word_is_cut_and_covered() -> None:
+    text = "漢" * 100_000
+    assert MODEL.spans(text) == [(i, i + 1) for i in range(100_000)]
+    assert ESTIMATE.count(text) == 100_000
+
+
+def test_threads_share_a_tokenizer() -> None:
+    texts = [f"text number {i} " * 50 for i in range(40)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(MODEL.count, texts)) == [MODEL.count(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("  \t", 0),
+        ("pump", 1),
+        ("hydraulic", 2),
+        ("2024-0042", 5),
+        ("a\n\n\nb", 3),
+        ("ABCD", 2),
+        ("მე", 4),
+        ("🙂", 2),
+    ],
+)
+def test_estimates_worked_by_hand(text: str, tokens: int) -> None:
+    assert ESTIMATE.count(text) == tokens
