@@ -1,0 +1,81 @@
+"""Q7: marked text -> the passage to show, escaped."""
+
+from __future__ import annotations
+
+import re
+
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
+
+# Private-use characters: they survive escaping and stand in no text (parsers may leave none).
+MARK_START, MARK_END = "\ue000", "\ue001"
+SNIPPET_CHARS = 300
+
+_WORD_START = re.compile(r"(?:^|(?<=\s))\S")
+_MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+
+
+def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
+    """About `length` characters around most of the query's words, as escaped HTML with <mark>.
+
+    `marked` has each matched word between MARK_START and MARK_END. Begins and ends at words,
+    with an ellipsis where text is left out.
+    """
+    plain, marks = _unmark(" ".join(marked.split()))
+    start, end = _window(plain, marks, length)
+    return mark_safe(_render(plain, marks, start, end))  # noqa: S308  # escaped piece by piece
+
+
+def highlight(marked: str) -> SafeString:
+    """The whole marked text as escaped HTML with <mark>, its white space kept."""
+    escaped = str(escape(marked))
+    html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
+    return mark_safe(html)  # noqa: S308  # escaped above
+
+
+def _unmark(marked: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text without its marks, and the marks' [start, end) offsets in it."""
+    plain: list[str] = []
+    marks: list[tuple[int, int]] = []
+    position = 0
+    last = 0
+    for match in _MARKED.finditer(marked):
+        before, word = marked[last : match.start()], match.group(1)
+        position += len(before)
+        marks.append((position, position + len(word)))
+        plain += [before, word]
+        position += len(word)
+        last = match.end()
+    plain.append(marked[last:])
+    text = "".join(plain).replace(MARK_START, "").replace(MARK_END, "")
+    return text, marks
+
+
+def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int, int]:
+    """The [start, end) of the window that holds most different words, the earliest of equals."""
+    if len(plain) <= length:
+        return 0, len(plain)
+    lead = length // 5
+    starts = [0, *(max(0, start - lead) for start, _ in marks)]
+    best = max(starts, key=lambda start: (_words_within(plain, marks, start, length), -start))
+    best = min(best, len(plain) - length)
+    first = _WORD_START.search(plain, best)
+    start = first.start() if first and first.start() < best + lead else best
+    end = plain.rfind(" ", start, start + length) if start + length < len(plain) else len(plain)
+    return start, end if end > start else min(start + length, len(plain))
+
+
+def _words_within(plain: str, marks: list[tuple[int, int]], start: int, length: int) -> int:
+    return len({plain[a:b].lower() for a, b in marks if a >= start and b <= start + length})
+
+
+def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
+    parts = ["… " if start > 0 else ""]
+    position = start
+    for a, b in marks:
+        if a < start or b > end:
+            continue
+        parts += [str(escape(plain[position:a])), f"<mark>{escape(plain[a:b])}</mark>"]
+        position = b
+    parts += [str(escape(plain[position:end])), " …" if end < len(plain) else ""]
+    return "".join(parts)

@@ -1,0 +1,236 @@
+"""Q4-Q6: normalisers, fusion, tiers and explanations, without a database."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import (
+    Candidate,
+    Fusion,
+    IdentifierMatch,
+    Normaliser,
+    Signal,
+    Weights,
+)
+from search.ranking import RankingOptions, rank
+from search.ranking.normalise import NORMALISERS
+
+SEVENTY_THIRTY = Weights(vector=0.7, keyword=0.3, title=0)
+AS_IT_IS = RankingOptions(normalisers=dict.fromkeys(Signal, Normaliser.NONE))
+
+
+def candidate(pk: int, *, identifier: IdentifierMatch | None = None, **raw: float) -> Candidate:
+    scores = {Signal(name): score for name, score in raw.items()}
+    return Candidate(pk, pk * 10, scores, identifier)
+
+
+def order(hits: tuple) -> list[int]:
+    return [hit.candidate.chunk_id for hit in hits]
+
+
+class TestWeights:
+    @pytest.mark.parametrize(
+        ("shares", "words"),
+        [
+            pytest.param((0.7, 0.7, 0), "sum to 1", id="too much"),
+            pytest.param((0.2, 0.2, 0.2), "sum to 1", id="too little"),
+            pytest.param((1.5, -0.5, 0), "between 0 and 1", id="negative"),
+            pytest.param((math.nan, 0.5, 0.5), "between 0 and 1", id="not a number"),
+        ],
+    )
+    def test_refuses_what_is_no_share(self, shares: tuple[float, float, float], words: str) -> None:
+        with pytest.raises(ValueError, match=words):
+            Weights(*shares)
+
+
+class TestNormalisers:
+    @pytest.mark.parametrize(
+        ("name", "scores", "strengths"),
+        [
+            pytest.param("none", [3.0, -1.0], [3.0, -1.0], id="none"),
+            pytest.param("max", [4.0, 1.0, 0.0], [1.0, 0.25, 0.0], id="max"),
+            pytest.param("max", [0.0, 0.0], [0.0, 0.0], id="max of nothing found"),
+            pytest.param("minmax", [2.0, 4.0, 3.0], [0.0, 1.0, 0.5], id="minmax"),
+            pytest.param("minmax", [5.0, 5.0], [1.0, 1.0], id="minmax of equals"),
+            pytest.param("zscore", [1.0, 1.0], [0.5, 0.5], id="zscore of equals"),
+            # z = +-1: the normal distribution's share below is .841 and .159
+            pytest.param("zscore", [3.0, 1.0], [0.841345, 0.158655], id="zscore"),
+            pytest.param("reciprocal_rank", [9.0, 2.0, 2.0], [1.0, 61 / 62, 61 / 62], id="ranks"),
+            pytest.param("reciprocal_rank", [0.0, 1.0], [0.0, 1.0], id="zero is not found"),
+            pytest.param("cosine", [1.0, 0.0, -1.0], [1.0, 0.5, 0.0], id="cosine"),
+        ],
+    )
+    def test_hand_worked(self, name: str, scores: list[float], strengths: list[float]) -> None:
+        assert NORMALISERS[Normaliser(name)](scores) == approx(strengths, abs=1e-6)
+
+    @given(
+        st.sampled_from([n for n in Normaliser if n is not Normaliser.NONE]),
+        st.lists(st.floats(-1, 1, allow_nan=False)),
+    )
+    def test_strengths_lie_in_the_unit_interval(
+        self, name: Normaliser, scores: list[float]
+    ) -> None:
+        strengths = NORMALISERS[name](scores)
+        assert len(strengths) == len(scores)
+        assert all(0 <= strength <= 1 for strength in strengths)
+
+    @given(st.sampled_from(list(Normaliser)), st.lists(st.floats(-1, 1), min_size=2, max_size=2))
+    def test_a_better_score_never_gets_a_lower_strength(
+        self, name: Normaliser, scores: list[float]
+    ) -> None:
+        low, high = sorted(scores)
+        weak, strong = NORMALISERS[name]([low, high])
+        assert weak <= strong
+
+
+class TestLinearFusion:
+    def test_s1_11_an_exact_match_beats_a_near_one(self) -> None:
+        """S1-11: D40 = .3 x 1 + .7 x .7 = .79; D41 = .7 x .85 = .595; Area D = .57."""
+        hits = rank(
+            [
+                candidate(1, vector=0.7, keyword=1.0),
+                candidate(2, vector=0.85, keyword=0.0),
+                candidate(3, vector=0.6, keyword=0.5),
+            ],
+            SEVENTY_THIRTY,
+            AS_IT_IS,
+        )
+        assert [hit.score for hit in hits] == approx([0.79, 0.595, 0.57])
+        assert order(hits) == [1, 2, 3]
+
+    def test_s3_36_keyword_over_its_maximum(self) -> None:
+        """S3-36: .7 x cosine + .3 x BM25 / max; a missing signal counts 0."""
+        hits = rank(
+            [candidate(1, vector=0.5, keyword=8.0), candidate(2, keyword=4.0)],
+            SEVENTY_THIRTY,
+            RankingOptions(),
+        )
+        assert [hit.score for hit in hits] == approx([0.7 * 0.5 + 0.3 * 1, 0.3 * 0.5])
+
+    def test_s2_16_the_seeds_own_inputs_give_3_54(self) -> None:
+        hits = rank(
+            [candidate(1, vector=0.45, keyword=1.2, title=10.0)],
+            Weights(0.4, 0.3, 0.3),
+            AS_IT_IS,
+        )
+        assert hits[0].score == approx(3.54)
+
+    def test_the_explanation_holds_every_figure(self) -> None:
+        (hit,) = rank([candidate(1, vector=0.5, keyword=8.0)], SEVENTY_THIRTY, RankingOptions())
+        parts = {part.signal: part for part in hit.explanation.contributions}
+        assert parts[Signal.VECTOR].raw == 0.5
+        assert parts[Signal.KEYWORD].raw == 8.0
+        assert parts[Signal.KEYWORD].strength == 1.0
+        assert parts[Signal.KEYWORD].value == approx(0.3)
+        assert parts[Signal.TITLE].raw is None
+
+    def test_f4_03_changing_a_weight_changes_the_score(self) -> None:
+        candidates = [candidate(1, vector=0.9, keyword=1.0), candidate(2, vector=0.1, keyword=9.0)]
+        first = rank(candidates, Weights(0.9, 0.1, 0), RankingOptions())
+        second = rank(candidates, Weights(0.1, 0.9, 0), RankingOptions())
+        assert order(first) == [1, 2]
+        assert order(second) == [2, 1]
+
+
+class TestRankFusion:
+    def test_s1_10_ties_by_rank_are_broken_by_the_keyword_score(self) -> None:
+        """S1-10: 1/61 for both firsts; each weighed one half."""
+        hits = rank(
+            [
+                candidate(1, keyword=1.0),
+                candidate(2, vector=0.85),
+                candidate(3, vector=0.7),
+                candidate(4, vector=0.6),
+            ],
+            Weights(0.5, 0.5, 0),
+            RankingOptions(fusion=Fusion.RRF),
+        )
+        assert [hit.score for hit in hits] == approx([0.5 / 61, 0.5 / 61, 0.5 / 62, 0.5 / 63])
+        assert order(hits) == [1, 2, 3, 4]
+
+    def test_f4_04_a_keyword_score_of_zero_is_not_found(self) -> None:
+        hits = rank(
+            [candidate(1, vector=0.5, keyword=0.0), candidate(2, vector=0.4, keyword=2.0)],
+            Weights(0.5, 0.5, 0),
+            RankingOptions(fusion=Fusion.RRF),
+        )
+        assert order(hits) == [2, 1]
+        assert hits[1].score == approx(0.5 / 61)
+
+
+class TestTiers:
+    def test_a_holder_of_the_identifier_comes_before_every_score(self) -> None:
+        full = IdentifierMatch("D40", 1.0, 2)
+        hits = rank(
+            [candidate(1, vector=1.0, keyword=50.0), candidate(2, vector=0.0, identifier=full)],
+            SEVENTY_THIRTY,
+            RankingOptions(),
+        )
+        assert order(hits) == [2, 1]
+        assert "D40" in hits[0].explanation.tier.reason
+
+    def test_within_the_tier_the_place_decides_then_the_score(self) -> None:
+        places = {1: 2, 2: 1, 3: 0, 4: 0}
+        hits = rank(
+            [
+                candidate(pk, vector=0.1 * pk, identifier=IdentifierMatch("D40", 1.0, place))
+                for pk, place in places.items()
+            ],
+            SEVENTY_THIRTY,
+            RankingOptions(),
+        )
+        assert order(hits) == [4, 3, 2, 1]
+
+
+scores = st.floats(0, 1, allow_nan=False)
+shares = st.tuples(st.integers(0, 100), st.integers(0, 100)).map(
+    lambda pair: Weights(min(pair) / 100, (max(pair) - min(pair)) / 100, 1 - max(pair) / 100)
+)
+candidate_lists = st.lists(st.tuples(scores, scores, scores), min_size=1, max_size=20).map(
+    lambda rows: [
+        candidate(pk, vector=v, keyword=k, title=t) for pk, (v, k, t) in enumerate(rows, 1)
+    ]
+)
+
+
+class TestLaws:
+    @given(candidate_lists, shares, st.sampled_from(list(Fusion)))
+    def test_a_score_is_the_sum_of_its_contributions(
+        self, candidates: list[Candidate], weights: Weights, fusion: Fusion
+    ) -> None:
+        for hit in rank(candidates, weights, RankingOptions(fusion=fusion)):
+            parts = hit.explanation.contributions
+            assert hit.score == math.fsum(part.weight * part.strength for part in parts)
+
+    @given(candidate_lists, shares, st.sampled_from(list(Fusion)), st.randoms())
+    def test_the_order_of_the_candidates_does_not_matter(
+        self, candidates: list[Candidate], weights: Weights, fusion: Fusion, chance: random.Random
+    ) -> None:
+        shuffled = list(candidates)
+        chance.shuffle(shuffled)
+        options = RankingOptions(fusion=fusion)
+        assert order(rank(shuffled, weights, options)) == order(rank(candidates, weights, options))
+
+    @given(candidate_lists, shares, scores)
+    def test_raising_a_strength_never_lowers_a_rank(
+        self, candidates: list[Candidate], weights: Weights, better: float
+    ) -> None:
+        first = candidates[0]
+        raised = {**first.raw, Signal.VECTOR: max(first.raw[Signal.VECTOR], better)}
+        improved = [Candidate(first.chunk_id, first.document_id, raised), *candidates[1:]]
+        before = order(rank(candidates, weights, RankingOptions()))
+        after = order(rank(improved, weights, RankingOptions()))
+        assert after.index(first.chunk_id) <= before.index(first.chunk_id)
+
+    @given(candidate_lists, shares)
+    def test_ranks_count_from_one_without_a_gap(
+        self, candidates: list[Candidate], weights: Weights
+    ) -> None:
+        hits = rank(candidates, weights, RankingOptions())
+        assert [hit.rank for hit in hits] == list(range(1, len(candidates) + 1))
