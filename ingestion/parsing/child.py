@@ -1,0 +1,117 @@
+"""The child process of one file: takes its limits upon itself, parses, writes blocks."""
+
+from __future__ import annotations
+
+import _thread
+import errno
+import json
+import os
+import resource
+import shutil
+import signal
+from pathlib import Path
+
+from ingestion import filetypes
+from ingestion.domain import BlockKind
+from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
+
+from .cleaning import clean_block, clean_text
+from .limits import ParseLimits
+from .protocol import Extraction, Source
+from .registry import parser_for
+from .wire import BLOCKS_FILE, OUTCOME_FILE, encode_block
+
+
+def main(job: str) -> None:
+    """Parses the file that `job` names and leaves blocks and outcome in its scratch directory.
+
+    Anything that is not a ParseFailed ends the process with a traceback; the parent
+    reads that as a damaged file.
+    """
+    fields = json.loads(job)
+    limits = ParseLimits(**fields["limits"])
+    scratch = Path(fields["scratch"])
+    _thread.start_new_thread(_end_with_parent, (scratch,))
+    apply_limits(limits)
+    file_type = filetypes.FileType(*fields["file_type"])
+    source = Source(Path(fields["path"]), file_type, limits, scratch)
+    try:
+        outcome = _parse(source)
+    except ParseFailed as failure:
+        outcome = {"error": type(failure).__name__, "message": str(failure)}
+    except (MemoryError, RecursionError, OSError) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.EFBIG, errno.ENOMEM):
+            raise
+        outcome = {
+            "error": ParseLimitExceeded.__name__,
+            "message": f"This {file_type.label} is too big or too deeply nested to be read "
+            "within the memory limit. Split it into smaller files.",
+        }
+    (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def apply_limits(limits: ParseLimits) -> None:
+    """Bounds this process and everything it starts. Lowering cannot be undone."""
+    bounds = [
+        (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5),
+        (resource.RLIMIT_FSIZE, limits.output_bytes, limits.output_bytes),
+        (resource.RLIMIT_CORE, 0, 0),
+    ]
+    for kind, soft, hard in bounds:
+        allowed = resource.getrlimit(kind)[1]
+        if allowed != resource.RLIM_INFINITY:
+            soft, hard = min(soft, allowed), min(hard, allowed)
+        resource.setrlimit(kind, (soft, hard))
+
+
+def _end_with_parent(scratch: Path) -> None:
+    """Ends this process and pandoc when the worker dies: its end of our input closes."""
+    os.read(0, 1)
+    shutil.rmtree(scratch, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+def _parse(source: Source) -> dict[str, object]:
+    parser = parser_for(source.file_type.media_type)
+    extraction = parser.extract(source)
+    title = _write_blocks(extraction, source)
+    metadata = extraction.metadata
+    return {
+        "title": clean_text(metadata.title).strip() or title,
+        "author": clean_text(metadata.author).strip(),
+        "language": clean_text(metadata.language).strip(),
+        "created": clean_text(metadata.created).strip(),
+        "modified": clean_text(metadata.modified).strip(),
+        "page_count": metadata.page_count,
+        "parser": parser.name,
+        "warnings": extraction.warnings,
+    }
+
+
+def _write_blocks(extraction: Extraction, source: Source) -> str:
+    """Writes all blocks; returns the first heading where it is the only one of level 1."""
+    is_plain = source.file_type == filetypes.TEXT
+    limit = source.limits.plain_text_chars if is_plain else source.limits.text_chars
+    characters, headings, top_headings, title = 0, 0, 0, ""
+    with (source.scratch / BLOCKS_FILE).open("w", encoding="utf-8") as lines:
+        for raw in extraction.blocks:
+            block = clean_block(raw)
+            if block is None:
+                continue
+            characters += len(block.text)
+            if characters > limit:
+                raise ParseLimitExceeded(
+                    f"This {source.file_type.label} holds more than {limit:,} characters of text. "
+                    "Split it into smaller files."
+                )
+            if block.kind is BlockKind.HEADING:
+                headings += 1
+                top_headings += block.level == 1
+                title = block.text if headings == 1 and block.level == 1 else title
+            lines.write(encode_block(block))
+    if not characters:
+        raise NoText(
+            f"This {source.file_type.label} holds no text. Check that the right file was uploaded."
+        )
+    return title if top_headings == 1 else ""

@@ -1,0 +1,34 @@
+"""Text that PostgreSQL and UTF-8 accept, out of whatever a file held."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from ingestion.domain import Block, BlockKind
+
+_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def clean_text(text: str) -> str:
+    """`text` without control characters; lone surrogates become U+FFFD."""
+    if not _UNWANTED.search(text):
+        return text
+    return _UNWANTED.sub("", _SURROGATE.sub("\ufffd", text))
+
+
+def clean_block(block: Block) -> Block | None:
+    """The block with clean text, or None where nothing readable is left of it."""
+    if block.kind is BlockKind.TABLE:
+        rows = [[clean_text(cell) for cell in row] for row in block.rows]
+        if not any(cell.strip() for row in rows for cell in row):
+            return None
+        return Block.table(rows, has_header=block.has_header, page=block.page)
+    text = clean_text(block.text)
+    text = text.strip("\n").rstrip() if block.kind is BlockKind.CODE else text.strip()
+    if not text:
+        return None
+    if block.kind is BlockKind.HEADING:
+        text = " ".join(text.split())
+    return block if text == block.text else replace(block, text=text)

@@ -1,0 +1,99 @@
+"""Bytes -> str, whatever the encoding: mark, strict UTF-8, declared, then detected."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from ingestion.filetypes import nul_parity
+
+# UTF-32's little-endian mark begins with UTF-16's, so it stands first.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# What is written under the left name is in practice its superset: encoding.spec.whatwg.org.
+_SUPERSETS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+}
+_DETECTION_BYTES = 200_000
+_ISO_2022 = re.compile(rb"\x1b[$(]")
+_MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
+
+
+def decode(data: bytes, declared: str = "") -> str:
+    """`data` as text with Unix line ends. Never fails: what cannot be read becomes U+FFFD.
+
+    `declared` is the encoding the file names itself (HTML's meta, XML's declaration).
+    """
+    return _decode(data, declared).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decode(data: bytes, declared: str) -> str:
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return data.decode(name, "replace")
+    head = data[:_DETECTION_BYTES]
+    parity = nul_parity(head) if b"\x00" in head else None
+    if parity is not None:
+        return data.decode("utf-16-be" if parity == 0 else "utf-16-le", "replace")
+    if not _ISO_2022.search(head):
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    if name := _known_codec(declared):
+        try:
+            return data.decode(name)
+        except (UnicodeDecodeError, ValueError):
+            pass
+    return _detected(data)
+
+
+def _known_codec(declared: str) -> str:
+    """Python's name of a declared text encoding, empty for an unknown one."""
+    try:
+        found = codecs.lookup(declared.strip()) if declared.strip() else None
+    except (LookupError, ValueError):
+        return ""
+    # The stdlib's own codecs of bytes to bytes, such as zlib, are no text encodings.
+    if found is None or not getattr(found, "_is_text_encoding", True):
+        return ""
+    return "" if found.name.startswith("utf-16") else _SUPERSETS.get(found.name, found.name)
+
+
+def _detected(data: bytes) -> str:
+    """The text under the encoding that chardet finds, or UTF-8 with replacements."""
+    import chardet
+
+    # A legacy file may begin with any amount of plain ASCII, which tells nothing.
+    first = re.search(rb"[\x80-\xff\x1b]", data)
+    start = max(first.start() - 1_000, 0) if first else 0
+    sample = data[start : start + _DETECTION_BYTES]
+    found = chardet.detect(sample)
+    name, confidence = found["encoding"] or "", found["confidence"] or 0.0
+    if not name or _is_damaged_utf8(sample, certain=confidence < 0.1):
+        return data.decode("utf-8", "replace")
+    return data.decode(_known_codec(name) or name, "replace")
+
+
+def _is_damaged_utf8(sample: bytes, *, certain: bool) -> bool:
+    """Whether the sample is UTF-8 with a few broken bytes.
+
+    Text in a legacy encoding forms a valid multibyte sequence only by accident. Where
+    chardet itself is unsure, a run of broken bytes counts as one.
+    """
+    text = sample.decode("utf-8", "replace")
+    broken = len(re.findall("\ufffd+" if certain else "\ufffd", text))
+    whole = len(_MULTIBYTE.findall(text)) - text.count("\ufffd")
+    return whole >= broken > 0

@@ -1,0 +1,177 @@
+"""DOCX, DOC, ODT and RTF -> Blocks, by anydoc; metadata from the container's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ingestion import filetypes
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
+
+from .archive import check_archive, read_properties
+from .protocol import Extraction, Metadata, Source
+from .tables import spread
+from .tabular import has_header_row
+
+if TYPE_CHECKING:
+    import anydoc
+
+_FORMATS: dict[filetypes.FileType, anydoc.Format] = {
+    filetypes.DOCX: "docx",
+    filetypes.DOC: "doc",
+    filetypes.ODT: "odt",
+    filetypes.RTF: "rtf",
+}
+# The stream that holds a password-protected DOCX, named in UTF-16 in its OLE container.
+_ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+
+
+class OfficeParser:
+    """Headings, nested lists with their numbers, tables with merged cells, notes."""
+
+    name = "anydoc"
+
+    def extract(self, source: Source) -> Extraction:
+        data = source.path.read_bytes()
+        if source.file_type in (filetypes.DOCX, filetypes.ODT):
+            if _ENCRYPTED_PACKAGE in data:
+                raise _encrypted()
+            check_archive(source.path, source.limits)
+        document = _open(data, source.file_type)
+        return Extraction(_DocumentReader(document).blocks(), _metadata(source))
+
+
+def _open(data: bytes, file_type: filetypes.FileType) -> anydoc.Document:
+    import anydoc
+
+    try:
+        return anydoc.to_document(data, _FORMATS[file_type])
+    except anydoc.EncryptedError as error:
+        raise _encrypted() from error
+    except anydoc.ResourceLimitError as error:
+        raise ParseLimitExceeded(
+            f"This {file_type.label} unpacks to more than one file may take. Split it up."
+        ) from error
+    except anydoc.ConvertError as error:
+        raise DamagedFile(
+            f"This {file_type.label} is damaged: {str(error).rstrip('.')}. Open it in the program "
+            "it was made with, save it again and upload the new file."
+        ) from error
+
+
+def _encrypted() -> EncryptedFile:
+    return EncryptedFile(
+        "This document is protected by a password. Remove the password and upload it again."
+    )
+
+
+class _DocumentReader:
+    """Walks anydoc's document model. Notes follow the block that refers to them."""
+
+    def __init__(self, document: anydoc.Document) -> None:
+        self._document = document
+        self._notes = {note.id: note for note in document.notes}
+        self._due: list[str] = []
+
+    def blocks(self) -> Iterator[Block]:
+        yield from self._all(self._document.blocks, 0)
+
+    def _all(self, blocks: Sequence[anydoc.Block], depth: int) -> Iterator[Block]:
+        for block in blocks:
+            yield from self._one(block, depth)
+            while self._due:
+                note = self._notes.pop(self._due.pop(0), None)
+                if note is not None:
+                    yield from self._all(note.blocks, depth)
+
+    def _one(self, block: anydoc.Block, depth: int) -> Iterator[Block]:
+        if block.kind == "heading":
+            text = self._text(block.content)
+            yield Block(BlockKind.HEADING, text, level=min(max(block.level or 1, 1), 6))
+        elif block.list is not None:
+            yield from self._list(block.list, depth)
+        elif block.table is not None:
+            yield from self._table(block.table, depth)
+        elif block.kind == "block_quote":
+            yield from self._all(block.blocks or (), depth)
+        elif block.kind == "code_block":
+            yield Block(BlockKind.CODE, block.text or "")
+        else:
+            yield Block(BlockKind.PARAGRAPH, block.text or self._text(block.content))
+
+    def _list(self, items: anydoc.List, depth: int) -> Iterator[Block]:
+        for number, item in enumerate(items.items, items.start):
+            label = item.marker_label or ("" if items.marker == "bullet" else f"{number}.")
+            blocks = list(item.blocks)
+            opening = ""
+            if blocks and blocks[0].kind == "paragraph":
+                opening = self._text(blocks.pop(0).content)
+            text = f"{label} {opening}".strip()
+            yield Block(BlockKind.LIST_ITEM, text, level=depth)
+            yield from self._all(blocks, depth + 1)
+
+    def _table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
+        origins = [[slot.cell for slot in row if slot.cell is not None] for row in table.grid]
+        if table.kind == "layout" or max((len(row) for row in table.grid), default=0) < 2:
+            for row in origins:
+                for cell in row:
+                    yield from self._all(cell.blocks, depth)
+            return
+        texts = [
+            [(self._cell_text(cell), cell.row_span, cell.col_span) for cell in row]
+            for row in origins
+        ]
+        rows = spread(texts)
+        yield Block.table(rows, has_header=table.header_rows > 0 or has_header_row(rows))
+
+    def _cell_text(self, cell: anydoc.Cell) -> str:
+        return " ".join(block.text for block in self._all(cell.blocks, 0))
+
+    def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
+        return "".join(self._inline(inline) for inline in inlines or ())
+
+    def _inline(self, inline: anydoc.Inline) -> str:
+        if inline.kind in ("text", "math"):
+            return inline.text or ""
+        if inline.kind == "link":
+            return self._text(inline.content)
+        if inline.kind == "line_break":
+            return "\n"
+        if inline.kind == "image":
+            return inline.alt or ""
+        if inline.kind == "checkbox":
+            return "☒ " if inline.checked else "☐ "
+        if inline.kind == "note_ref" and inline.note_id:
+            self._due.append(inline.note_id)
+        return ""
+
+
+def _metadata(source: Source) -> Metadata:
+    if source.file_type == filetypes.DOCX:
+        return _core_properties(source.path)
+    if source.file_type == filetypes.ODT:
+        found = read_properties(source.path, "meta.xml")
+        return Metadata(
+            title=found.get("title", ""),
+            author=found.get("initial-creator", "") or found.get("creator", ""),
+            language=found.get("language", ""),
+            created=found.get("creation-date", ""),
+            modified=found.get("date", ""),
+        )
+    return Metadata()
+
+
+def _core_properties(path: Path) -> Metadata:
+    found = read_properties(path, "docProps/core.xml")
+    return Metadata(
+        title=found.get("title", ""),
+        author=found.get("creator", ""),
+        language=found.get("language", ""),
+        created=found.get("created", ""),
+        modified=found.get("modified", ""),
+    )
+
+
+PARSER = OfficeParser()

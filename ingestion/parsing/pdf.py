@@ -1,0 +1,219 @@
+"""PDF -> Blocks with page numbers: liteparse for the text, PDFium for what the file states."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile, NoText
+
+from .pdf_document import DAMAGED, ENCRYPTED, PdfFacts, outline_key, read_facts
+from .pdf_furniture import Page, Placed, without_furniture
+from .protocol import Extraction, Source
+from .tabular import has_header_row
+
+if TYPE_CHECKING:
+    from liteparse import LayoutBlock, LiteParse, ParsedPage
+
+BATCH_PAGES = 25
+COVERAGE = 0.7
+"""Share of a page's text its blocks must hold; measured on 74 filings, see the ADR."""
+_LONGEST_HEADING = 200
+_TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+
+# liteparse writes emphasis as Markdown and escapes the asterisks that are text.
+_EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
+# "pre- and postwar", "Ein- und Ausgabe": such a hyphen is no line end.
+_LINE_END_HYPHEN = re.compile(
+    r"(?<=[a-zß-ÿ])- (?=[a-zß-ÿ])(?!(?:and|or|to|und|oder|bis|et|ou|e|y|o)\b)"
+)
+_PROGRAM_LIKE = re.compile(r"[(){}\[\]=;<>$#\\|]|::|->")
+
+
+class PdfParser:
+    """Headings, lists, tables, reading order of columns; running headers left out."""
+
+    name = "liteparse"
+
+    def extract(self, source: Source) -> Extraction:
+        facts = read_facts(source.path, source.limits)
+        # liteparse goes by the extension, and a stored file need not have one.
+        named = source.scratch / "source.pdf"
+        named.symlink_to(source.path)
+        unreadable: list[int] = []
+        pages = list(_pages(named, unreadable))
+        blocks = [placed for page in pages for placed in page.blocks]
+        if not pages:
+            raise DamagedFile(DAMAGED)
+        if not blocks:
+            raise NoText(
+                f"This PDF holds no text: its {_count(len(pages))} probably scanned images. Text "
+                "recognition (OCR) is not installed here: run the file through an OCR program, "
+                "such as ocrmypdf, and upload the result."
+            )
+        empty = [page.number for page in pages if not page.blocks]
+        warnings = _named(empty, "no text (blank, or images only)")
+        warnings += _named(unreadable, "damaged content that was left out")
+        return Extraction(_with_outline(without_furniture(pages), facts), facts.metadata, warnings)
+
+
+def _count(pages: int) -> str:
+    return "one page is" if pages == 1 else f"{pages:,} pages are"
+
+
+def _named(numbers: list[int], content: str) -> list[str]:
+    """One warning that names the pages, or none."""
+    if not numbers:
+        return []
+    shown = ", ".join(str(number) for number in numbers[:10])
+    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+    holds = "Page {} holds" if len(numbers) == 1 else "Pages {} hold"
+    return [f"{holds.format(shown + more)} {content}."]
+
+
+def _parser(**options: Any) -> LiteParse:
+    from liteparse import LiteParse
+
+    return LiteParse(
+        ocr_enabled=False,
+        extract_blocks=True,
+        # liteparse drops what repeats near a page's edge, a table's last row as well.
+        keep_headers_footers=True,
+        extract_links=False,
+        image_mode="off",
+        continue_on_page_error=True,
+        num_workers=1,
+        quiet=True,
+        **options,
+    )
+
+
+def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
+    """The pages in order; the numbers of those that cannot be read go to `unreadable`."""
+    from liteparse import ParseError
+
+    try:
+        # In batches, since every word's box of all pages takes 2.5 times the memory.
+        for batch in _parser().parse_batches(path, BATCH_PAGES):
+            unreadable += [error.page_num for error in batch.result.page_errors]
+            yield from _batch(path, batch.result.pages)
+    except ParseError as error:
+        if "password" in str(error).lower():
+            raise EncryptedFile(ENCRYPTED) from error
+        raise DamagedFile(DAMAGED) from error
+
+
+def _batch(path: Path, pages: Sequence[ParsedPage]) -> Iterator[Page]:
+    """The pages of a batch; those whose text lies on its side are read again, turned."""
+    upright = {page.page_num: _blocks(page) for page in pages}
+    poor = [page for page in pages if _held(upright[page.page_num]) < COVERAGE * _wanted(page)]
+    upright |= _turned(path, poor)
+    for page in poor:
+        if _held(upright[page.page_num]) < COVERAGE * _wanted(page):
+            upright[page.page_num] = _pdfium_text(path, page)
+    for page in pages:
+        yield Page(page.page_num, page.height, upright[page.page_num])
+
+
+def _wanted(page: ParsedPage) -> int:
+    return sum(_visible(item.text) for item in page.text_items)
+
+
+def _visible(text: str) -> int:
+    return len("".join(text.split()))
+
+
+def _held(blocks: list[Placed]) -> int:
+    return sum(_visible(placed.block.text) for placed in blocks)
+
+
+def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:
+    """The blocks of those pages whose text is mostly rotated, once they are turned upright."""
+    turns: dict[int, int] = {}
+    for page in pages:
+        angles = Counter(round(item.rotation / 90) % 4 * 90 for item in page.text_items)
+        turns[page.page_num] = angles.most_common(1)[0][0]
+    turns = {number: turn for number, turn in turns.items() if turn}
+    if not turns:
+        return {}
+    parser = _parser(
+        page_orientation_corrections=list(turns.items()), target_pages=",".join(map(str, turns))
+    )
+    return {page.page_num: _blocks(page) for page in parser.parse(path).pages}
+
+
+def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
+    """The page's text in the order of its content, one paragraph; boxes are unknown."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(path)
+    try:
+        text = document[page.page_num - 1].get_textpage().get_text_range()
+    finally:
+        document.close()
+    lines = "\n".join(line.strip() for line in text.splitlines() if line.strip())
+    return [Placed(Block(BlockKind.PARAGRAPH, lines, page=page.page_num), 0, page.height)]
+
+
+def _blocks(page: ParsedPage) -> list[Placed]:
+    out = []
+    for layout in page.blocks or ():
+        block = _block(layout, page.page_num)
+        if block is not None and block.text.strip():
+            top = layout.bbox.y if layout.bbox else 0.0
+            bottom = top + layout.bbox.height if layout.bbox else page.height
+            out.append(Placed(block, top, bottom))
+    return out
+
+
+def _block(layout: LayoutBlock, page: int) -> Block | None:
+    text = plain(layout.text or "")
+    if layout.kind == "heading":
+        if len(text) > _LONGEST_HEADING:
+            return Block(BlockKind.PARAGRAPH, text, page=page)
+        return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
+    if layout.kind == "list_item":
+        label = f"{layout.marker} " if layout.ordered and layout.marker else ""
+        return Block(BlockKind.LIST_ITEM, label + text, level=layout.level or 0, page=page)
+    if layout.kind == "table":
+        return _table(layout, page)
+    if layout.kind in ("code", "grid_fallback"):
+        lines = "\n".join(layout.lines or ())
+        # A line in a typewriter face alone is a product's name more often than a program.
+        is_code = layout.kind == "code" and ("\n" in lines or _PROGRAM_LIKE.search(lines))
+        return Block(BlockKind.CODE if is_code else BlockKind.PARAGRAPH, lines, page=page)
+    return Block(BlockKind.PARAGRAPH, text, page=page) if text else None
+
+
+def _table(layout: LayoutBlock, page: int) -> Block:
+    header = [[plain(cell.text) for cell in layout.header]] if layout.header else []
+    rows = [*header, *([plain(cell.text) for cell in row] for row in layout.rows or ())]
+    if max((len(row) for row in rows), default=0) < 2:
+        return Block(BlockKind.PARAGRAPH, "\n".join(" ".join(row) for row in rows), page=page)
+    width = max(len(row) for row in rows)
+    full = [row + [""] * (width - len(row)) for row in rows]
+    return Block.table(full, has_header=bool(header) or has_header_row(full), page=page)
+
+
+def plain(text: str) -> str:
+    """liteparse's text without its emphasis marks; words parted at a line end are joined."""
+    return _LINE_END_HYPHEN.sub("", _EMPHASIS.sub(lambda match: match[1] or "", text))
+
+
+def _with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
+    """The blocks, those that the file's own outline names made headings of its level."""
+    for block in blocks:
+        level = None
+        if block.kind in _TITLE_KINDS and len(block.text) <= _LONGEST_HEADING:
+            level = facts.outline.get((block.page or 0, outline_key(block.text)))
+        if level:
+            yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
+        else:
+            yield block
+
+
+PARSER = PdfParser()

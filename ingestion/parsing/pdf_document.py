@@ -1,0 +1,140 @@
+"""What a PDF states about itself: page count, information dictionary, language, outline."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
+from ingestion.titles import title_from_file_name
+
+from .limits import ParseLimits
+from .protocol import Metadata
+
+ENCRYPTED = "This PDF is protected by a password. Remove the password and upload it again."
+DAMAGED = (
+    "This PDF is damaged and cannot be opened. Open it in a PDF reader, print it to a new PDF "
+    "and upload that."
+)
+MOST_OUTLINE_ITEMS = 20_000
+"""A hostile outline may go on for ever. A guess."""
+
+_NUMBERING = re.compile(r"^(?:\d+\.)*\d*")
+_DATE = re.compile(
+    r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?"
+)
+# What programs write when nobody told them a title or an author.
+_PLACEHOLDERS = frozenset({"untitled", "(untitled)", "anonymous", "(anonymous)", "unspecified"})
+_PROGRAM_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel)) - ", re.IGNORECASE)
+_FILE_NAME = re.compile(
+    r"\.(?:docx?|pdf|rtf|odt|tex|dvi|indd|qxd|pptx?|xlsx?|wpd|ps)$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class PdfFacts:
+    """`outline` maps (page from 1, `outline_key` of a title) to a heading level."""
+
+    metadata: Metadata
+    outline: dict[tuple[int, str], int] = field(default_factory=dict)
+
+
+def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
+    """The file's facts. Raises EncryptedFile, DamagedFile, ParseLimitExceeded (pages)."""
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise EncryptedFile(ENCRYPTED) from error
+        raise DamagedFile(DAMAGED) from error
+    try:
+        pages = len(document)
+        if pages > limits.pages:
+            raise ParseLimitExceeded(
+                f"This PDF has {pages:,} pages; at most {limits.pages:,} are read. "
+                "Split it into several files."
+            )
+        return PdfFacts(_metadata(document, pages), _outline(document))
+    finally:
+        document.close()
+
+
+def iso_date(value: str) -> str:
+    """A PDF date ("D:20240131120000+01'00'") in ISO 8601, as exact as it is; else empty."""
+    match = _DATE.match(value.strip())
+    if match is None:
+        return ""
+    year, month, day, hour, minute, second, utc, sign, off_hours, off_minutes = match.groups()
+    date = "-".join(part for part in (year, month, day) if part)
+    if not (day and hour and minute):
+        return date
+    zone = "+00:00" if utc else f"{sign}{off_hours}:{off_minutes or '00'}" if sign else ""
+    return f"{date}T{hour}:{minute}:{second or '00'}{zone}"
+
+
+def stated_title(value: str) -> str:
+    """The title a person gave, empty for a placeholder; "Microsoft Word - a_b.doc" gives "a b"."""
+    title = " ".join(_PROGRAM_PREFIX.sub("", value.strip()).split())
+    if title.lower() in _PLACEHOLDERS:
+        return ""
+    return title_from_file_name(title) if _FILE_NAME.search(title) else title
+
+
+def outline_key(title: str) -> str:
+    """The title as outline and page are compared: no case, no spaces, no number before it."""
+    letters = "".join(title.split()).lower()
+    return _NUMBERING.sub("", letters) or letters
+
+
+def _metadata(document: object, pages: int) -> Metadata:
+    info: dict[str, str] = document.get_metadata_dict()  # type: ignore[attr-defined]
+    author = " ".join(info.get("Author", "").split())
+    return Metadata(
+        title=stated_title(info.get("Title", "")),
+        author="" if author.lower() in _PLACEHOLDERS else author,
+        language=_language(document),
+        created=iso_date(info.get("CreationDate", "")),
+        modified=iso_date(info.get("ModDate", "")),
+        page_count=pages,
+    )
+
+
+def _language(document: object) -> str:
+    import pypdfium2.raw as pdfium
+
+    length = pdfium.FPDFCatalog_GetLanguage(document, None, 0)
+    if not 2 < length < 200:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    pdfium.FPDFCatalog_GetLanguage(document, ctypes.cast(buffer, _wide_pointer()), length)
+    return buffer.raw[:length].decode("utf-16-le", "replace").rstrip("\x00")
+
+
+def _wide_pointer() -> type:
+    import pypdfium2.raw as pdfium
+
+    pointer: type = ctypes.POINTER(pdfium.FPDF_WCHAR)
+    return pointer
+
+
+def _outline(document: object) -> dict[tuple[int, str], int]:
+    import pypdfium2
+
+    found: dict[tuple[int, str], int] = {}
+    try:
+        for number, item in enumerate(document.get_toc()):  # type: ignore[attr-defined]
+            if number == MOST_OUTLINE_ITEMS:
+                break
+            destination = item.get_dest()
+            page = destination.get_index() if destination else None
+            title = outline_key(item.get_title())
+            if page is not None and title:
+                found.setdefault((page + 1, title), min(item.level + 1, 6))
+    except pypdfium2.PdfiumError:
+        # A broken outline costs its headings, not the document.
+        return found
+    return found

@@ -1,0 +1,33 @@
+"""Which module reads which media type. Modules load on demand: the child starts fast."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import cast
+
+from ingestion import filetypes
+
+from .protocol import Parser
+
+MODULES = {
+    filetypes.PDF.media_type: "pdf",
+    filetypes.DOCX.media_type: "office",
+    filetypes.DOC.media_type: "office",
+    filetypes.ODT.media_type: "office",
+    filetypes.RTF.media_type: "office",
+    filetypes.EPUB.media_type: "epub",
+    filetypes.HTML.media_type: "html",
+    filetypes.MARKDOWN.media_type: "markdown",
+    filetypes.RST.media_type: "rst",
+    filetypes.ASCIIDOC.media_type: "asciidoc",
+    filetypes.ORG.media_type: "org",
+    filetypes.TEXT.media_type: "text",
+    filetypes.CSV.media_type: "tabular",
+    filetypes.TSV.media_type: "tabular",
+}
+
+
+def parser_for(media_type: str) -> Parser:
+    """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields."""
+    module = import_module(f"{__package__}.{MODULES[media_type]}")
+    return cast(Parser, module.PARSER)

@@ -1,0 +1,225 @@
+"""reStructuredText -> Blocks, Sphinx's dialect included: no directive loses its argument."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ingestion.domain import Block, BlockKind
+
+from .encoding import decode
+from .pandoc import (
+    TOO_DEEP_WARNING,
+    Tree,
+    is_too_deep,
+    plain_text,
+    read_tree,
+    tree_metadata,
+)
+from .protocol import Extraction, Metadata, Source
+from .syntax_tree import Attr, Node, TreeReader
+
+# Directives whose body pandoc would take for prose though it is verbatim.
+_VERBATIM = {
+    "console": "console",
+    "doctest": "pycon",
+    "prompt": "console",
+    "snippet": "text",
+    "sourcecode": "text",
+    "testcode": "python",
+    "testoutput": "text",
+}
+# Directives that steer Sphinx and say nothing to a reader.
+_SILENT = frozenset(
+    {"contents", "currentmodule", "default-domain", "default-role", "highlight", "index"}
+    | {"module-info", "program", "py:currentmodule", "tabularcolumns", "toctree"}
+)
+_VERSIONS = {
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "versionremoved": "Removed in version",
+    "deprecated": "Deprecated since version",
+}
+_DOCINFO = {
+    "author": "author",
+    "authors": "author",
+    "date": "created",
+    "language": "language",
+    "lang": "language",
+    "updated": "modified",
+}
+
+_DIRECTIVE = re.compile(
+    r"^(?P<indent>[ \t]*)\.\. (?P<name>[A-Za-z][\w:.+-]*?)::(?P<rest>[ \t].*|)$"
+)
+_OBJECTS = re.compile(
+    r"(?:\w+:)?(?:attribute|class|classmethod|cmdoption|confval|data|decorator|describe|"
+    r"django-admin|django-admin-option|envvar|event|exception|fieldlookup|function|macro|member|"
+    r"method|module|object|option|property|setting|staticmethod|struct|templatefilter|templatetag|"
+    r"type|var|variable)"
+)
+_TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
+_FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):", re.MULTILINE)
+_TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
+
+
+class RstParser:
+    """Sections, lists, tables, code; directives that pandoc does not know keep their text."""
+
+    name = "pandoc-rst"
+
+    def extract(self, source: Source) -> Extraction:
+        text = decode(source.path.read_bytes())
+        if is_too_deep(text):
+            return plain_text(text, TOO_DEEP_WARNING)
+        tree = read_tree(prepared(text), "rst", source.limits)
+        return Extraction(RstReader().blocks(tree.blocks), _metadata(tree, _has_top_title(text)))
+
+
+def prepared(text: str) -> str:
+    """The source as pandoc should see it: nothing included, signatures and sessions verbatim."""
+    lines = text.expandtabs(8).split("\n")
+    out: list[str] = []
+    at = 0
+    while at < len(lines):
+        match = _DIRECTIVE.match(lines[at])
+        if match is None:
+            out.append(lines[at])
+            at += 1
+            continue
+        end = _header_end(lines, at, len(match["indent"]))
+        out += _directive(match, lines[at:end])
+        at = end
+    return "\n".join(out)
+
+
+def _header_end(lines: Sequence[str], start: int, indent: int) -> int:
+    """The line after a directive's arguments and options: a blank or a less indented one."""
+    end = start + 1
+    while end < len(lines):
+        line = lines[end]
+        if not line.strip() or len(line) - len(line.lstrip()) <= indent:
+            break
+        end += 1
+    return end
+
+
+def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:
+    indent, name, argument = match["indent"], match["name"], match["rest"].strip()
+    if name in ("include", "literalinclude"):
+        return []
+    if name in ("raw", "csv-table") and _FILE_OPTION.search("\n".join(header)):
+        return [f"{indent}.. {name}::"] if name == "raw" else []
+    if name in _VERBATIM:
+        language = argument if name == "sourcecode" and argument else _VERBATIM[name]
+        return [f"{indent}.. code-block:: {language}", *header[1:]]
+    if _OBJECTS.fullmatch(name) and (name != "class" or _is_python_class(argument)):
+        return _object_description(indent, name, argument, header[1:])
+    return list(header)
+
+
+def _is_python_class(argument: str) -> bool:
+    """Whether `.. class::` documents a class, as in Sphinx, or names a style, as in docutils."""
+    return bool(re.search(r"[A-Z(.]", argument))
+
+
+def _object_description(
+    indent: str, name: str, argument: str, following: Sequence[str]
+) -> list[str]:
+    """The directive with each signature as a literal: `*args` must not turn into emphasis."""
+    signatures = [argument]
+    options: list[str] = []
+    for line in following:
+        if options or line.lstrip().startswith(":"):
+            options.append(line)
+        elif signatures[-1].endswith("\\"):
+            signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
+        else:
+            signatures.append(line.strip())
+    # pandoc takes the name `class` for docutils' directive, which has no text of its own.
+    known = "py:class" if name == "class" else name
+    literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
+    body = indent + "   "
+    opening = [f"{indent}.. {known}::", *options, ""]
+    return [*opening, *(f"{body}| {literal}" for literal in literals), ""]
+
+
+class RstReader(TreeReader):
+    """Reads Sphinx's roles and directives the way Sphinx would print them."""
+
+    def _block_div(self, content: Any, depth: int) -> Iterator[Block]:
+        (_, classes, attributes), nodes = content
+        name = classes[0] if classes else ""
+        if name in _SILENT:
+            return
+        if name in _VERSIONS:
+            yield from self._version_note(name, nodes, depth)
+            return
+        yield from super()._block_div(content, depth)
+        for attribute, value in attributes:
+            if attribute == "synopsis":
+                yield Block(BlockKind.PARAGRAPH, value)
+
+    def _version_note(self, name: str, nodes: list[Node], depth: int) -> Iterator[Block]:
+        blocks = self.blocks(nodes, depth)
+        version = next(blocks, None)
+        if version is not None:
+            yield Block(BlockKind.PARAGRAPH, f"{_VERSIONS[name]} {version.text}")
+        yield from blocks
+
+    def _code(self, attr: Attr, code: str) -> str:
+        _, classes, attributes = attr
+        if "interpreted-text" not in classes:
+            return code
+        return role_text(dict(attributes).get("role", ""), code)
+
+
+def role_text(role: str, content: str) -> str:
+    """What a reader sees of an interpreted text: the label, or the target's own name."""
+    label = _TARGET.sub("", content)
+    if label != content and label:
+        return label
+    target = content.removeprefix("!")
+    if target.startswith("~"):
+        target = target[1:].rpartition(".")[2]
+    target = target.removeprefix(".")
+    kind = role.rpartition(":")[2]
+    if kind == "doc":
+        return target.strip("/")
+    if kind in ("func", "meth") and not target.endswith(")"):
+        return f"{target}()"
+    return target
+
+
+def _has_top_title(text: str) -> bool:
+    """Whether the file opens with a title between two lines, docutils' document title."""
+    return bool(_TOP_TITLE.match(text))
+
+
+def _metadata(tree: Tree, has_top_title: bool) -> Metadata:
+    """The fields of a list that stands first or right below the title (docutils' docinfo)."""
+    known = tree_metadata(tree.meta)
+    reader = RstReader()
+    title = known.title
+    if has_top_title and tree.blocks and tree.blocks[0]["t"] == "Header":
+        title = reader.text(tree.blocks[0]["c"][2])
+    fields: dict[str, str] = {}
+    for node in tree.blocks[:2]:
+        if node["t"] != "DefinitionList":
+            continue
+        for term, definitions in node["c"]:
+            name = _DOCINFO.get(reader.text(term).strip().lower(), "")
+            text = " ".join(block.text for part in definitions for block in reader.blocks(part))
+            if name:
+                fields.setdefault(name, text)
+    return Metadata(
+        title=title,
+        author=fields.get("author", known.author),
+        language=fields.get("language", known.language),
+        created=fields.get("created", known.created),
+        modified=fields.get("modified", known.modified),
+    )
+
+
+PARSER = RstParser()

@@ -1,0 +1,116 @@
+"""CSV and TSV -> one table block. The delimiter is voted on by the rows themselves."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from ingestion import filetypes
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import ParseLimitExceeded
+
+from .encoding import decode
+from .limits import ParseLimits
+from .protocol import Extraction, Source
+
+Row = list[str]
+
+_SAMPLE_CHARS = 20_000
+_SAMPLE_ROWS = 200
+_NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
+_LONGEST_HEADER = 60
+
+
+class TabularParser:
+    """One table; a title line above it becomes a paragraph."""
+
+    name = "csv"
+
+    def extract(self, source: Source) -> Extraction:
+        text = decode(source.path.read_bytes()).replace("\x00", "")
+        preferred = "\t" if source.file_type == filetypes.TSV else ","
+        rows = _read(text, delimiter_of(text, preferred), source.limits)
+        return Extraction(_blocks(rows))
+
+
+def delimiter_of(text: str, preferred: str = ",") -> str:
+    """The delimiter under which most rows of a sample have the same number of cells, over 1.
+
+    `preferred` wins a tie, then the one that gives more columns. csv.Sniffer was tried and
+    takes letters for delimiters.
+    """
+    sample = text[:_SAMPLE_CHARS]
+    if len(text) > len(sample):
+        sample = sample[: sample.rfind("\n") + 1] or sample
+
+    def vote(delimiter: str) -> tuple[float, bool, int]:
+        rows = _rows(sample, delimiter)[:_SAMPLE_ROWS]
+        widths = Counter(len(row) for row in rows if row)
+        wide = [(count, width) for width, count in widths.items() if width > 1]
+        if not wide:
+            return 0.0, False, 0
+        count, width = max(wide)
+        return count / widths.total(), delimiter == preferred, width
+
+    best = max(",;\t|", key=vote)
+    return best if vote(best)[0] > 0 else preferred
+
+
+def has_header_row(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row names the columns: short distinct labels, none of them a number."""
+    if len(rows) < 2:
+        return False
+    first = [cell.strip() for cell in rows[0]]
+    return (
+        len(first) > 1
+        and all(first)
+        and len(set(first)) == len(first)
+        and all(len(cell) <= _LONGEST_HEADER and not _NUMBER.fullmatch(cell) for cell in first)
+    )
+
+
+def _rows(text: str, delimiter: str) -> list[Row]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    return [row for row in reader if any(cell.strip() for cell in row)]
+
+
+def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
+    csv.field_size_limit(max(len(text), 1))
+    rows: list[Row] = []
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    for row in reader:
+        if not any(cell.strip() for cell in row):
+            continue
+        if len(rows) == limits.table_rows:
+            raise ParseLimitExceeded(
+                f"This table has more than {limits.table_rows:,} rows. Split it into several files."
+            )
+        if len(row) > limits.table_columns:
+            raise ParseLimitExceeded(
+                f"This table has more than {limits.table_columns:,} columns. Split it up."
+            )
+        rows.append(row)
+    return rows
+
+
+def _blocks(rows: list[Row]) -> Iterator[Block]:
+    width = max((len(row) for row in rows), default=0)
+    first = 0
+    # "Stanley Cups,," above the header is the table's title.
+    while width > 1 and first + 1 < len(rows) and _lone_cell(rows[first]):
+        yield Block(BlockKind.PARAGRAPH, _lone_cell(rows[first]))
+        first += 1
+    table = rows[first:]
+    if table:
+        yield Block.table(table, has_header=has_header_row(table))
+
+
+def _lone_cell(row: Row) -> str:
+    """The row's only filled cell, when it is the first one; empty otherwise."""
+    return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
+
+
+PARSER = TabularParser()

@@ -1,0 +1,92 @@
+"""What a file is taken for: content decides, names tell text formats apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion import filetypes
+from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
+from ingestion.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
+from ingestion.parsing.registry import MODULES, parser_for
+from tests.samples import builders
+
+RST = "Title\n=====\n\n.. setting:: DEBUG\n\nText.\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "expected"),
+    [
+        (b"%PDF-1.7\n", "a.pdf", filetypes.PDF),
+        (b"\n\n%PDF-1.7\n", "a", filetypes.PDF),
+        (b"%PDF-1.7\n", "a.unknown", filetypes.PDF),
+        (builders.make_docx(), "a.docx", filetypes.DOCX),
+        (builders.make_docx(), "a.doc", filetypes.DOCX),
+        (builders.make_odt(), "a.odt", filetypes.ODT),
+        (builders.make_epub(), "a.epub", filetypes.EPUB),
+        (builders.make_rtf(), "a.doc", filetypes.RTF),
+        (b"# Title\n", "a.md", filetypes.MARKDOWN),
+        (b"# Title\n", "A.MARKDOWN", filetypes.MARKDOWN),
+        (b"a,b\n1,2\n", "a.csv", filetypes.CSV),
+        (b"a\tb\n", "a.tsv", filetypes.TSV),
+        (b"<!DOCTYPE html><p>x", "page.htm", filetypes.HTML),
+        (b"\n <html><p>x", "page", filetypes.HTML),
+        (b"Dear all,", "letter", filetypes.TEXT),
+        (b"Dear all,\n", "letter.txt", filetypes.TEXT),
+        (RST.encode(), "settings.txt", filetypes.RST),
+        (b"====\nNews\n====\n\nA fix.\n", "1.5.5.txt", filetypes.RST),
+        (b"Title\n=====\n\nNo markup follows.\n", "a.txt", filetypes.TEXT),
+        ("größer".encode("utf-16"), "a.txt", filetypes.TEXT),
+        ("without a mark".encode("utf-16-le"), "a.txt", filetypes.TEXT),
+        ("日本語のテキスト".encode("cp932"), "a.txt", filetypes.TEXT),
+        ("ende é".encode()[:-1], "a.txt", filetypes.TEXT),
+        (b"start\x00\x00 end of a text", "a.txt", filetypes.TEXT),
+    ],
+)
+def test_recognised(head: bytes, name: str, expected: FileType) -> None:
+    assert sniff(head[:HEAD_BYTES], name) is expected
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "advice"),
+    [
+        (b"<html><p>x", "report.pdf", "Rename it to end in .html"),
+        (b"%PDF-1.4\n", "notes.txt", "Rename it to end in .pdf"),
+        (b"plain words", "a.docx", "Rename it to end in .txt"),
+        (builders.make_docx(), "a.md", "Rename it to end in .docx"),
+        (builders.make_zip({"xl/workbook.xml": "<x/>"}), "a.docx", "Excel workbook"),
+        (bytes(range(256)) * 4, "a.pdf", "damaged or has the wrong extension"),
+        (b"\x89PNG\r\n\x1a\n", "a.txt", "a PNG image"),
+    ],
+)
+def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
+    with pytest.raises(TypeMismatch, match=advice) as caught:
+        sniff(head, name)
+    assert f"“{name}”" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "what"),
+    [
+        (bytes(range(256)) * 4, "a.bin", "binary data"),
+        (b"\xff\xd8\xff\xe0 JFIF", "photo.jpg", "a JPEG image"),
+        (builders.make_zip({"a.txt": "x"}), "a.zip", "a ZIP archive"),
+        (b"class A {}", "A.java", "text of a kind"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.xls", "an old Microsoft Office file"),
+    ],
+)
+def test_unsupported(head: bytes, name: str, what: str) -> None:
+    with pytest.raises(UnsupportedType, match=what) as caught:
+        sniff(head, name)
+    assert ".pdf" in str(caught.value)
+
+
+def test_empty_file() -> None:
+    with pytest.raises(EmptyFile, match="0 bytes"):
+        sniff(b"", "a.pdf")
+
+
+def test_each_supported_type_has_a_parser() -> None:
+    media_types = {file_type.media_type for file_type in SUPPORTED.values()}
+    assert media_types == set(MODULES)
+    for media_type in media_types:
+        assert parser_for(media_type).name

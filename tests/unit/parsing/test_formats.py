@@ -1,0 +1,138 @@
+"""Each format: the exact blocks and metadata of a file made by code."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.domain import Block
+from tests.samples import builders
+from tests.samples.builders import CODE, TABLE
+
+from .conftest import Parse
+from .shorthand import code, h, li, p, table
+
+SENTENCE = "A steelyard weighs by sliding a weight."
+PARTS = [h(2, "Parts"), li(0, "beam"), li(1, "long arm"), li(0, "hook"), table(*TABLE)]
+
+
+def _facts(document: object) -> tuple[object, ...]:
+    return tuple(getattr(document, name) for name in ("title", "author", "language", "created"))
+
+
+def test_markdown(parse: Parse) -> None:
+    document = parse(builders.make_markdown(title="The book of beams"), "a.md")
+    assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    assert _facts(document) == ("The book of beams", "Ada Weigher", "en", "2024-05-01")
+
+
+def test_restructuredtext(parse: Parse) -> None:
+    document = parse(builders.make_rst(), "a.rst")
+    fields = [li(0, "author: Ada Weigher"), li(0, "date: 2024-05-01")]
+    expected = [h(1, "Beam handbook"), *fields, p(SENTENCE), *PARTS, code(CODE)]
+    assert list(document.blocks) == expected
+    assert _facts(document) == ("Beam handbook", "Ada Weigher", "", "2024-05-01")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1", "utf-16"])
+def test_html(parse: Parse, encoding: str) -> None:
+    page = builders.make_html(title="Größe der Waage", encoding=encoding)
+    document = parse(page, "a.html")
+    assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE), *PARTS, code(CODE)]
+    assert _facts(document) == ("Größe der Waage", "Ada Weigher", "en", "")
+
+
+def test_docx(parse: Parse) -> None:
+    document = parse(builders.make_docx(title="The book of beams"), "a.docx")
+    lists = [li(0, "beam"), li(0, "long arm"), li(0, "hook")]
+    assert list(document.blocks) == [
+        h(1, "Beam handbook"),
+        p(SENTENCE),
+        h(2, "Parts"),
+        *lists,
+        table(*TABLE),
+    ]
+    assert _facts(document)[:3] == ("The book of beams", "Ada Weigher", "en")
+    assert document.created.startswith("2013-12-23T")
+
+
+def test_odt(parse: Parse) -> None:
+    document = parse(builders.make_odt(title="The book of beams"), "a.odt")
+    assert list(document.blocks) == [h(1, "Beam handbook"), p(SENTENCE)]
+    assert _facts(document)[:2] == ("The book of beams", "Ada Weigher")
+
+
+def test_pdf(parse: Parse) -> None:
+    document = parse(builders.make_pdf(title="The book of beams"), "a.pdf")
+    assert list(document.blocks) == [
+        h(1, "Beam handbook", page=1),
+        p("A steelyard weighs by sliding a weight along a beam until it is level.", page=1),
+        h(2, "Parts", page=1),
+        li(0, "beam", page=1),
+        li(0, "hook", page=1),
+        table(*TABLE, page=1),
+        h(2, "Use", page=2),
+        p("Read the weight where the beam is level.", page=2),
+    ]
+    assert _facts(document)[:3] == ("The book of beams", "Ada Weigher", "en")
+    assert document.page_count == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "blocks", "facts"),
+    [
+        (builders.make_csv(), "a.csv", [table(*TABLE)], ("", "", "")),
+        (builders.make_csv("\t"), "a.tsv", [table(*TABLE)], ("", "", "")),
+        (b"one\ntwo\n\nthree\n", "a.txt", [p("one\ntwo"), p("three")], ("", "", "")),
+        (
+            builders.make_epub(),
+            "a.epub",
+            [h(1, "Parts"), p(SENTENCE)],
+            ("Beam handbook", "Ada Weigher", "en"),
+        ),
+        (
+            builders.make_asciidoc(),
+            "a.adoc",
+            [h(1, "Parts"), p("A steelyard weighs."), li(0, "beam"), li(1, "long arm")],
+            ("Beam handbook", "Ada Weigher", ""),
+        ),
+        (
+            builders.make_org(),
+            "a.org",
+            [h(1, "Parts"), p("A steelyard weighs."), li(0, "beam")],
+            ("Beam handbook", "Ada Weigher", ""),
+        ),
+        (
+            builders.make_rtf(),
+            "a.rtf",
+            [p("Beam handbook"), p("A steelyard weighs by sliding.")],
+            ("", "", ""),
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_others(
+    parse: Parse, content: bytes, name: str, blocks: list[Block], facts: tuple[str, ...]
+) -> None:
+    document = parse(content, name)
+    assert list(document.blocks) == blocks
+    assert _facts(document)[:3] == facts
+
+
+@pytest.mark.parametrize(
+    ("source", "title"),
+    [
+        ("# Beams\n\ntext\n\n## Hooks\n", "Beams"),
+        ("# Beams\n\ntext\n\n# Hooks\n", ""),
+        ("## Beams\n\ntext\n\n# Hooks\n", ""),
+        ("text\n\n# Beams\n", "Beams"),
+        ("text\n", ""),
+    ],
+)
+def test_the_only_top_heading_is_the_title(parse: Parse, source: str, title: str) -> None:
+    document = parse(source, "a.md")
+    assert document.title == title
+
+
+def test_bytes_are_the_same_every_time() -> None:
+    for build in (builders.make_docx, builders.make_pdf, builders.make_epub, builders.make_odt):
+        assert build() == build()

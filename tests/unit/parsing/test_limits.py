@@ -1,0 +1,241 @@
+"""Hostile files cost a bounded amount, leave nothing behind and get a clear sentence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
+from ingestion.parsing import ParseLimits, parse_file
+from ingestion.parsing.archive import read_properties
+from tests.samples import builders
+
+from .conftest import Parse
+
+ROOT = Path(__file__).resolve().parents[3]
+# pandoc tries each of these bars as the start of a substitution: minutes of work.
+HANGS_PANDOC = "|a" * 40_000
+
+
+@pytest.fixture
+def scratch_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of this test's own that all scratch directories go into."""
+    root = tmp_path / "scratch"
+    root.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(root))
+    return root
+
+
+def _processes_in(root: Path) -> dict[str, int]:
+    """Name to id of the living processes that work below `root`."""
+    found = {}
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(root)):
+                found[process.name()] = process.pid
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+def _wait_until(condition: object, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():  # type: ignore[operator]
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_time_out_ends_pandoc_too(tmp_path: Path, scratch_root: Path) -> None:
+    path = tmp_path / "a.rst"
+    path.write_text(HANGS_PANDOC)
+    failures: list[Exception] = []
+
+    def run() -> None:
+        try:
+            parse_file(path, "a.rst", ParseLimits(wall_seconds=3))
+        except ParseLimitExceeded as failure:
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    assert _wait_until(lambda: "pandoc" in _processes_in(scratch_root)), "pandoc never started"
+    thread.join(timeout=20)
+    assert "took longer than 3 seconds" in str(failures[0])
+    assert _wait_until(lambda: not _processes_in(scratch_root))
+    assert list(scratch_root.iterdir()) == []
+
+
+def test_child_and_pandoc_die_with_the_worker(tmp_path: Path, scratch_root: Path) -> None:
+    path = tmp_path / "a.rst"
+    path.write_text(HANGS_PANDOC)
+    script = (
+        "import sys; from pathlib import Path; from ingestion.parsing import parse_file; "
+        "parse_file(Path(sys.argv[1]), 'a.rst')"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(scratch_root)},
+    )
+    try:
+        assert _wait_until(lambda: "pandoc" in _processes_in(scratch_root)), "pandoc never started"
+    finally:
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    assert _wait_until(lambda: not _processes_in(scratch_root))
+    assert _wait_until(lambda: not list(scratch_root.iterdir()))
+
+
+def test_processor_time_is_bounded(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded):
+        parse(HANGS_PANDOC, "a.rst", cpu_seconds=1)
+
+
+def test_memory_of_the_child_is_bounded(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded, match="memory"):
+        parse(b"word " * 12_000_000, "a.txt", memory_bytes=120 * 2**20)
+
+
+def test_memory_of_pandoc_is_bounded(parse: Parse) -> None:
+    page = builders.make_html(body="<p>word <b>bold</b></p>" * 20_000)
+    with pytest.raises(ParseLimitExceeded, match="more memory"):
+        parse(page, "a.html", pandoc_heap_mib=24)
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("[" * 20_000 + "end", "a.md"),
+        ("[" * 20_000 + "end", "a.rst"),
+        ("> " * 5_000 + "end", "a.md"),
+        ("- " * 5_000 + "end", "a.md"),
+        (" " * 3_000 + "end", "a.rst"),
+        ("<!doctype html>" + "<div>" * 20_000 + "end", "a.html"),
+        ("<!doctype html>" + "<table><tr><td>" * 3_000 + "end", "a.html"),
+        ("((((((" * 3_000 + "end", "a.org"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_deep_nesting_is_read_as_plain_text(parse: Parse, content: str, name: str) -> None:
+    document = parse(content, name)
+    assert "end" in document.blocks[-1].text
+    assert document.warnings
+    assert "plain text" in document.warnings[0]
+
+
+def test_moderately_deep_nesting_is_still_markup(parse: Parse) -> None:
+    depth = 150
+    page = "<!doctype html>" + "<div>" * depth + "<h2>deep</h2>" + "</div>" * depth
+    assert parse(page, "a.html").blocks[0].level == 2
+
+
+def test_one_line_of_two_megabytes(parse: Parse) -> None:
+    blocks = parse(b"x" * 2_000_000, "a.txt").blocks
+    assert sum(len(block.text) for block in blocks) == 2_000_000
+    assert max(len(block.text) for block in blocks) <= 4_000
+
+
+def test_too_much_text(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded, match="more than 1,000 characters"):
+        parse("words " * 300, "a.txt", plain_text_chars=1_000)
+    with pytest.raises(ParseLimitExceeded, match="more than 1,000 characters"):
+        parse("words " * 300, "a.md", text_chars=1_000)
+
+
+def test_nothing_but_space(parse: Parse) -> None:
+    with pytest.raises(NoText, match="holds no text"):
+        parse(" \n\t\n", "a.txt")
+
+
+def test_growing_entities_are_refused(tmp_path: Path) -> None:
+    layers = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 9))
+    bomb = f'<!DOCTYPE x [<!ENTITY l0 "ha">{layers}]><c><title>&l8;</title></c>'
+    path = tmp_path / "a.docx"
+    path.write_bytes(builders.make_zip({"docProps/core.xml": bomb}))
+    assert read_properties(path, "docProps/core.xml") == {}
+    path.write_bytes(builders.make_zip({"docProps/core.xml": "<c><title>Beams</title></c>"}))
+    assert read_properties(path, "docProps/core.xml") == {"title": "Beams"}
+
+
+def test_archive_bombs(parse: Parse) -> None:
+    bomb = builders.make_zip({"mimetype": "application/epub+zip", "a.xhtml": b"\x00" * 30_000_000})
+    with pytest.raises(ParseLimitExceeded, match="28 MB"):
+        parse(bomb, "a.epub")
+    many = {"mimetype": "application/epub+zip"} | {f"{n}.xhtml": "x" for n in range(40)}
+    with pytest.raises(ParseLimitExceeded, match="41 parts"):
+        parse(builders.make_zip(many), "a.epub", archive_entries=40)
+
+
+def test_encrypted_word_document(parse: Parse) -> None:
+    package = "EncryptedPackage".encode("utf-16-le")
+    content = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 600 + package + b"\x00" * 600
+    with pytest.raises(EncryptedFile, match="Remove the password"):
+        parse(content, "a.docx")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (builders.make_docx()[:9_000], "a.docx"),
+        (builders.make_epub()[:300], "a.epub"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 2_000, "a.doc"),
+        (builders.make_zip({"word/other.xml": "<x/>"}), "a.docx"),
+    ],
+    ids=["docx", "epub", "doc", "docx-without-its-part"],
+)
+def test_damaged(parse: Parse, content: bytes, name: str) -> None:
+    with pytest.raises(DamagedFile, match="damaged"):
+        parse(content, name)
+
+
+def test_death_by_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that crashes takes the child with it and nothing else."""
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    boot = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", boot)
+    with pytest.raises(DamagedFile, match="damaged or too big"):
+        parse_file(path, "a.txt")
+
+
+def test_a_parser_that_raises_is_a_damaged_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", "raise ValueError('odd bytes')")
+    with pytest.raises(DamagedFile):
+        parse_file(path, "a.txt")
+    assert "odd bytes" in caplog.text
+
+
+def test_the_child_sees_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    monkeypatch.setenv("SECRET_KEY", "hunter2")
+    boot = (
+        "import json, os, sys; job = json.loads(sys.argv[2]);"
+        "fds = len(os.listdir('/proc/self/fd'));"
+        "outcome = {'error': 'NoText', 'message': f'{sorted(os.environ)} {fds}'};"
+        "open(os.path.join(job['scratch'], 'outcome.json'), 'w').write(json.dumps(outcome))"
+    )
+    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", boot)
+    with (tmp_path / "other").open("w") as other:
+        os.set_inheritable(other.fileno(), True)
+        with pytest.raises(NoText) as caught:
+            parse_file(path, "a.txt")
+    names, _, descriptors = str(caught.value).rpartition(" ")
+    assert "SECRET_KEY" not in names
+    # Standard input, output and error, and the listing itself.
+    assert descriptors == "4"

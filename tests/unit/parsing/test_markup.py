@@ -1,0 +1,167 @@
+"""Markdown, HTML and reStructuredText beyond the plain: nothing a reader sees is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.domain import Block
+from ingestion.parsing.rst import prepared, role_text
+
+from .conftest import Parse
+from .shorthand import code, h, li, p, table
+
+RST_CASES: dict[str, tuple[str, list[Block]]] = {
+    "setting": (".. setting:: ALLOWED_HOSTS\n\nText.", [p("ALLOWED_HOSTS"), p("Text.")]),
+    "function": (
+        ".. function:: render(request, template_name, *args, **kwargs)\n\n   Renders.\n",
+        [p("render(request, template_name, *args, **kwargs)"), p("Renders.")],
+    ),
+    "class": (
+        ".. class:: Model(**kwargs)\n\n   Body.\n\n   .. attribute:: Model.objects_\n",
+        [p("Model(**kwargs)"), p("Body."), p("Model.objects_")],
+    ),
+    "style-class": (".. class:: wide\n\nText.", [p("Text.")]),
+    "two-signatures": (
+        ".. method:: QuerySet.a()\n            QuerySet.b(x, \\\n            y)\n"
+        "   :async:\n\n   Runs.",
+        [p("QuerySet.a()\nQuerySet.b(x, y)"), p("Runs.")],
+    ),
+    "command": (
+        ".. django-admin:: migrate [app_label]\n\n.. django-admin-option:: --database DB, -d\n",
+        [p("migrate [app_label]"), p("--database DB, -d")],
+    ),
+    "module": (
+        ".. module:: django.db\n   :synopsis: Databases.\n\nText.",
+        [p("django.db"), p("Databases."), p("Text.")],
+    ),
+    "versions": (
+        ".. versionadded:: 5.2\n\n   It is new.\n\n.. deprecated:: 5.0 Use another.\n",
+        [
+            p("New in version 5.2"),
+            p("It is new."),
+            p("Deprecated since version 5.0 Use another."),
+        ],
+    ),
+    "admonitions": (
+        ".. warning:: Hot.\n\n.. admonition:: Why?\n\n   Because.\n\n.. seealso::\n\n   More.\n",
+        [p("Warning: Hot."), p("Why?"), p("Because."), p("More.")],
+    ),
+    "console": (
+        ".. console::\n\n   $ one\n   $ two\n\nText.",
+        [code("$ one\n$ two"), p("Text.")],
+    ),
+    "code-caption": (
+        ".. code-block:: python\n   :caption: urls.py\n\n   import re\n",
+        [p("urls.py"), code("import re")],
+    ),
+    "definitions": (
+        "term\n   First.\n\n   Second.\n\nother : kind\n   Third.\n",
+        [li(0, "term: First."), p("Second."), li(0, "other : kind: Third.")],
+    ),
+    "silent": (".. currentmodule:: a.b\n\n.. toctree::\n\n   intro\n\nText.", [p("Text.")]),
+    "includes": (
+        ".. include:: /etc/passwd\n\n.. literalinclude:: a.py\n   :lines: 1-2\n\n"
+        ".. raw:: html\n   :file: /etc/passwd\n\n.. csv-table:: T\n   :file: a.csv\n\nText.",
+        [p("Text.")],
+    ),
+    "csv-table": (
+        ".. csv-table:: Sizes\n   :header: a, b\n\n   1, 2\n",
+        [p("Sizes"), table(("a", "b"), ("1", "2"))],
+    ),
+    "footnote": ("Text [1]_ goes on.\n\n.. [1] A note.\n", [p("Text goes on."), p("A note.")]),
+    "quote": ("Text.\n\n   Quoted.\n", [p("Text."), p("Quoted.")]),
+}
+
+
+@pytest.mark.parametrize("case", RST_CASES)
+def test_restructuredtext(parse: Parse, case: str) -> None:
+    source, expected = RST_CASES[case]
+    assert list(parse(source, "a.rst").blocks) == expected
+
+
+@pytest.mark.parametrize(
+    ("role", "content", "text"),
+    [
+        ("class", "~django.db.models.Model", "Model"),
+        ("class", "django.db.models.Model", "django.db.models.Model"),
+        ("meth", ".QuerySet.filter", "QuerySet.filter()"),
+        ("func", "render() <django.shortcuts.render>", "render()"),
+        ("py:func", "!len", "len()"),
+        ("doc", "/topics/http/views", "topics/http/views"),
+        ("ref", "the label <some-ref>", "the label"),
+        ("setting", "DEBUG", "DEBUG"),
+        ("djadmin", "migrate", "migrate"),
+    ],
+)
+def test_roles_read_as_sphinx_prints_them(role: str, content: str, text: str) -> None:
+    assert role_text(role, content) == text
+
+
+def test_ordinary_text_passes_unchanged() -> None:
+    source = "A\n=\n\n.. note::\n\n   x\n\n.. _target:\n\n.. a comment\n\n:field: y\n"
+    assert prepared(source) == source
+
+
+def test_top_title_wins_over_several_top_headings(parse: Parse) -> None:
+    source = "=======\n``A`` b\n=======\n\nText.\n\n===\nTwo\n===\n\nMore.\n"
+    assert parse(source, "a.rst").title == "A b"
+
+
+MARKDOWN_CASES: dict[str, tuple[str, list[Block]]] = {
+    "alert": ("> [!NOTE]\n> Read on.\n", [p("Note: Read on.")]),
+    "ordered": ("3. three\n4. four\n", [li(0, "3. three"), li(0, "4. four")]),
+    "item-with-code": (
+        "- item\n\n  ```\n  x\n  ```\n\n- next\n",
+        [li(0, "item"), code("x"), li(0, "next")],
+    ),
+    "html-table": (
+        "<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>\n",
+        [table(("a", "b"), ("1", "2"))],
+    ),
+    "details": (
+        "<details>\n<summary>More</summary>\n\ninner\n\n</details>\n",
+        [p("More"), p("inner")],
+    ),
+    "footnote": ("Text.[^1]\n\nNext.\n\n[^1]: A note.\n", [p("Text."), p("A note."), p("Next.")]),
+    "inline": (
+        "*a* **b** `c` [d](http://e) ![f](g.png) ~~h~~ i<br>j\n",
+        [p("a b c d f h i\nj")],
+    ),
+    "bad-front-matter": ("---\na: [\n---\n\nText.\n", [h(2, "a: ["), p("Text.")]),
+    "quoted-heading": ("> # Inside\n>\n> Text.\n", [h(1, "Inside"), p("Text.")]),
+}
+
+
+@pytest.mark.parametrize("case", MARKDOWN_CASES)
+def test_markdown(parse: Parse, case: str) -> None:
+    source, expected = MARKDOWN_CASES[case]
+    assert list(parse(source, "a.md").blocks) == expected
+
+
+HTML_CASES: dict[str, tuple[str, list[Block]]] = {
+    "spans": (
+        "<table><tr><th>A</th><th colspan=2>B</th></tr><tr><td rowspan=2>1</td><td>2</td>"
+        "<td>3</td></tr><tr><td>4</td><td>5</td></tr></table>",
+        [table(("A", "B", ""), ("1", "2", "3"), ("", "4", "5"))],
+    ),
+    "layout-table": (
+        "<table><tr><td><h2>Left</h2><p>Text.</p></td><td><p>Right.</p></td></tr></table>",
+        [h(2, "Left"), p("Text."), p("Right.")],
+    ),
+    "definition": ("<dl><dt>Term</dt><dd>Meaning.</dd></dl>", [li(0, "Term: Meaning.")]),
+    "script": ("<p>a<script>x()</script>b</p><style>p{}</style>", [p("a"), p("b")]),
+    "entities": ("<p>a &lt; b &amp; c&nbsp;d &#x1F600;</p>", [p("a < b & c\xa0d 😀")]),
+    "powers": ("<p>10<sup>6</sup> H<sub>2</sub>O</p>", [p("10⁶ H₂O")]),
+    "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
+    "caption": (
+        "<table><caption>Sizes</caption><tr><th>a</th><th>b</th></tr>"
+        "<tr><td>1</td><td>2</td></tr></table>",
+        [p("Sizes"), table(("a", "b"), ("1", "2"))],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HTML_CASES)
+def test_html(parse: Parse, case: str) -> None:
+    source, expected = HTML_CASES[case]
+    assert list(parse(f"<!doctype html><body>{source}", "a.html").blocks) == expected

@@ -1,0 +1,153 @@
+"""PDF: what is read off pages, and what is left out."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from ingestion.domain import BlockKind
+from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
+from ingestion.parsing.pdf import plain
+from ingestion.parsing.pdf_document import iso_date, stated_title
+from tests.samples import builders
+
+from .conftest import Parse
+from .shorthand import h
+
+LONG = "The weight slides along the beam until the beam is level and the mark is read. " * 8
+
+
+def _pages(count: int) -> list[list[tuple[str, object]]]:
+    return [
+        [("h1", f"Chapter {number}: part"), ("p", f"Page {number * 7} of the tale. {LONG}")]
+        for number in range(1, count + 1)
+    ]
+
+
+def test_running_lines_are_left_out_and_chapters_stay(parse: Parse) -> None:
+    pdf = builders.make_pdf(_pages(6), header="Confidential draft", footer="Handbook, page {page}")
+    blocks = parse(pdf, "a.pdf").blocks
+    text = "\n".join(block.text for block in blocks)
+    assert "Confidential" not in text
+    assert "Handbook, page" not in text
+    headings = [block.text for block in blocks if block.kind is BlockKind.HEADING]
+    # "Chapter 1" on page 1, "Chapter 2" on page 2 count with the pages as a footer would.
+    assert headings == [f"Chapter {number}: part" for number in range(1, 7)]
+    assert [block.page for block in blocks if "of the tale" in block.text] == [1, 2, 3, 4, 5, 6]
+
+
+def test_lines_on_a_few_pages_stay(parse: Parse) -> None:
+    blocks = parse(builders.make_pdf(_pages(3), header="Confidential"), "a.pdf").blocks
+    assert sum("Confidential" in block.text for block in blocks) == 3
+
+
+def test_words_parted_at_line_ends_are_joined_and_marks_survive(parse: Parse) -> None:
+    line = "A meas-<br/>ure of *args, <b>bold</b>, pre- and postwar <i>snake_case</i>."
+    (block,) = parse(builders.make_pdf([[("p", line)]]), "a.pdf").blocks
+    assert block.text == "A measure of *args, bold, pre- and postwar snake_case."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (r"\*\*kwargs", "**kwargs"),
+        ("**bold** and *italic*", "bold and italic"),
+        ("exam- ple", "example"),
+        ("Ein- und Ausgabe", "Ein- und Ausgabe"),
+        ("pages 3- 4", "pages 3- 4"),
+        (r"C:\\dir", r"C:\dir"),
+    ],
+)
+def test_plain(text: str, expected: str) -> None:
+    assert plain(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("D:20240131120509+01'00'", "2024-01-31T12:05:09+01:00"),
+        ("D:20240131120509Z", "2024-01-31T12:05:09+00:00"),
+        ("D:202401311205", "2024-01-31T12:05:00"),
+        ("D:20240131", "2024-01-31"),
+        ("D:2024", "2024"),
+        ("yesterday", ""),
+        ("", ""),
+    ],
+)
+def test_dates(value: str, expected: str) -> None:
+    assert iso_date(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("A  title", "A title"),
+        ("untitled", ""),
+        ("Microsoft Word - beam_hand book.docx", "beam hand book"),
+        ("", ""),
+    ],
+)
+def test_titles(value: str, expected: str) -> None:
+    assert stated_title(value) == expected
+
+
+def test_outline_titles_become_headings(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for y, line in ((780, "2.1 Small heading"), (700, "Text below it."), (600, "More text.")):
+        canvas.drawString(72, y, line)
+    for level, title in enumerate(("Part", "Small heading")):
+        canvas.bookmarkPage(title)
+        canvas.addOutlineEntry(title, title, level=level)
+    canvas.showPage()
+    canvas.save()
+    blocks = parse(out.getvalue(), "a.pdf").blocks
+    assert blocks[0] == h(2, "2.1 Small heading", page=1)
+    assert [block.kind for block in blocks[1:]] == [BlockKind.PARAGRAPH] * 2
+
+
+def test_sideways_pages_are_turned(parse: Parse) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    for _ in range(3):
+        canvas.rotate(90)
+        canvas.drawString(100, -100, "The first line of a sideways page.")
+        canvas.drawString(100, -300, "The second line of a sideways page.")
+        canvas.showPage()
+    canvas.save()
+    texts = [block.text for block in parse(out.getvalue(), "a.pdf").blocks]
+    assert texts == [f"The {which} line of a sideways page." for which in ("first", "second")] * 3
+
+
+def test_password(parse: Parse) -> None:
+    with pytest.raises(EncryptedFile, match="Remove the password"):
+        parse(builders.make_pdf(password="secret"), "a.pdf")
+
+
+def test_pages_without_text(parse: Parse) -> None:
+    with pytest.raises(NoText, match=r"3 pages .*\(OCR\) is not installed"):
+        parse(builders.make_image_pdf(pages=3), "a.pdf")
+
+
+def test_some_pages_without_text_are_named(parse: Parse) -> None:
+    pdf = builders.make_pdf([[("p", "One.")], [("p", " ")], [("p", "Three.")]])
+    document = parse(pdf, "a.pdf")
+    assert [block.page for block in document.blocks] == [1, 3]
+    assert document.warnings == ("Page 2 holds no text (blank, or images only).",)
+
+
+def test_too_many_pages(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded, match="has 2 pages; at most 1"):
+        parse(builders.make_pdf(), "a.pdf", pages=1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"%PDF-1.7\nnothing more", builders.make_endless_pdf(), builders.make_pdf()[:400]],
+    ids=["stub", "page-tree-loop", "cut-off"],
+)
+def test_damaged(parse: Parse, content: bytes) -> None:
+    with pytest.raises(DamagedFile, match="damaged"):
+        parse(content, "a.pdf")

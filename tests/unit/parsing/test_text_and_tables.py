@@ -1,0 +1,121 @@
+"""Plain text and delimited tables, without a child process."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingestion.errors import ParseLimitExceeded
+from ingestion.parsing.tables import spread
+from ingestion.parsing.tabular import delimiter_of, has_header_row
+from ingestion.parsing.text import PARAGRAPH_CHARS, paragraph_blocks
+from ingestion.parsing.wire import decode_blocks, encode_block
+
+from .conftest import Parse
+from .shorthand import code, h, li, p, table
+
+
+def test_paragraphs_part_at_blank_lines() -> None:
+    text = "one\n  two\n \t\n\n\nthree\x0cfour"
+    assert [block.text for block in paragraph_blocks(text)] == ["one\n  two", "three", "four"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(["a line of some forty characters, perhaps"] * 1_000),
+        "A sentence of no great length. " * 1_000,
+        "word " * 5_000,
+        "x" * 2_000_000,
+        "。".join(["棹秤は錘を動かして重さを量る"] * 1_000),
+    ],
+    ids=["lines", "sentences", "words", "nothing", "japanese"],
+)
+def test_long_paragraphs_are_split(text: str) -> None:
+    blocks = [block.text for block in paragraph_blocks(text)]
+    assert "".join(blocks) == text
+    assert max(map(len, blocks)) <= PARAGRAPH_CHARS
+    assert len(blocks) <= 2 * len(text) / PARAGRAPH_CHARS + 1
+
+
+@given(st.text(alphabet="ab \n\t.", max_size=60))
+def test_no_word_is_lost(text: str) -> None:
+    words = [word for block in paragraph_blocks(text) for word in block.text.split()]
+    assert words == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter"),
+    [
+        ("a,b\n1,2\n", ","),
+        ("a;b\n1,5;2,5\n3,1;4\n", ";"),
+        ("a\tb, c\n1\t2\n", "\t"),
+        ("a|b|c\n1|2|3\n", "|"),
+        ('"x;y",1\n"z;w",2\n', ","),
+        ("Lorem, ipsum; dolor\nsed, do; sit\nenim; ad\n", ";"),
+        ("one column\nof words\n", ","),
+    ],
+)
+def test_delimiter(text: str, delimiter: str) -> None:
+    assert delimiter_of(text) == delimiter
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([["Name", "Size"], ["a", "1"]], True),
+        ([["Name", "2024"], ["a", "1"]], False),
+        ([["Name", ""], ["a", "1"]], False),
+        ([["a", "a"], ["a", "1"]], False),
+        ([["1,5", "$2.50"], ["3", "4"]], False),
+        ([["Name", "Size"]], False),
+        (
+            [
+                ["A whole sentence that goes on for much longer than any label would", "b"],
+                ["1", "2"],
+            ],
+            False,
+        ),
+    ],
+)
+def test_header_row(rows: list[list[str]], expected: bool) -> None:
+    assert has_header_row(rows) is expected
+
+
+def test_csv_keeps_quoted_cells_and_the_title_line(parse: Parse) -> None:
+    document = parse('Sizes;;\nName;Size;Note\nA;1;"x;\ny ""z"""\nB;2\n', "a.csv")
+    expected = table(("Name", "Size", "Note"), ("A", "1", 'x; y "z"'), ("B", "2"))
+    assert list(document.blocks) == [p("Sizes"), expected]
+
+
+def test_too_many_rows(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded, match="more than 10 rows"):
+        parse("a,b\n" * 11, "a.csv", table_rows=10)
+
+
+def test_too_many_columns(parse: Parse) -> None:
+    with pytest.raises(ParseLimitExceeded, match="more than 3 columns"):
+        parse("a,b,c,d\n", "a.csv", table_columns=3)
+
+
+def test_spans_fill_a_grid() -> None:
+    rows = [[("a", 2, 1), ("b", 1, 2)], [("c", 1, 1), ("d", 1, 1)], [("e", 1, 1)]]
+    assert spread(rows) == [["a", "b", ""], ["", "c", "d"], ["e", "", ""]]
+
+
+def test_hostile_spans_are_refused() -> None:
+    with pytest.raises(ParseLimitExceeded):
+        spread([[("x", 1, 10**9)] * 10] * 1_000)
+
+
+def test_wire_carries_every_kind() -> None:
+    blocks = [
+        h(2, "Größe", page=3),
+        p("line\nline\u2028 \U0001f600"),
+        li(1, "item"),
+        code("  x\n\ty"),
+        table(("a", "b"), ("1", ""), page=4),
+        table(("a", "b"), header=False),
+    ]
+    assert list(decode_blocks(map(encode_block, blocks))) == blocks

@@ -1,0 +1,34 @@
+"""S2-12: a title out of a file name."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.titles import title_from_file_name
+
+
+@pytest.mark.parametrize(
+    ("file_name", "title"),
+    [
+        (
+            "Distributed Systems for practitioners -- Author.pdf",
+            "Distributed Systems for practitioners",
+        ),
+        ("/srv/books/Understanding_Distributed_Systems.epub", "Understanding Distributed Systems"),
+        ("C:\\books\\Beam_and_hook -- A. Weigher -- 2nd ed -- 9f3a.docx", "Beam and hook"),
+        ("Beam_--_Author.pdf", "Beam"),
+        ("release 2.0", "release 2.0"),
+        ("release-2.0.markdown", "release-2.0"),
+        ("well-known -- parts.pdf", "well-known"),
+        ("a--b.txt", "a--b"),
+        ("REPORT.PDF", "REPORT"),
+        (" -- Author.pdf", "Author"),
+        ("___.pdf", "___.pdf"),
+        (".pdf", ".pdf"),
+        ("", "Untitled"),
+        ("/", "Untitled"),
+        ("weiß_Ω -- Autorin.txt", "weiß Ω"),
+    ],
+)
+def test_title(file_name: str, title: str) -> None:
+    assert title_from_file_name(file_name) == title
