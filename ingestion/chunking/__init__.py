@@ -1,0 +1,11 @@
+"""Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. docs/adr/0010-chunking.md says why.
+
+Read in this order: `options`, `units` (blocks -> units that are never torn), `packing`
+(units -> passages -> drafts), then what they lean on: `pieces`, `tables`, `sentences`, `prefix`.
+"""
+
+from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.packing import chunk_blocks
+from ingestion.chunking.prefix import embedding_text
+
+__all__ = ["ChunkingOptions", "chunk_blocks", "embedding_text"]

@@ -1,0 +1,178 @@
+"""Blocks -> units: the pieces of text that a chunk is put together from, in reading order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from ingestion.chunking.options import ChunkingOptions
+from ingestion.chunking.pieces import Break, Piece, code_pieces, prose_pieces
+from ingestion.chunking.prefix import TextLimits, short_name
+from ingestion.chunking.tables import table_pieces
+from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind
+from ingestion.embedding.protocol import Tokenizer
+
+MAX_GAP_CHARS = 256  # more white space than this between two units always ends a chunk
+LAST_SECTION_LEVEL = 2  # headings up to this level bound sections, deeper ones subsections
+PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of the extracted text that stays whole: a sentence, an item, a table, lines.
+
+    `lead` is the white space between the unit before and this one, None where it is too long
+    to be kept. `weight` is in tokens. A unit with a `header` makes a chunk of its own.
+    """
+
+    start: int
+    text: str
+    lead: str | None
+    weight: int
+    kind: BlockKind
+    before: Break
+    path: tuple[str, ...]
+    page: int | None
+    header: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+class UnitReader:
+    """Reads one document's blocks, once and lazily."""
+
+    def __init__(self, options: ChunkingOptions, tokenizer: Tokenizer, limits: TextLimits) -> None:
+        self._options = options
+        self._tokenizer = tokenizer
+        self._limits = limits
+        self._position = 0
+        self._gap: str | None = ""
+        self._stack: list[tuple[int, str]] = []
+        self._headings: list[Unit] = []
+        self._last: Block | None = None
+
+    def units(self, blocks: Iterable[Block]) -> Iterator[Unit]:
+        """The units of all blocks. Headings wait for the content that follows them."""
+        for block in blocks:
+            cursor = 0
+            for piece in self._pieces(block):
+                self._grow_gap(block.text[cursor : piece.start])
+                unit = self._unit(block, piece, opens_block=not cursor)
+                self._gap, cursor = "", piece.end
+                if unit.kind is BlockKind.HEADING:
+                    yield from self._hold(unit)
+                else:
+                    yield from self._release(unit)
+            if cursor:
+                self._last = block
+            self._grow_gap(block.text[cursor:])
+            self._grow_gap(BLOCK_SEPARATOR)
+            self._position += len(block.text) + len(BLOCK_SEPARATOR)
+        yield from self._headings
+
+    def _pieces(self, block: Block) -> Iterator[Piece]:
+        if not block.text or block.text.isspace():
+            return iter(())
+        if block.kind is BlockKind.HEADING and (heading := self._heading_piece(block)):
+            return iter((heading,))
+        path = self._path()
+        held = sum(heading.weight for heading in self._headings)
+        limit = self._limits.of(path) - held
+        if block.kind is BlockKind.TABLE:
+            size = self._limits.size(path) - held
+            return table_pieces(block.text, block.has_header, size, limit, self._tokenizer)
+        if block.kind is BlockKind.CODE:
+            return code_pieces(block.text, limit, self._tokenizer)
+        if block.kind is BlockKind.LIST_ITEM:
+            return _whole_or_sentences(block.text, limit, self._tokenizer)
+        return prose_pieces(block.text, limit, self._tokenizer)
+
+    def _heading_piece(self, block: Block) -> Piece | None:
+        """The heading, entered into the path; None if it is prose that a parser mistook."""
+        text = block.text.strip()
+        level = max(1, block.level)
+        outer = [entry for entry in self._stack if entry[0] < level]
+        stack = [*outer, (level, short_name(text))]
+        if len(text) > self._options.target_tokens * 8:  # over half a chunk at 4 a token
+            return None
+        weight = self._tokenizer.count(text)
+        if weight > self._heading_room(tuple(name for _, name in stack)):
+            return None
+        self._stack = stack
+        start = len(block.text) - len(block.text.lstrip())
+        return Piece(start, start + len(text), weight, self._heading_break(level))
+
+    def _heading_room(self, path: tuple[str, ...]) -> int:
+        return self._limits.size(path) // 2
+
+    @staticmethod
+    def _heading_break(level: int) -> Break:
+        return Break.SECTION if level <= LAST_SECTION_LEVEL else Break.SUBSECTION
+
+    def _unit(self, block: Block, piece: Piece, *, opens_block: bool) -> Unit:
+        # Only a real heading's piece carries such a break; any other first piece has its block's.
+        kind, before = block.kind, piece.before
+        if kind is BlockKind.HEADING and before < Break.SUBSECTION:
+            kind = BlockKind.PARAGRAPH
+        if opens_block and before < Break.SUBSECTION:
+            before = self._block_break(block)
+        return Unit(
+            start=self._position + piece.start,
+            text=block.text[piece.start : piece.end],
+            lead=self._gap,
+            weight=piece.weight,
+            kind=kind,
+            before=before,
+            path=self._path(),
+            page=block.page,
+            header=piece.header,
+        )
+
+    def _block_break(self, block: Block) -> Break:
+        last = self._last
+        if last is None:
+            return Break.BLOCK
+        if block.kind is BlockKind.LIST_ITEM and last.kind is BlockKind.LIST_ITEM:
+            return Break.ITEM
+        # "For example:" belongs to what it introduces.
+        introduces = last.kind is BlockKind.PARAGRAPH and last.text.rstrip()[-1:] in {":", "："}
+        if introduces and block.kind is not BlockKind.PARAGRAPH:
+            return Break.SENTENCE
+        return Break.BLOCK
+
+    def _hold(self, heading: Unit) -> Iterator[Unit]:
+        """Keeps the heading back; too many in a row without content are let go."""
+        weight = sum(held.weight for held in self._headings) + heading.weight
+        if self._headings and weight > self._heading_room(heading.path):
+            yield from self._headings
+            self._headings = []
+        self._headings.append(heading)
+
+    def _release(self, unit: Unit) -> Iterator[Unit]:
+        """The headings held back, then the unit, as one run that breaks before its first."""
+        if not self._headings:
+            yield unit
+            return
+        strongest = max(heading.before for heading in self._headings)
+        for index, heading in enumerate(self._headings):
+            yield replace(heading, before=Break.NEVER if index else strongest)
+        self._headings = []
+        yield replace(unit, before=Break.NEVER)
+
+    def _path(self) -> tuple[str, ...]:
+        return tuple(name for _, name in self._stack)
+
+    def _grow_gap(self, text: str) -> None:
+        if self._gap is not None:
+            whole = self._gap + text
+            self._gap = whole if len(whole) <= MAX_GAP_CHARS else None
+
+
+def _whole_or_sentences(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
+    pieces = list(prose_pieces(text, limit, tokenizer))
+    weight = sum(piece.weight for piece in pieces)
+    if pieces and weight <= limit:
+        return iter((Piece(pieces[0].start, pieces[-1].end, weight),))
+    return iter(pieces)
