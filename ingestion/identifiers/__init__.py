@@ -1,0 +1,42 @@
+"""Text -> canonical identifiers (decision D2). Pure: no Django, no I/O.
+
+An identifier is a name that means one thing and has a form that a pattern can tell from prose:
+`D-40`, `30 CFR 75.1725`, `rclcpp::Node`, `settings.py`. Proper nouns and acronyms (Aboleth,
+SLAM) have no such form: they are terms, and the keyword signal finds them.
+
+Read in this order: `patterns` (what is looked for), `normalisers` (what makes two spellings
+equal), `finding` (text and queries), `forms` (what is stored and what matches what).
+"""
+
+from ingestion.identifiers.finding import (
+    Found,
+    find_identifiers,
+    is_single_identifier,
+    query_identifiers,
+)
+from ingestion.identifiers.forms import (
+    Form,
+    Place,
+    index_forms,
+    match_strength,
+    placed_forms,
+)
+from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
+from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, check_pattern
+
+__all__ = [
+    "DEFAULT_PATTERNS",
+    "NORMALISERS",
+    "Form",
+    "Found",
+    "Normaliser",
+    "Pattern",
+    "Place",
+    "check_pattern",
+    "find_identifiers",
+    "index_forms",
+    "is_single_identifier",
+    "match_strength",
+    "placed_forms",
+    "query_identifiers",
+]

@@ -1,0 +1,171 @@
+"""Identifiers in a text, and in a query, where more spellings count."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
+from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
+
+MAX_IDENTIFIER_CHARS = 256
+# A text is searched in stretches, so that a pattern whose time grows with the square of the
+# text's length stays linear in it.
+_STRETCH = 2_048
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An identifier at [start, end) of the text that was searched.
+
+    `kind` is the pattern's name. `loose` says that only a query's leniency took it for one:
+    lower case with a space (`ros 2`), or a bare part (`0042`).
+    """
+
+    kind: str
+    text: str
+    canonical: str
+    start: int
+    end: int
+    normaliser: str
+    loose: bool = False
+
+    @property
+    def distinctive(self) -> bool:
+        """Whether prose has no use for such a form; see Normaliser."""
+        return NORMALISERS[self.normaliser].distinctive
+
+
+def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
+    """The identifiers in `text` in order, none within another: the earlier pattern wins.
+
+    Takes time linear in the length of the text.
+    """
+    taken = _Taken()
+    found: list[Found] = []
+    for pattern in patterns:
+        normaliser = NORMALISERS[pattern.normaliser]
+        accepted: list[Found] = []
+        for match in _matches(compiled(pattern.regex), text):
+            if taken.overlaps(match.start(), match.end()):
+                continue
+            if one := _found(pattern.name, match.group(), match.start(), normaliser):
+                accepted.append(one)
+        taken.add(accepted)
+        found += accepted
+    return sorted(found, key=lambda one: one.start)
+
+
+def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
+    """The identifiers a query names, in order: those of a text, and loosely meant ones.
+
+    Loose are `d 40`, `pii 2024 0042`, and bare parts: `0042`, `1024-0042`, a query that is
+    nothing but `1312`. A bare part is worth a look into the index, which knows whether some
+    identifier ends so, and is never proof that one was meant.
+    """
+    found = find_identifiers(query, patterns)
+    taken = _Taken()
+    taken.add(found)
+    # ASCII letters only: upper() would change offsets (ß).
+    for one in find_identifiers(query.translate(_ASCII_UPPER), patterns):
+        if not taken.overlaps(one.start, one.end):
+            found.append(_loosened(one, query))
+            taken.add([found[-1]])
+    for part in _bare_parts(query):
+        if not taken.overlaps(part.start, part.end):
+            found.append(part)
+            taken.add([part])
+    return sorted(found, key=lambda one: one.start)
+
+
+def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> bool:
+    """Whether the whole query is one identifier, so that its meaning needs no embedding.
+
+    Quotes, brackets and a final mark do not count. Bare parts and common names (VectorStore)
+    are not enough: the corpus may not hold them, and then the vector signal is all there is.
+    """
+    bare = query.strip(string.whitespace + "\"'`“”‘’«»?!,;:")
+    bare = bare.removesuffix(".")
+    found = query_identifiers(bare, patterns)
+    if len(found) != 1 or not bare:
+        return False
+    one = found[0]
+    whole = (one.start, one.end) == (0, len(bare))
+    return whole and one.distinctive and (not one.loose or _SPACED_CODE.fullmatch(bare) is not None)
+
+
+class _Taken:
+    """Stretches of a text that an identifier has, each remembered by the cells it touches."""
+
+    _CELL = 64
+
+    def __init__(self) -> None:
+        self._cells: dict[int, list[tuple[int, int]]] = {}
+
+    def overlaps(self, start: int, end: int) -> bool:
+        return any(
+            start < other_end and other_start < end
+            for cell in range(start // self._CELL, (end - 1) // self._CELL + 1)
+            for other_start, other_end in self._cells.get(cell, ())
+        )
+
+    def add(self, found: Iterable[Found]) -> None:
+        for one in found:
+            for cell in range(one.start // self._CELL, (one.end - 1) // self._CELL + 1):
+                self._cells.setdefault(cell, []).append((one.start, one.end))
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Matches in order, of which none is longer than MAX_IDENTIFIER_CHARS."""
+    resume = 0
+    for begin in range(0, len(text), _STRETCH):
+        stop = begin + _STRETCH + MAX_IDENTIFIER_CHARS
+        for match in pattern.finditer(text, max(begin, resume), min(stop, len(text))):
+            if match.start() >= begin + _STRETCH:
+                break
+            resume = match.end()
+            if 0 < match.end() - match.start() <= MAX_IDENTIFIER_CHARS:
+                yield match
+
+
+def _found(
+    kind: str, text: str, start: int, normaliser: Normaliser, *, loose: bool = False
+) -> Found | None:
+    canonical = normaliser.canonical(text)
+    if not canonical:
+        return None
+    return Found(kind, text, canonical, start, start + len(text), normaliser.name, loose)
+
+
+_ASCII_UPPER = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
+
+
+def _loosened(one: Found, query: str) -> Found:
+    text = query[one.start : one.end]
+    return Found(one.kind, text, one.canonical, one.start, one.end, one.normaliser, loose=True)
+
+
+# Spaces where a text has hyphens, but too much of a code to be anything else.
+_SPACED_CODE = re.compile(r"[A-Za-z] [0-9]{2,6}|[A-Za-z]{2,6} [0-9]{4}[ -][0-9]{3,6}")
+BARE_PART = "Part of an identifier"
+_YEAR = re.compile(r"(?:19|20)[0-9]{2}")
+_DIGIT_GROUPS = re.compile(r"(?<![\w.,-])[0-9]{2,8}(?:-[0-9]{2,8}){1,3}(?![\w-]|[.,][0-9])")
+_ZERO_LED = re.compile(r"(?<![\w.,:-])0[0-9]{3,11}(?![\w:-]|[.,][0-9])")
+_WHOLE_NUMBER = re.compile(r"\s*([0-9]{3,12}(?:[-/ ]?[A-Za-z]{1,2})?)\s*")
+
+
+def _bare_parts(query: str) -> Iterator[Found]:
+    number = NORMALISERS["number"]
+    for match in _DIGIT_GROUPS.finditer(query):
+        if part := _found(BARE_PART, match.group(), match.start(), number, loose=True):
+            yield part
+    for match in _ZERO_LED.finditer(query):
+        start, end = match.span()
+        yield Found(BARE_PART, match.group(), match.group(), start, end, "lower", loose=True)
+    whole = _WHOLE_NUMBER.fullmatch(query)
+    if whole and not _YEAR.fullmatch(whole[1]):
+        canonical = re.sub(r"[-/ ]", "", whole[1].casefold())
+        start, end = whole.span(1)
+        yield Found(BARE_PART, whole[1], canonical, start, end, "lower", loose=True)

@@ -1,0 +1,253 @@
+"""Which forms are identifiers: rows that administrators edit, and the ones that ship."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ingestion.identifiers.normalisers import NORMALISERS
+
+MAX_REGEX_CHARS = 600
+# A group repeated up to so often may hold another repeat: the ways to read a text with it stay few.
+_SAFE_REPEATS = 16
+
+# An identifier stands alone: no Latin letter, digit or underscore touches it. Not \b, which
+# would hide the D40 of a Chinese sentence, written without spaces.
+_WORD = "0-9A-Za-z_\u00c0-\u024f"
+_LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One form of identifier. Earlier patterns win where two match the same text.
+
+    `regex` is searched for as it stands, with word boundaries added on both sides.
+    `normaliser` names one of NORMALISERS.
+    """
+
+    name: str
+    regex: str
+    normaliser: str
+    examples: tuple[str, ...] = ()
+    counter_examples: tuple[str, ...] = ()
+
+
+@lru_cache(maxsize=512)
+def compiled(regex: str) -> re.Pattern[str]:
+    """The pattern with its boundaries. Raises re.error."""
+    flags = _LEADING_FLAGS.match(regex)
+    body = f"(?{flags[1]}:{regex[flags.end() :]})" if flags else f"(?:{regex})"
+    return re.compile(f"(?<![{_WORD}]){body}(?![{_WORD}])")
+
+
+def check_pattern(pattern: Pattern) -> list[str]:
+    """What is wrong with the pattern, in sentences for a form; empty if nothing is."""
+    if pattern.normaliser not in NORMALISERS:
+        known = ", ".join(sorted(NORMALISERS))
+        return [f"There is no normaliser called {pattern.normaliser!r}; choose one of {known}."]
+    problems = _regex_problems(pattern.regex)
+    if problems:
+        return problems
+    if not pattern.examples:
+        problems.append("Give at least one example that the pattern must recognise.")
+    problems += [
+        f"The example {example!r} is not recognised as a whole."
+        for example in pattern.examples
+        if example not in _recognised(pattern, example)
+    ]
+    problems += [
+        f"The counter-example {text!r} is recognised, as {', '.join(found)}."
+        for text in pattern.counter_examples
+        if (found := _recognised(pattern, text))
+    ]
+    return problems
+
+
+def _recognised(pattern: Pattern, text: str) -> list[str]:
+    canonical = NORMALISERS[pattern.normaliser].canonical
+    matches = (match.group() for match in compiled(pattern.regex).finditer(text))
+    return [match for match in matches if canonical(match)]
+
+
+def _regex_problems(regex: str) -> list[str]:
+    if len(regex) > MAX_REGEX_CHARS:
+        return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
+    try:
+        re.compile(regex)  # alone first: "a)|(b" is only sound between our brackets
+        matcher = compiled(regex)
+    except (re.error, OverflowError, RecursionError) as error:
+        return [f"This is not a regular expression: {error}."]
+    if matcher.fullmatch(""):
+        return ["The expression matches an empty text; make at least one part of it obligatory."]
+    # The parser is CPython's own and private, but the one thing that sees what re will run;
+    # the public alternative is to write a second one.
+    return _slow_parts(re._parser.parse(matcher.pattern))  # type: ignore[attr-defined]
+
+
+def _slow_parts(tree: Any, inside: str = "") -> list[str]:
+    """Sentences on what could take exponential time: repeats within repeats, back-references."""
+    for operation, argument in tree:
+        name = str(operation)
+        if name.startswith("GROUPREF"):
+            return ["References back to a group are not allowed: they can be very slow."]
+        if inside and name in {"BRANCH", "MAX_REPEAT", "MIN_REPEAT"} and _varies(name, argument):
+            return [
+                "A repeat stands inside another repeat, which can be very slow. Limit the outer "
+                f"one to at most {_SAFE_REPEATS}, as in (...){{1,8}}, or make the inner one "
+                "possessive, as in \\w++."
+            ]
+        repeats = name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[1] > _SAFE_REPEATS
+        possessive = name in {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
+        below = "" if possessive else name if repeats else inside
+        for part in _subpatterns(argument):
+            if problems := _slow_parts(part, below):
+                return problems
+    return []
+
+
+def _varies(name: str, argument: Any) -> bool:
+    return name == "BRANCH" or argument[0] != argument[1]
+
+
+def _subpatterns(argument: Any) -> list[Any]:
+    if isinstance(argument, re._parser.SubPattern):  # type: ignore[attr-defined]
+        return [argument]
+    if isinstance(argument, tuple | list):
+        return [part for each in argument for part in _subpatterns(each)]
+    return []
+
+
+_PARAGRAPHS = r"(?:\([A-Za-z0-9]{1,4}\))"
+_HYPHEN = r"[-\u2010\u2011\u2013]"
+_SPACE = r"[ \u00a0]"
+_PRERELEASE = r"(?:[-.]?(?i:a|b|rc|alpha|beta|dev|post)[-.]?[0-9]{1,4})?"
+_EXTENSIONS = (
+    "tar\\.gz|tar\\.xz|[ch]pp|[jt]sx|docx?|xlsx?|pptx?|html?|xhtml|json5?|jsonl|ya?ml|toml|lock|"
+    "ipynb|pyi?|mjs|js|ts|css|scss|vue|java|kt|scala|go|rs|rb|php|cs|cc|[ch]|swift|sql|sh|bat|"
+    "ps1|md|rst|adoc|txt|tex|csv|tsv|xml|xsd|ini|cfg|conf|env|log|pdf|od[tsp]|rtf|epub|eml|msg|"
+    "png|jpe?g|gif|svg|webp|mp[34]|wav|zip|gz|7z|rar|whl|exe|dll|so|jar|iso|launch|urdf|proto|"
+    "parquet|onnx|service|pem|crt|key"
+)
+
+DEFAULT_PATTERNS: tuple[Pattern, ...] = (
+    Pattern(
+        "E-mail address",
+        r"(?<![._%+-])[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,5}",
+        "lower",
+        ("safety.office@example.com", "Ann+kb@mail.example.org"),
+        ("@login_required", "a @ b"),
+    ),
+    Pattern(
+        "UUID",
+        r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}",
+        "lower",
+        ("3f2504e0-4f89-11d3-9a0c-0305e82c3301",),
+        ("3f2504e0-4f89",),
+    ),
+    Pattern(
+        "Regulation",
+        r"[0-9]{1,3}\s{0,2}(?i:C\.?F\.?R\.?|U\.?S\.?C\.?)\s{0,2}"
+        r"(?:(?i:parts?|sec(?:tion|\.)?)|\u00a7{1,2})?\s{0,2}"
+        rf"[0-9]{{1,5}}(?:\.[0-9]{{1,5}})?[a-z]?{_PARAGRAPHS}{{0,5}}",
+        "citation",
+        ("30 CFR 75.1725", "30 CFR 75", "30 C.F.R. § 75.1725(a)", "30 CFR Part 75", "5 USC 552a"),
+        ("CFR", "75 percent"),
+    ),
+    Pattern(
+        "Section",
+        r"\u00a7{1,2}\s{0,2}[0-9]{1,5}(?:\.[0-9]{1,5}){0,3}[a-z]?" + f"{_PARAGRAPHS}{{0,5}}|"
+        r"(?i:section|sec\.|regulation|reg\.|rule|article|art\.)\s{1,2}"
+        rf"[0-9]{{1,4}}(?:\.[0-9]{{1,5}}){{1,3}}[a-z]?{_PARAGRAPHS}{{0,5}}|"
+        rf"[1-9][0-9]{{0,3}}\.(?:[0-9]{{4,5}}{_PARAGRAPHS}{{0,5}}|"
+        rf"[0-9]{{1,5}}{_PARAGRAPHS}{{1,5}})",
+        "section",
+        ("§75.1725(a)", "§ 823", "section 75.380", "75.1725", "75.380(d)"),
+        ("3.14", "1.500", "75", "0.9650"),
+    ),
+    Pattern(
+        "Hexadecimal code",
+        r"0[xX][0-9A-Fa-f]{2,16}",
+        "lower",
+        ("0x80070005", "0xC0000005"),
+        ("0x", "800"),
+    ),
+    Pattern(
+        "File name",
+        r"(?<![.-])(?:[A-Za-z0-9_.-]{1,64}/){0,12}[A-Za-z0-9_-][A-Za-z0-9_.-]{0,80}"
+        rf"\.(?i:{_EXTENSIONS})(?!\.?[A-Za-z0-9_])",
+        "path",
+        ("settings.py", "django/conf/global_settings.py", "README.md", "report-2024.tar.gz"),
+        ("e.g.", "end.Start", "5.2"),
+    ),
+    Pattern(
+        "Qualified name",
+        r"[A-Za-z_][A-Za-z0-9_]{0,63}(?:::~?[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}(?:\(\))?|"
+        r"(?<!\.)[A-Za-z_][A-Za-z0-9_]{0,63}(?:\.[A-Za-z_][A-Za-z0-9_]{0,63}){1,8}(?:\(\))?",
+        "name",
+        ("rclcpp::Node", "django.db.models.Model", "models.Model", "form.save()"),
+        ("e.g.", "i.e", "U.S.A.", "example.com", "a.m."),
+    ),
+    Pattern(
+        "Name with underscores",
+        r"_{0,2}[A-Za-z][A-Za-z0-9]{0,63}(?:_{1,2}[A-Za-z][A-Za-z0-9]{0,63}|_[0-9]{1,3}){1,12}"
+        r"_{0,2}(?:\(\))?|__[a-z]{2,30}__(?:\(\))?",
+        "name",
+        ("get_queryset", "CONN_MAX_AGE", "select_related()", "__init__", "headline__startswith"),
+        ("_emphasis_", "snake", "a _ b"),
+    ),
+    Pattern(
+        "Command line option",
+        r"(?<![-\u2013])--[A-Za-z][A-Za-z0-9]{1,40}(?:[-_][A-Za-z0-9]{1,40}){0,8}",
+        "lower",
+        ("--noinput", "--max-old-space-size"),
+        ("-v", "well-known", "---", "a--b"),
+    ),
+    Pattern(
+        "Function call",
+        r"[A-Za-z][A-Za-z0-9]{1,63}\(\)",
+        "common_name",
+        ("reverse()", "getQueryset()"),
+        ("reverse", "item(s)"),
+    ),
+    Pattern(
+        "Version",
+        rf"(?<![.,])(?:(?i:versions?|release|ver\.)\s{{1,2}}v?[0-9]{{1,4}}(?:\.[0-9]{{1,5}}){{1,3}}"
+        rf"|[vV][0-9]{{1,4}}(?:\.[0-9]{{1,5}}){{1,3}}|[0-9]{{1,4}}(?:\.[0-9]{{1,5}}){{2,3}})"
+        rf"{_PRERELEASE}(?!\.[0-9])",
+        "version",
+        ("5.2.1", "v1.2", "version 5.2", "5.2.1rc1", "192.168.0.1"),
+        ("5.2", "2024.05.01", "1.5.2024", "01.05.24", "3.14", "1,234.5"),
+    ),
+    Pattern(
+        "Code",
+        rf"(?=[A-Za-z/\u2010\u2011\u2013-]{{1,40}}[0-9])(?i:[A-Z][A-Z0-9]{{0,15}}"
+        rf"(?:{_HYPHEN}[A-Z0-9]{{1,12}}){{0,5}})(?:/[A-Z0-9]{{1,4}}){{0,2}}(?![.,][0-9])",
+        "code",
+        ("D40", "d40", "D-40", "PII-2024-0042", "A-1312/B", "ORA-00942", "E1101", "ROS2"),
+        ("well-known", "state-of-the-art", "2024", "2024-05-01", "mid-1990", "top-10", "2nd"),
+    ),
+    Pattern(
+        "Code with spaces",
+        rf"[A-Z]{{2,6}}[ \u00a0_-][0-9]{{4}}[ \u00a0_-][0-9]{{3,6}}|"
+        rf"[A-Z]{{1,5}}(?:{_SPACE}|_)[0-9]{{1,6}}(?![.,][0-9]|{_SPACE}?[%\u00b0])",
+        "code",
+        ("D 40", "PII 2024 0042", "INC_2024_0042", "ISO 9001", "RFC 2119", "PEP 8"),
+        ("A 10", "I 5", "MAY 2024", "PAGE 12", "USD 500", "T 5", "In 2024"),
+    ),
+    Pattern(
+        "Record number",
+        r"(?:19|20)[0-9]{2}-[0-9]{4,6}(?!-)",
+        "number",
+        ("2024-0042",),
+        ("2023-2024", "2024-05-01", "2024"),
+    ),
+    Pattern(
+        "Name with inner capitals",
+        r"(?:[a-z]{2,30}[A-Z]|[A-Z][a-z0-9]{1,30}[A-Z]|[A-Z]{2,10}[a-z]{3})[A-Za-z0-9]{0,60}",
+        "common_name",
+        ("VectorStore", "getQueryset", "HTTPServer", "JSONField"),
+        ("What", "SLAM", "FK", "Aboleth", "iPhone", "PhD", "APIs", "McDonald", "MHz"),
+    ),
+)

@@ -1,0 +1,204 @@
+"""Identifiers: what is one, what is none, and which spellings are equal."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.identifiers import (
+    DEFAULT_PATTERNS,
+    Pattern,
+    Place,
+    check_pattern,
+    find_identifiers,
+    index_forms,
+    is_single_identifier,
+    match_strength,
+    placed_forms,
+    query_identifiers,
+)
+
+
+def canonical_forms(text: str) -> list[str]:
+    return [found.canonical for found in find_identifiers(text)]
+
+
+def strength(query: str, text: str) -> float:
+    """How well the chunk with `text` answers `query`, over all identifiers of both."""
+    stored = [form for found in find_identifiers(text) for form in index_forms(found)]
+    return max((match_strength(asked, stored) for asked in query_identifiers(query)), default=0.0)
+
+
+RECOGNISED = [
+    pytest.param("What is D40?", ["d40"], id="S1-22 question mark"),
+    pytest.param("Tell me about D40.", ["d40"], id="S1-22 full stop"),
+    pytest.param("Tell me about Room D40", ["d40"], id="S1-22 mixed"),
+    pytest.param("30 CFR 75.1725", ["30cfr75.1725"], id="S1-07 regulation"),
+    pytest.param("MSHA 30 CFR 75", ["30cfr75"], id="S1-22 part"),
+    pytest.param("Explain regulation 75.1725", ["75.1725"], id="S1-22 bare section"),
+    pytest.param("see §75.1725(a).", ["75.1725(a)"], id="issue 3 paragraph"),
+    pytest.param("nach § 823 BGB", ["§823"], id="section sign, plain number"),
+    pytest.param("case PII-2024-0042 was", ["pii2024-0042"], id="S1-07 record"),
+    pytest.param("part A-1312/B fits", ["a1312b"], id="issue 3 part number"),
+    pytest.param("an A-10 and an i-5", ["a10", "i5"], id="one letter with hyphen"),
+    pytest.param("Region D 40", ["d40"], id="issue 3 space"),
+    pytest.param("Region D\u201140", ["d40"], id="non-breaking hyphen"),
+    pytest.param("区域D40在北部", ["d40"], id="no spaces around"),
+    pytest.param("ROS2 and ROS 2, not ROS1", ["ros2", "ros2", "ros1"], id="ROS2"),
+    pytest.param("use rclcpp::Node here", ["rclcpp::node"], id="issue 3 scoped"),
+    pytest.param("ORA-00942 or 0x80070005", ["ora00942", "0x80070005"], id="issue 3 error codes"),
+    pytest.param("E1101", ["e1101"], id="error code"),
+    pytest.param("from 5.2.1 to v1.2.", ["5.2.1", "1.2"], id="issue 3 versions"),
+    pytest.param("since version 5.2, later", ["5.2"], id="version with its word"),
+    pytest.param("ask safety@example.com.", ["safety@example.com"], id="issue 3 e-mail"),
+    pytest.param("in settings.py.", ["settings.py"], id="issue 3 file"),
+    pytest.param("conf/global_settings.py", ["conf/global_settings.py"], id="path"),
+    pytest.param("the VectorStore class", ["vectorstore"], id="S4-12 PascalCase"),
+    pytest.param("getQueryset and get_queryset()", ["getqueryset", "get_queryset"], id="names"),
+    pytest.param("CONN_MAX_AGE=0", ["conn_max_age"], id="constant"),
+    pytest.param("`django.db.models.Model`", ["django.db.models.model"], id="dotted"),
+    pytest.param("run with --noinput", ["--noinput"], id="option"),
+    pytest.param("RFC 2119 and ISO 9001", ["rfc2119", "iso9001"], id="standards"),
+    pytest.param("how do I use select_related?", ["select_related"], id="question on a name"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), RECOGNISED)
+def test_identifiers_are_found_in_prose(text: str, expected: list[str]) -> None:
+    assert canonical_forms(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What are the safety requirements? Tell me about fire hazards.",
+        "In 2024, from 2019-2024, on 2024-05-01 or 01.05.2024 or 1/5/2024.",
+        "It costs 1,500.25 or 1.500 and pi is 3.14; see page 12, chapter 3.",
+        "A 10 m rope, I 5 times, plan B 2, T 5, MAY 12, PAGE 7, USD 500, D 40 %",
+        "well-known, state-of-the-art, and/or, mid-1990s, top-10, TCP/IP, e.g. i.e. a.m. U.S.A.",
+        "SLAM, FK, EKF, Aboleth, iPhone, eBay, PhD, MHz, APIs, McDonald, NATO's",
+        "2nd, 10km, 5GB, 100 ms, 3D, x--y, wait -- no, a _ b, _emphasis_, item(s)",
+        "visit example.com",
+        "",
+    ],
+)
+def test_prose_numbers_and_dates_are_no_identifiers(text: str) -> None:
+    assert canonical_forms(text) == []
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "expected"),
+    [
+        pytest.param("D40", "Region D-40", 1.0, id="S1-07 hyphen"),
+        pytest.param("D40", "Region D 40", 1.0, id="S1-07 space"),
+        pytest.param("d40", "Region D40", 1.0, id="S1-28 lower case"),
+        pytest.param("d-40", "Region D 40", 1.0, id="S1-28 lower case, hyphen"),
+        pytest.param("d 40", "Region D40", 1.0, id="S1-28 lower case, space"),
+        pytest.param("D40", "Region D41", 0.0, id="S1-02 neighbour"),
+        pytest.param("D40", "Region D400", 0.0, id="longer number"),
+        pytest.param("pii 2024 0042", "PII-2024-0042", 1.0, id="S1-07 spaces"),
+        pytest.param("INC-2024-0042", "PII-2024-0042", 0.0, id="another record, same tail"),
+        pytest.param("2024-0042", "INC-2024-0042", 0.6, id="issue 3 tail"),
+        pytest.param("0042", "INC-2024-0042", 0.6, id="issue 3 last part"),
+        pytest.param("1312", "A-1312/B", 0.6, id="D2 middle part"),
+        pytest.param("A-1312", "A-1312/B", 0.8, id="without suffix"),
+        pytest.param("A1312B", "A-1312/B", 1.0, id="without separators"),
+        pytest.param("75.1725", "30 CFR 75.1725", 0.6, id="S1-22 section of a regulation"),
+        pytest.param("30 CFR 75.1725", "§ 75.1725", 0.6, id="regulation by its section"),
+        pytest.param("75.1725", "§75.1725(a)", 0.8, id="parent section"),
+        pytest.param("MSHA 30 CFR 75", "30 CFR 75.1725", 0.8, id="S1-04 part"),
+        pytest.param("30 CFR 75", "30 CFR Part 75", 1.0, id="part spelt out"),
+        pytest.param("30 CFR 75.1725", "30 CFR 75.1726", 0.0, id="next section"),
+        pytest.param("settings.py", "conf/settings.py", 0.6, id="file by name"),
+        pytest.param("models.Model", "django.db.models.Model", 0.8, id="class by module"),
+        pytest.param("get_queryset", "ListView.get_queryset()", 0.6, id="method"),
+        pytest.param("conn_max_age", "CONN_MAX_AGE", 1.0, id="constant in lower case"),
+        pytest.param("ROS2", "ROS1, robotics", 0.0, id="ROS2"),
+        pytest.param("ora-00942", "ORA-00942", 1.0, id="error code in lower case"),
+        pytest.param("2024", "INC-2024-0042", 0.0, id="a year is no part"),
+        pytest.param("in 2024 we saw 1312 cases", "A-1312/B", 0.0, id="a number in prose"),
+    ],
+)
+def test_a_query_matches_texts(query: str, text: str, expected: float) -> None:
+    assert strength(query, text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("query", "single"),
+    [
+        pytest.param("D40", True, id="S1-29"),
+        pytest.param("d-40", True, id="S1-29 lower case"),
+        pytest.param("d 40", True, id="S1-29 space"),
+        pytest.param(' "PII-2024-0042"? ', True, id="quotes and mark"),
+        pytest.param("30 CFR 75.1725", True, id="regulation"),
+        pytest.param("rclcpp::Node", True, id="scoped"),
+        pytest.param("What is D40?", False, id="a question"),
+        pytest.param("D40 D41", False, id="two"),
+        pytest.param("room 12", False, id="perhaps a room"),
+        pytest.param("1312", False, id="a bare part"),
+        pytest.param("VectorStore", False, id="a common name"),
+        pytest.param("Aboleth", False, id="a proper noun"),
+        pytest.param("", False, id="nothing"),
+        pytest.param("?", False, id="a mark"),
+    ],
+)
+def test_a_query_that_is_one_identifier_needs_no_embedder(query: str, single: bool) -> None:
+    assert is_single_identifier(query) is single
+
+
+def test_offsets_point_into_the_text() -> None:
+    text = "Straße ß: INC-2024-0042, d 40"
+    for found in [*find_identifiers(text), *query_identifiers(text)]:
+        assert text[found.start : found.end] == found.text
+    assert [found.canonical for found in query_identifiers(text)] == ["inc2024-0042", "d40"]
+
+
+def test_the_forms_of_a_record_are_stored_strongest_first() -> None:
+    (found,) = find_identifiers("INC-2024-0042")
+    assert index_forms(found) == (("inc2024-0042", 1.0), ("2024-0042", 0.6), ("0042", 0.6))
+
+
+def test_a_form_takes_its_best_strength_then_its_best_place() -> None:
+    placed = placed_forms("Report on INC-2024-0042", ("D40",), "D40 and 2024-0042 and E1101")
+    assert placed["inc2024-0042"] == (Place.TITLE, 1.0)
+    assert placed["2024-0042"] == (Place.BODY, 1.0)  # whole there, a tail in the title
+    assert placed["d40"] == (Place.HEADING, 1.0)
+    assert placed["e1101"] == (Place.BODY, 1.0)
+    assert Place.TITLE < Place.HEADING < Place.BODY
+
+
+@pytest.mark.parametrize("pattern", DEFAULT_PATTERNS, ids=lambda pattern: pattern.name)
+def test_the_patterns_that_ship_pass_their_own_check(pattern: Pattern) -> None:
+    assert pattern.examples
+    assert pattern.counter_examples
+    assert check_pattern(pattern) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sentence"),
+    [
+        (Pattern("x", "[", "lower", ("a",)), "not a regular expression"),
+        (Pattern("x", "a", "nope", ("a",)), "no normaliser called 'nope'"),
+        (Pattern("x", "a*", "lower", ("a",)), "matches an empty text"),
+        (Pattern("x", "(a+)+b", "lower", ("ab",)), "repeat stands inside another"),
+        (Pattern("x", "(a|ab)+c", "lower", ("ac",)), "repeat stands inside another"),
+        (Pattern("x", r"(\w)\1", "lower", ("aa",)), "back to a group"),
+        (Pattern("x", "a" * 700, "lower", ("a",)), "longer than"),
+        (Pattern("x", "INC-[0-9]+", "code"), "at least one example"),
+        (Pattern("x", "INC-[0-9]+", "code", ("INC-1 b",)), "example 'INC-1 b' is not recognised"),
+        (Pattern("x", "INC-[0-9]+", "code", ("INC-1",), ("INC-2",)), "counter-example 'INC-2'"),
+    ],
+)
+def test_a_bad_pattern_is_refused_with_a_reason(pattern: Pattern, sentence: str) -> None:
+    assert any(sentence in problem for problem in check_pattern(pattern))
+
+
+@pytest.mark.parametrize("regex", [r"(?i)inc-\d+", r"(?:a++-)++\d", r"INC-\d+(?:\.\d+){1,8}"])
+def test_a_good_pattern_is_accepted(regex: str) -> None:
+    examples = {"(?i)": "Inc-7", "(?:a": "a-aa-1", "INC-": "INC-1.2"}
+    pattern = Pattern("x", regex, "lower", (examples[regex[:4]],))
+    assert check_pattern(pattern) == []
+
+
+def test_patterns_of_ones_own_replace_the_shipped_ones() -> None:
+    badge = Pattern("Badge", r"#[0-9]{3}", "lower", ("#123",))
+    assert [found.canonical for found in find_identifiers("#123 D40", (badge,))] == ["#123"]
