@@ -5,3 +5,6 @@ from django.apps import AppConfig
 
 class SiteConfig(AppConfig):
     name = "kbsite"
+
+    def ready(self) -> None:
+        from kbsite import checks  # noqa: F401 -- registers them

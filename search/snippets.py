@@ -11,6 +11,8 @@ from django.utils.safestring import SafeString, mark_safe
 MARK_START, MARK_END = "\ue000", "\ue001"
 SNIPPET_CHARS = 300
 
+# Between blocks that no punctuation parts: a heading and its text, the items of a list.
+_BLOCK_BREAK = re.compile(rf"(?<![.!?:;,\s])({MARK_END}?)\n\s*\n\s*(?=\S)")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 
@@ -19,9 +21,10 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters around most of the query's words, as escaped HTML with <mark>.
 
     `marked` has each matched word between MARK_START and MARK_END. Begins and ends at words,
-    with an ellipsis where text is left out.
+    with an ellipsis where text is left out and a dot between blocks that run together.
     """
-    plain, marks = _unmark(" ".join(marked.split()))
+    flowing = _BLOCK_BREAK.sub(r"\1 · ", marked.strip())
+    plain, marks = _unmark(" ".join(flowing.split()))
     start, end = _window(plain, marks, length)
     return mark_safe(_render(plain, marks, start, end))  # noqa: S308  # escaped piece by piece
 

@@ -1,0 +1,79 @@
+"""U4: which text configuration of Postgres reads a language, and which language a text is in."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+# Postgres' built-in snowball configurations by ISO 639-1 code (pg_ts_config, Postgres 16-18).
+TEXT_CONFIGS = {
+    "ar": "arabic",
+    "hy": "armenian",
+    "eu": "basque",
+    "ca": "catalan",
+    "da": "danish",
+    "nl": "dutch",
+    "en": "english",
+    "fi": "finnish",
+    "fr": "french",
+    "de": "german",
+    "el": "greek",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "id": "indonesian",
+    "ga": "irish",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "no": "norwegian",
+    "nb": "norwegian",
+    "nn": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "es": "spanish",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+    "yi": "yiddish",
+}
+DEFAULT_CONFIG = "simple"
+
+# A guess from a few words is a coin toss; below this many letters the default stands.
+MIN_LETTERS = 40
+# A guess: below it a wrong stemmer costs more than the default configuration.
+MIN_PROBABILITY = 0.9
+SAMPLE_CHARS = 4_000
+
+
+def text_config(language: str) -> str:
+    """The text configuration for an ISO 639-1 code (a region is ignored); `simple` for others."""
+    return TEXT_CONFIGS.get(primary_code(language), DEFAULT_CONFIG)
+
+
+def primary_code(language: str) -> str:
+    """The two-letter code of a language tag: `en` for `en-GB`; empty where there is none."""
+    code = language.strip().lower().replace("_", "-").split("-")[0]
+    return code if len(code) == 2 else ""
+
+
+def detect_language(text: str) -> str:
+    """The ISO 639-1 code that `text` is written in; empty when it is too short or unsure.
+
+    langid (Lui & Baldwin 2012) over a sample from the beginning and the middle, because the
+    first page of a document is often front matter.
+    """
+    middle = len(text) // 2
+    sample = text[:SAMPLE_CHARS] + " " + text[middle : middle + SAMPLE_CHARS]
+    if sum(map(str.isalpha, sample)) < MIN_LETTERS:
+        return ""
+    code, probability = _identifier().classify(sample)
+    return str(code) if probability >= MIN_PROBABILITY else ""
+
+
+@cache
+def _identifier() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

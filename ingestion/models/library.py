@@ -1,0 +1,248 @@
+"""Collections hold documents; a document has versions; a version has a file and a state."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import slugify
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    Viewer = User | AnonymousUser | None
+else:
+    Viewer = Any
+
+
+class Visibility(models.TextChoices):
+    PUBLIC = "public", "Everyone"
+    SIGNED_IN = "signed_in", "Signed-in users"
+    GROUPS = "groups", "Members of chosen groups"
+
+
+class CollectionQuerySet(models.QuerySet["Collection"]):
+    def visible_to(self, viewer: Viewer) -> CollectionQuerySet:
+        """The collections `viewer` may read; None reads as an anonymous visitor."""
+        if viewer is None or not viewer.is_authenticated or not viewer.is_active:
+            return self.filter(visibility=Visibility.PUBLIC)
+        if viewer.is_superuser:
+            return self
+        member = Q(
+            pk__in=Collection.groups.through.objects.filter(group__user=viewer.pk).values(
+                "collection"
+            )
+        )
+        return self.filter(
+            Q(visibility__in=(Visibility.PUBLIC, Visibility.SIGNED_IN))
+            | (Q(visibility=Visibility.GROUPS) & member)
+        )
+
+
+class Collection(models.Model):
+    """A shelf of documents with one audience and one way of chunking."""
+
+    name = models.CharField(max_length=120, unique=True)
+    slug = models.SlugField(max_length=120, unique=True, blank=True)
+    description = models.TextField(blank=True)
+    visibility = models.CharField(
+        max_length=12, choices=Visibility.choices, default=Visibility.SIGNED_IN
+    )
+    groups = models.ManyToManyField(
+        Group, blank=True, help_text="Who may read it when visible to chosen groups only."
+    )
+    language = models.CharField(
+        max_length=8,
+        blank=True,
+        help_text="ISO 639-1 code for every document; empty: detected for each.",
+    )
+    chunk_tokens = models.PositiveSmallIntegerField(
+        "chunk size",
+        default=200,
+        validators=[MinValueValidator(32), MaxValueValidator(2000)],
+        help_text="Target size of a chunk in tokens of the embedding model (32-2000).",
+    )
+    overlap_tokens = models.PositiveSmallIntegerField(
+        "chunk overlap",
+        default=20,
+        help_text="Tokens repeated from one chunk to the next; less than half the chunk size.",
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(chunk_tokens__gte=32, chunk_tokens__lte=2000),
+                name="collection_chunk_tokens_range",
+                violation_error_message="The chunk size must be between 32 and 2000 tokens.",
+            ),
+            models.CheckConstraint(
+                condition=Q(overlap_tokens__lt=F("chunk_tokens") / 2),
+                name="collection_overlap_below_half",
+                violation_error_message="The overlap must be less than half the chunk size.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if not self.slug:
+            self.slug = slugify(self.name)[:120] or f"collection-{uuid.uuid4().hex[:8]}"
+        super().save(*args, **kwargs)
+
+
+class State(models.TextChoices):
+    """Where a version stands on its way from a stored file to search."""
+
+    QUEUED = "queued", "Queued"
+    PARSING = "parsing", "Parsing"
+    CHUNKING = "chunking", "Chunking"
+    EMBEDDING = "embedding", "Embedding"
+    READY = "ready", "Ready"
+    FAILED = "failed", "Failed"
+    SUPERSEDED = "superseded", "Superseded"
+
+
+UNFINISHED = (State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING)
+
+
+class DocumentQuerySet(models.QuerySet["Document"]):
+    def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
+        """The documents of the collections `viewer` may read."""
+        return self.filter(collection__in=Collection.objects.visible_to(viewer))
+
+
+class Document(models.Model):
+    """One thing a person gave us, under one title, through all its versions.
+
+    `current` is the version that search reads; `latest` is the newest upload. They differ
+    while a replacement is on its way, and after one has failed.
+    """
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="documents")
+    title = models.CharField(max_length=500)
+    title_given = models.BooleanField(
+        default=False, help_text="A person chose this title: a new version keeps it."
+    )
+    title_terms = SearchVectorField(null=True, editable=False)
+    source = models.CharField(
+        max_length=1000,
+        blank=True,
+        help_text="Its path or address; a new file from there becomes a new version.",
+    )
+    language = models.CharField(max_length=8, blank=True)
+    language_given = models.BooleanField(default=False)
+    content_hash = models.CharField(max_length=64, editable=False)
+    current = models.ForeignKey(
+        "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    latest = models.ForeignKey(
+        "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    added_by = models.ForeignKey(
+        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+    updated = models.DateTimeField(auto_now=True)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        constraints = (
+            models.UniqueConstraint(
+                "collection",
+                "content_hash",
+                name="document_same_bytes_once",
+                violation_error_message="This collection holds a document with these bytes.",
+            ),
+            models.UniqueConstraint(
+                "collection",
+                "source",
+                condition=~Q(source=""),
+                name="document_one_per_source",
+                violation_error_message="This collection holds a document from this source.",
+            ),
+        )
+        indexes = (GinIndex(fields=("title_terms",), name="document_title_terms"),)
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("search:document", args=(self.public_id,))
+
+
+class DocumentVersion(models.Model):
+    """One uploaded file and how far it has come. The only truth about what is left to do."""
+
+    document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    file = models.FileField(max_length=300, editable=False)
+    file_name = models.CharField(max_length=255)
+    media_type = models.CharField(max_length=120)
+    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    sha256 = models.CharField(max_length=64)
+
+    state = models.CharField(
+        max_length=12, choices=State.choices, default=State.QUEUED, db_index=True
+    )
+    progress = models.FloatField(default=0, help_text="Share of the work done, 0 to 1.")
+    error = models.TextField(blank=True, help_text="What went wrong and what to do.")
+    error_code = models.CharField(max_length=40, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    enqueued_at = models.DateTimeField(null=True, blank=True)
+    not_before = models.DateTimeField(null=True, blank=True, help_text="Earliest next attempt.")
+    lease = models.UUIDField(null=True, blank=True, help_text="The attempt that holds it.")
+    leased_until = models.DateTimeField(null=True, blank=True)
+    finished = models.DateTimeField(null=True, blank=True)
+
+    title = models.CharField(max_length=500, blank=True)
+    language = models.CharField(max_length=8, blank=True)
+    text = models.TextField(
+        blank=True, help_text="The extracted text; chunk offsets count into it."
+    )
+    page_count = models.PositiveIntegerField(null=True, blank=True)
+    author = models.CharField(max_length=500, blank=True)
+    file_created = models.DateTimeField(null=True, blank=True)
+    file_modified = models.DateTimeField(null=True, blank=True)
+    parser = models.CharField(max_length=80, blank=True)
+    warnings = models.JSONField(default=list, blank=True)
+    chunk_count = models.PositiveIntegerField(default=0)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-number",)
+        constraints = (
+            models.UniqueConstraint("document", "number", name="version_number_once"),
+            models.CheckConstraint(
+                condition=Q(progress__gte=0, progress__lte=1), name="version_progress_is_a_share"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("leased_until", "enqueued_at"),
+                name="version_unfinished",
+                condition=Q(state__in=UNFINISHED),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.file_name} (version {self.number})"
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self.state in UNFINISHED

@@ -1,0 +1,45 @@
+"""The patterns by which identifiers are recognised, as rows that administrators edit."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.db import models
+
+from ingestion.identifiers import NORMALISERS, Pattern, check_pattern
+
+
+class IdentifierPattern(models.Model):
+    """One kind of identifier: how it looks and how it is written canonically."""
+
+    name = models.CharField(max_length=60, unique=True)
+    regex = models.TextField(help_text="A Python regular expression.")
+    normaliser = models.CharField(
+        max_length=40,
+        choices=[(name, name) for name in sorted(NORMALISERS)],
+        help_text="What makes two spellings equal, and which parts of one find it too.",
+    )
+    examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    counter_examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)
+    enabled = models.BooleanField(default=True)
+    position = models.PositiveSmallIntegerField(default=100)
+
+    class Meta:
+        ordering = ("position", "name")
+
+    def __str__(self) -> str:
+        return self.name
+
+    def as_pattern(self) -> Pattern:
+        return Pattern(
+            name=self.name,
+            regex=self.regex,
+            normaliser=self.normaliser,
+            examples=tuple(self.examples),
+            counter_examples=tuple(self.counter_examples),
+        )
+
+    def clean(self) -> None:
+        problems = check_pattern(self.as_pattern())
+        if problems:
+            raise ValidationError({"regex": problems})

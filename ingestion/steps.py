@@ -1,0 +1,243 @@
+"""U2-U5: what a worker does with one version, from a stored file to searchable chunks.
+
+Each step leaves its result in the database and the next attempt starts behind it: a worker
+that dies costs the step it was in. A lease says which attempt holds a version, and every
+write asks for it, so that two workers given the same task do the work once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from django.conf import settings
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+
+from ingestion import activation, spaces, storage, terms
+from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
+from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
+from ingestion.embedding import Embedder
+from ingestion.errors import EmbeddingUnavailable, IngestionError, NoText, RepeatedCrash
+from ingestion.identifiers import Pattern, placed_forms
+from ingestion.languages import detect_language, primary_code, text_config
+from ingestion.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
+from ingestion.models import (
+    Chunk,
+    ChunkEmbedding,
+    Collection,
+    DocumentVersion,
+    EmbeddingSpace,
+    Identifier,
+    IdentifierPattern,
+    State,
+)
+from ingestion.parsing import parse_file
+
+logger = logging.getLogger(__name__)
+
+CHUNK_BATCH = 500
+EMBEDDING_BATCH = 128
+# Shares of a version's progress bar: embedding takes nearly all of the time.
+PARSED, CHUNKED = 0.05, 0.10
+RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
+
+
+def advance(version_id: int) -> bool:
+    """True when this call brought the version to an end; False when there was nothing to do here.
+
+    The version may be finished, waiting for its next attempt, or held by another worker.
+    """
+    lease = claim(version_id)
+    if lease is None:
+        return False
+    with lease:
+        try:
+            _run(lease)
+        except LeaseLost:
+            logger.info("Version %s was taken over or superseded", version_id)
+            return False
+        except EmbeddingUnavailable as error:
+            _postpone(lease, error)
+            return False
+        except IngestionError as error:
+            activation.fail(lease, error)
+    return True
+
+
+def _run(lease: Lease) -> None:
+    version = lease.version
+    if lease.keeps_crashing:
+        raise RepeatedCrash(
+            f"Processing this file stopped unexpectedly {MAX_ATTEMPTS} times. The worker's log "
+            "says why; when that is mended, retry."
+        )
+    if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
+        _parse_and_chunk(lease)
+    _embed(lease)
+    activation.activate(lease)
+
+
+def _postpone(lease: Lease, error: IngestionError) -> None:
+    """Gives the version back with the reason and the earliest time of the next attempt."""
+    delay = min(RETRY_BASE * 2 ** min(lease.version.attempts, 10), RETRY_MAX)
+    lease.update(
+        error=f"{error} Trying again in about {int(delay.total_seconds())} seconds.",
+        error_code=error.code,
+        not_before=timezone.now() + delay,
+        enqueued_at=None,
+        lease=None,
+        leased_until=None,
+    )
+
+
+def _parse_and_chunk(lease: Lease) -> None:
+    version = lease.version
+    lease.update(state=State.PARSING, progress=0)
+    with storage.local_copy(str(version.file.name)) as path:
+        parsed = parse_file(path, version.file_name)
+    text = extracted_text(parsed.blocks)
+    if not text.strip():
+        raise NoText("The file holds no text. If it is a scan, run it through OCR first.")
+    document = version.document
+    language = _language(version, parsed, text)
+    title = document.title if document.title_given else (parsed.title.strip() or document.title)
+    lease.update(
+        state=State.CHUNKING,
+        progress=PARSED,
+        text=text,
+        title=title[:500],
+        language=language,
+        author=parsed.author[:500],
+        page_count=parsed.page_count,
+        file_created=_moment(parsed.created),
+        file_modified=_moment(parsed.modified),
+        parser=parsed.parser[:80],
+        warnings=list(parsed.warnings),
+    )
+    _store_chunks(lease, parsed)
+    terms.read_terms(version.pk, title=version.title)
+    count = version.chunks.count()
+    lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+
+
+def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
+    """Given by a person, set for the collection, stated by the file, detected, or the default."""
+    document = version.document
+    given = document.language if document.language_given else ""
+    return (
+        given
+        or document.collection.language
+        or primary_code(parsed.language)
+        or detect_language(text)
+        or settings.DEFAULT_LANGUAGE
+    )
+
+
+def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
+    """Writes the version's chunks and identifiers in batches, from the beginning."""
+    version = lease.version
+    collection = version.document.collection
+    embedder = spaces.embedder()
+    options = _options(collection, embedder)
+    patterns = [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
+    with lease.writing():
+        version.chunks.all().delete()
+    drafts = chunk_blocks(parsed.blocks, options, embedder.tokenizer, title=version.title)
+    for batch in _batches(drafts, CHUNK_BATCH):
+        with lease.writing():
+            chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
+            Identifier.objects.bulk_create(
+                row for chunk in chunks for row in _identifiers(chunk, version.title, patterns)
+            )
+
+
+def _options(collection: Collection, embedder: Embedder) -> ChunkingOptions:
+    """The collection's wishes, within the model's window: what lies beyond it is not embedded."""
+    target = min(collection.chunk_tokens, embedder.card.max_tokens)
+    return ChunkingOptions(
+        target_tokens=target,
+        overlap_tokens=min(collection.overlap_tokens, (target - 1) // 2),
+        max_tokens=embedder.card.max_tokens,
+    )
+
+
+def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
+    return Chunk(
+        collection_id=version.document.collection_id,
+        document_id=version.document_id,
+        version=version,
+        ordinal=draft.ordinal,
+        text=draft.text,
+        kind=draft.kind,
+        heading_path=list(draft.heading_path),
+        page=draft.page,
+        start=draft.start,
+        end=draft.end,
+        tokens=draft.tokens,
+        content_hash=draft.content_hash,
+        text_config=text_config(version.language),
+    )
+
+
+def _identifiers(chunk: Chunk, title: str, patterns: Sequence[Pattern]) -> Iterator[Identifier]:
+    placed = placed_forms(title, chunk.heading_path, chunk.text, patterns)
+    for form, (place, strength) in placed.items():
+        yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
+
+
+def _embed(lease: Lease) -> None:
+    """Embeds what has no vector yet; each finished batch is kept."""
+    version, space = lease.version, spaces.writing_space()
+    embedder = spaces.embedder()
+    options = _options(version.document.collection, embedder)
+    done = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
+    waiting = version.chunks.filter(~Exists(done)).order_by("ordinal")
+    total = max(version.chunk_count, 1)
+    left = waiting.count()
+    while chunks := list(waiting.only("pk", "text", "heading_path")[:EMBEDDING_BATCH]):
+        texts = [
+            embedding_text(
+                version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options
+            )
+            for chunk in chunks
+        ]
+        for indices, vectors in embedder.embed_batches(texts):
+            with lease.writing():
+                _store_vectors(space, [chunks[i] for i in indices], vectors)
+            left -= len(indices)
+        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
+
+
+def _store_vectors(
+    space: EmbeddingSpace, chunks: Sequence[Chunk], vectors: Iterable[object]
+) -> None:
+    ChunkEmbedding.objects.bulk_create(
+        (
+            ChunkEmbedding(chunk=chunk, space=space, vector=vector)
+            for chunk, vector in zip(chunks, vectors, strict=True)
+        ),
+        ignore_conflicts=True,
+    )
+
+
+def _moment(stated: str) -> datetime | None:
+    """A file's own date as an aware moment; None for none or an unreadable one."""
+    try:
+        moment = parse_datetime(stated)
+        if moment is None and (day := parse_date(stated[:10])):
+            moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    except ValueError:
+        return None
+    if moment is not None and timezone.is_naive(moment):
+        moment = moment.replace(tzinfo=UTC)
+    return moment
+
+
+def _batches(drafts: Iterable[ChunkDraft], size: int) -> Iterator[list[ChunkDraft]]:
+    iterator = iter(drafts)
+    while batch := list(islice(iterator, size)):
+        yield batch

@@ -1,0 +1,290 @@
+"""Settings, from the environment only; every variable stands in .env.example. No ranking numbers.
+
+Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+from kbsite.admin_site import UNFOLD as UNFOLD
+from kbsite.embedded import EmbeddedServers
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+VAR_DIR = Path(env.str("STEELYARD_VAR", default=str(BASE_DIR / "var"))).resolve()
+
+
+def _secret(name: str) -> str:
+    """The secret kept in VAR_DIR under `name`, made on first use and readable by its owner only."""
+    path = VAR_DIR / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            # Written whole, then linked: of processes that start together one wins, and none
+            # reads an empty file. mkstemp makes it readable by its owner only.
+            handle, draft = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_urlsafe(64))
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+            Path(draft).unlink()
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"Cannot keep a secret in {path}: {error.strerror}. Set SECRET_KEY, or point "
+            "STEELYARD_VAR at a directory this user may write."
+        ) from error
+
+
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = env.str("SECRET_KEY", default="") or _secret("secret_key")
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+
+# --- servers -----------------------------------------------------------------------------------
+EMBEDDED = EmbeddedServers(VAR_DIR)
+DATABASE_URL = env.str("DATABASE_URL", default="")
+REDIS_URL = env.str("REDIS_URL", default="")
+EMBEDDED_POSTGRES = not DATABASE_URL
+EMBEDDED_REDIS = not REDIS_URL
+
+_database = env.db_url_config(DATABASE_URL) if DATABASE_URL else EMBEDDED.database_settings()
+_options: dict[str, object] = {**_database.get("OPTIONS", {})}
+# JIT compiles a search's plan for longer than the search runs.
+_options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
+_pool_size = env.int("DATABASE_POOL", default=10)
+if _pool_size:
+    _options["pool"] = {"min_size": 0, "max_size": _pool_size, "timeout": 10}
+DATABASES = {"default": {**_database, "OPTIONS": _options}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL or EMBEDDED.cache_url,
+        "KEY_PREFIX": "steelyard",
+    }
+}
+
+# --- applications ------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "rest_framework",
+    "knox",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "kbsite",
+    "ingestion",
+    "search",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "kbsite.urls"
+WSGI_APPLICATION = "kbsite.wsgi.application"
+ASGI_APPLICATION = "kbsite.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "search:page"
+LOGOUT_REDIRECT_URL = "search:page"
+
+# The language of a document that states none and is too short to tell (ISO 639-1).
+DEFAULT_LANGUAGE = env.str("DEFAULT_LANGUAGE", default="en")
+LANGUAGE_CODE = "en"
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+USE_I18N = True
+USE_TZ = True
+
+# --- files -------------------------------------------------------------------------------------
+STATIC_URL = "static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# Originals are private: no MEDIA_URL, they leave only through a view that asks `visible_to`.
+MEDIA_ROOT = VAR_DIR / "files"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_MAX_AGE = 3600
+
+# --- security ----------------------------------------------------------------------------------
+HTTPS = env.bool("HTTPS", default=False)
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+# A health check inside a container speaks plain HTTP.
+SECURE_REDIRECT_EXEMPT = [r"^health/$"]
+SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+if env.bool("BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+SILENCED_SYSTEM_CHECKS: list[str] = []
+
+# --- uploads and workers -----------------------------------------------------------------------
+MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_MB", default=200) * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FILES = env.int("MAX_FILES_PER_UPLOAD", default=200)
+
+# How long a worker holds a document without a sign of life before another may take it over.
+INGESTION_LEASE_SECONDS = env.int("INGESTION_LEASE_SECONDS", default=60)
+
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A publish must fail fast when the broker is away: the sweep enqueues again from the database.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_connect_timeout": 3}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
+CELERY_BEAT_SCHEDULE = {
+    "sweep": {"task": "ingestion.tasks.sweep", "schedule": 10.0, "options": {"expires": 10}},
+    "fold-statistics": {
+        "task": "ingestion.tasks.fold_statistics",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+}
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+
+# --- embedding ---------------------------------------------------------------------------------
+EMBEDDER = env.str(
+    "EMBEDDER", default="openai" if env.str("OPENAI_API_KEY", default="") else "local"
+)
+EMBEDDER_OPTIONS = {
+    "local": {
+        "folder": env.str("LOCAL_MODEL_FOLDER", default="") or None,
+        "models_dir": Path(env.str("MODELS_DIR", default=str(VAR_DIR / "models"))),
+        "threads": env.int("EMBEDDER_THREADS", default=0),
+    },
+    "openai": {
+        "api_key": env.str("OPENAI_API_KEY", default=""),
+        "base_url": env.str("OPENAI_BASE_URL", default="") or None,
+        "model": env.str("OPENAI_EMBEDDING_MODEL", default="text-embedding-3-small"),
+        "dimensions": env.int("OPENAI_EMBEDDING_DIMENSIONS", default=0) or None,
+        "timeout": env.float("OPENAI_TIMEOUT", default=30.0),
+        "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
+    },
+}
+QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)
+QUERY_EMBEDDING_TTL = env.int("QUERY_EMBEDDING_TTL", default=7 * 24 * 3600)
+
+# --- API ---------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "search.api.authentication.TokenAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    # OPTIONS would describe forms to people who may not fill them in.
+    "DEFAULT_METADATA_CLASS": None,
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": [
+        "search.api.throttling.AnonymousThrottle",
+        "search.api.throttling.UserThrottle",
+    ],
+    "DEFAULT_THROTTLE_RATES": {
+        "anon": env.str("THROTTLE_ANONYMOUS", default="120/min"),
+        "user": env.str("THROTTLE_USER", default="1200/min"),
+        "login": env.str("THROTTLE_LOGIN", default="10/min"),
+    },
+    "EXCEPTION_HANDLER": "search.api.errors.error_response",
+    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+REST_KNOX = {
+    "TOKEN_TTL": timedelta(days=env.int("API_TOKEN_DAYS", default=90)),
+    "AUTH_HEADER_PREFIX": "Token",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Steelyard",
+    "DESCRIPTION": "A knowledge base whose search you can weigh. Every answer holds only what "
+    "its reader may see; what they may not see is as if it were not there.",
+    "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": r"/api/v1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SORT_OPERATION_PARAMETERS": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "ENUM_NAME_OVERRIDES": {
+        "VersionStateEnum": "ingestion.models.State",
+        "ProfileStateEnum": "search.models.SearchProfile.State",
+        "NormaliserEnum": "search.models.NORMALISERS",
+        "SignalEnum": ["vector", "keyword", "title"],
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "search.api.schema.add_errors",
+    ],
+}
+
+# --- logging -----------------------------------------------------------------------------------
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "{levelname:<7} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "ingestion", "search")},
+        "django.request": {"level": "ERROR"},
+    },
+}

@@ -1,0 +1,28 @@
+"""The search application: watches what configures a search, and installs what ships."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_delete, post_migrate, post_save
+
+
+class SearchConfig(AppConfig):
+    name = "search"
+
+    def ready(self) -> None:
+        from search import configuration
+
+        for model in configuration.WATCHED:
+            post_save.connect(configuration.bump, sender=model)
+            post_delete.connect(configuration.bump, sender=model)
+        post_migrate.connect(_install, sender=self)
+
+
+def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
+    """Installs the shipped profiles, rules and patterns that are missing; changes none there is."""
+    from search.presets import install
+
+    if using == "default":
+        install()

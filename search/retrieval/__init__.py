@@ -1,0 +1,6 @@
+"""Q3: Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement."""
+
+from search.retrieval.filters import Filters, Scope
+from search.retrieval.statement import Retrieval, retrieve
+
+__all__ = ["Filters", "Retrieval", "Scope", "retrieve"]

@@ -1,0 +1,74 @@
+"""Q3: the identifier lane: chunks that hold a code which the query names (decision D2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import BooleanField, F, FloatField, QuerySet
+from django.db.models.expressions import RawSQL
+
+from ingestion.models import Chunk
+from search.domain import Profile, Query
+
+# A code that more chunks hold is a common word there (`max_length` in Django's documentation):
+# in a longer query it is left to the keyword signal. A guess, twice the usual depth.
+MAX_HOLDERS = 200
+
+# Common tables: the forms asked for, without those that are common words.
+TABLES = """
+asked AS MATERIALIZED (
+    SELECT form, strength
+    FROM unnest(%(forms)s::text[], %(form_strengths)s::float8[]) given(form, strength)
+    WHERE %(alone)s OR (
+        SELECT count(*) FROM (
+            SELECT 1 FROM ingestion_identifier i JOIN ingestion_chunk c ON c.id = i.chunk_id
+            WHERE i.form = given.form AND c.searchable
+              AND c.collection_id IN (SELECT id FROM readable)
+            LIMIT %(max_holders)s + 1
+        ) held
+    ) <= %(max_holders)s
+),
+"""
+
+# One of the two sides must be whole: codes that share no more than a tail are strangers
+# (`ingestion.identifiers.match_strength`).
+MATCH = """
+LEFT JOIN LATERAL (
+    SELECT i.form, i.strength * asked.strength AS strength, i.place
+    FROM ingestion_identifier i JOIN asked USING (form)
+    WHERE i.chunk_id = c.id AND (i.strength = 1 OR asked.strength = 1)
+    ORDER BY 2 DESC, i.place, i.form
+    LIMIT 1
+) held ON true
+"""
+
+_HELD = """
+ingestion_identifier.form IN (
+    SELECT form FROM asked WHERE asked.strength = 1 OR ingestion_identifier.strength = 1
+)
+"""
+
+
+def params(query: Query) -> dict[str, Any]:
+    """What the common tables need: every form of the query's identifiers, strongest first."""
+    forms: dict[str, float] = {}
+    for identifier in query.identifiers:
+        for form, strength in identifier.forms:
+            forms[form] = max(strength, forms.get(form, 0.0))
+    return {
+        "forms": list(forms),
+        "form_strengths": list(forms.values()),
+        "alone": query.is_identifier,
+        "max_holders": MAX_HOLDERS,
+    }
+
+
+def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
+    """Chunks that hold a form asked for: whole forms first, then by place, then by BM25."""
+    bm25 = RawSQL("-(ingestion_chunk.terms <#> (SELECT weights FROM question))", (), FloatField())
+    # The plain condition brings the identifiers' table into the query, which _HELD reads.
+    held = chunks.filter(
+        RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
+    )
+    order = (F("identifiers__strength").desc(), "identifiers__place", bm25.desc(nulls_last=True))
+    return held.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]

@@ -1,0 +1,66 @@
+"""Makes collections and documents through the real upload path, without a worker or a broker."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+
+from django.contrib.auth.models import Group, User
+
+from ingestion import services, steps, terms
+from ingestion.models import Collection, Document, Visibility
+
+
+def make_collection(
+    name: str = "Handbook",
+    *,
+    visibility: str = Visibility.PUBLIC,
+    groups: Sequence[str] = (),
+    **fields: object,
+) -> Collection:
+    """A collection; `groups` are names of groups that may read it."""
+    collection = Collection.objects.create(name=name, visibility=visibility, **fields)
+    for group in groups:
+        collection.groups.add(Group.objects.get_or_create(name=group)[0])
+    return collection
+
+
+def upload(
+    collection: Collection,
+    content: str | bytes,
+    *,
+    file_name: str = "note.md",
+    title: str = "",
+    source: str = "",
+    user: User | None = None,
+) -> services.Receipt:
+    """The receipt of an upload that no worker has touched yet."""
+    data = content.encode() if isinstance(content, str) else content
+    return services.receive(
+        collection,
+        io.BytesIO(data),
+        file_name=file_name,
+        title=title,
+        source=source,
+        acting_user=user,
+    )
+
+
+def make_document(
+    collection: Collection,
+    content: str | bytes,
+    *,
+    file_name: str = "note.md",
+    title: str = "",
+    source: str = "",
+) -> Document:
+    """A document that has gone the whole way: stored, parsed, chunked, embedded, searchable.
+
+    A document that failed is returned as it is: the caller asserts its state.
+    """
+    receipt = upload(collection, content, file_name=file_name, title=title, source=source)
+    steps.advance(receipt.version.pk)
+    terms.fold()
+    return Document.objects.select_related("current", "latest", "collection").get(
+        pk=receipt.document.pk
+    )

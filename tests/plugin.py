@@ -1,0 +1,30 @@
+"""Loaded before the settings: the tests run on servers and files of their own, never on yours."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+_OWN = Path(tempfile.mkdtemp(prefix="steelyard-tests-"))
+_MODELS = Path(__file__).resolve().parent.parent / "var" / "models"
+
+for name in ("DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "EMBEDDER", "HTTPS", "DEBUG"):
+    os.environ.pop(name, None)
+os.environ |= {
+    "STEELYARD_VAR": str(_OWN),
+    # The model is a build product of pinned packages: made once, kept with the project's own.
+    "MODELS_DIR": os.environ.get("MODELS_DIR", str(_MODELS)),
+    "DATABASE_POOL": "0",
+    "DJANGO_ALLOW_ASYNC_UNSAFE": "true",
+    "THROTTLE_ANONYMOUS": "100000/min",
+    "THROTTLE_USER": "100000/min",
+}
+
+
+def pytest_sessionfinish() -> None:
+    from kbsite.embedded import EmbeddedServers
+
+    EmbeddedServers(_OWN).stop()
+    shutil.rmtree(_OWN, ignore_errors=True)

@@ -1,0 +1,101 @@
+"""D2: chunks that hold a named identifier come first, whatever the scores say."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+
+from search import configuration
+from search.pipeline import search
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+DOCUMENTS = {
+    "section.md": "# 30 CFR 75.1725 Machinery and equipment\n\nKeep machinery in safe condition.",
+    "chatty.md": "# A chat about rules\n\n"
+    + "People mention 30 CFR 75.1725 when they talk about 30 CFR 75.1725 and machinery. " * 4,
+    "d40.md": "# Region D40\n\nThe pumps of D40 are painted green.",
+    "d41.md": "# Region D41\n\nThe pumps of this region are painted blue.",
+    "area.md": "# Area D\n\nArea D has forty doors and a region of pumps.",
+    "incident.md": "# Incident\n\nTicket INC-2024-0042 was about a lost key.",
+    "privacy.md": "# Privacy\n\nRecord PII-2024-0042 names a person.",
+    "ros.md": "# Nodes\n\nIn ROS2 every node derives from rclcpp::Node.",
+    "part.md": "# Spare part\n\nOrder part A-1312/B from the store.",
+}
+
+
+@pytest.fixture(autouse=True)
+def _documents(db: None) -> None:
+    collection = make_collection()
+    for name, text in DOCUMENTS.items():
+        make_document(collection, text, file_name=name)
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        pytest.param("D40", "Region D40", id="S1-02"),
+        pytest.param("d40", "Region D40", id="S1-28 lower case"),
+        pytest.param("D-40", "Region D40", id="with a hyphen"),
+        pytest.param("D 40", "Region D40", id="with a space"),
+        pytest.param("Tell me about D40.", "Region D40", id="S1-22 punctuation"),
+        pytest.param("30 CFR 75.1725", "30 CFR 75.1725 Machinery and equipment", id="S1-47"),
+        pytest.param(
+            "Explain 30 CFR 75.1725", "30 CFR 75.1725 Machinery and equipment", id="S1-09"
+        ),
+        pytest.param("PII-2024-0042", "Privacy", id="S1-07"),
+        pytest.param("INC-2024-0042", "Incident", id="INC by its whole"),
+        pytest.param("rclcpp::Node", "Nodes", id="S5-35"),
+        pytest.param("A-1312/B", "Spare part", id="slashed part number"),
+    ],
+)
+def test_the_owner_is_first(query: str, first: str) -> None:
+    response = search(query, viewer=AnonymousUser())
+    assert response.results[0].title == first
+    assert response.results[0].hit.explanation.tier.reason
+
+
+def test_codes_that_share_only_a_tail_are_strangers() -> None:
+    hits = search("INC-2024-0042", viewer=AnonymousUser()).results
+    named = [result.title for result in hits if result.hit.explanation.tier.reason]
+    assert named == ["Incident"]
+
+
+def test_the_title_comes_before_the_body() -> None:
+    titles = [r.title for r in search("30 CFR 75.1725", viewer=AnonymousUser()).results]
+    assert titles[:2] == ["30 CFR 75.1725 Machinery and equipment", "A chat about rules"]
+
+
+def test_s1_29_a_bare_identifier_calls_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    from ingestion import spaces
+
+    real = spaces.query_embedder()
+    monkeypatch.setattr(
+        type(real), "embed_query", lambda self, text, **options: calls.append(text) or [0.0] * 384
+    )
+    response = search("D40", viewer=AnonymousUser())
+    assert response.results[0].title == "Region D40"
+    assert response.degraded == ()
+    assert calls == []
+
+
+def test_a_code_that_everyone_names_is_left_to_the_keywords() -> None:
+    """In a longer query; alone it is still what was asked for."""
+    configuration.current()
+    collection = make_collection("Code")
+    from search.retrieval import identifier
+
+    for number in range(3):
+        make_document(
+            collection, f"# Note {number}\n\nSet max_length here.", file_name=f"{number}.md"
+        )
+    limit, identifier.MAX_HOLDERS = identifier.MAX_HOLDERS, 2
+    try:
+        longer = search("how long may max_length be", viewer=AnonymousUser()).results
+        alone = search("max_length", viewer=AnonymousUser()).results
+    finally:
+        identifier.MAX_HOLDERS = limit
+    assert not any(result.hit.explanation.tier.reason for result in longer)
+    assert sum(bool(result.hit.explanation.tier.reason) for result in alone) == 3

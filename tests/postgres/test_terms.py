@@ -1,0 +1,183 @@
+"""U4: BM25's two sides and the document frequencies, against sums done here."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection
+from pytest import approx
+
+from ingestion import services, terms
+from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
+from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
+from search.retrieval import Filters, Scope, retrieve
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+TEXTS = {
+    "pumps": "alpha beta beta gamma",
+    "cats": "alpha delta",
+    "dogs": "beta epsilon zeta eta theta iota kappa",
+}
+
+
+@pytest.fixture
+def corpus(db: None) -> dict[str, Chunk]:
+    """Three one-chunk documents; each chunk's lexemes are its title and its words."""
+    collection = make_collection(language="xx")  # no such stemmer: words stay as they are
+    return {
+        name: make_document(collection, text, file_name=f"{name}.txt").chunks.get()
+        for name, text in TEXTS.items()
+    }
+
+
+def profile(**fields: object) -> Profile:
+    shares = dict.fromkeys(QueryClass, Weights(0, 1, 0))
+    return Profile("test", 1, shares, **fields)  # type: ignore[arg-type]
+
+
+def raw_scores(text: str, signal: Signal, **fields: object) -> dict[int, float]:
+    found = retrieve(Query(text), Scope.of(AnonymousUser(), Filters()), profile(**fields))
+    return {candidate.chunk_id: candidate.raw[signal] for candidate in found.candidates}
+
+
+def words_of(name: str) -> list[str]:
+    return [name, *TEXTS[name].split()]
+
+
+def idf(word: str) -> float:
+    frequency = sum(word in words_of(name) for name in TEXTS)
+    return math.log(1 + (len(TEXTS) - frequency + 0.5) / (frequency + 0.5))
+
+
+def bm25(query: str, name: str) -> float:
+    """Robertson & Zaragoza 2009, k1 = 1.2, b = .75, summed by hand."""
+    words = Counter(words_of(name))
+    average = sum(len(words_of(each)) for each in TEXTS) / len(TEXTS)
+    norm = 1.2 * (1 - 0.75 + 0.75 * words.total() / average)
+    return sum(
+        idf(word) * words[word] * 2.2 / (words[word] + norm)
+        for word in query.split()
+        if words[word]
+    )
+
+
+class TestBM25:
+    @pytest.mark.parametrize("query", ["alpha", "beta gamma", "alpha beta delta theta", "cats"])
+    def test_equals_the_formula(self, corpus: dict[str, Chunk], query: str) -> None:
+        expected = {
+            corpus[name].pk: approx(bm25(query, name), rel=1e-4)
+            for name in TEXTS
+            if bm25(query, name)
+        }
+        assert raw_scores(query, Signal.KEYWORD) == expected
+
+    def test_terms_are_listed_rarest_first_with_their_idf(self, corpus: dict[str, Chunk]) -> None:
+        found = retrieve(
+            Query("alpha gamma"), Scope.of(AnonymousUser(), Filters()), profile()
+        ).terms
+        assert [(term.lexeme, term.chunks) for term in found] == [("gamma", 1), ("alpha", 2)]
+        assert [term.idf for term in found] == [approx(idf("gamma")), approx(idf("alpha"))]
+
+    def test_the_budget_keeps_the_rarest_terms(self, corpus: dict[str, Chunk]) -> None:
+        """gamma stands in one chunk; with a budget of 1 the common alpha finds nothing more."""
+        found = raw_scores("alpha gamma", Signal.KEYWORD, keyword_budget=1)
+        assert set(found) == {corpus["pumps"].pk}
+        assert found[corpus["pumps"].pk] == approx(bm25("alpha gamma", "pumps"), rel=1e-4)
+
+    def test_the_index_of_a_term_is_the_same_in_python(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT steelyard_term_id('alpha')")
+            (index,) = cursor.fetchone()
+        head = int(hashlib.md5(b"alpha").hexdigest()[:8], 16)
+        assert index == (head & 0x3FFFFFFF) % 999_999_999 + 1
+
+
+class TestOtherScorers:
+    @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.TS_RANK_CD])
+    def test_postgres_ranks(self, corpus: dict[str, Chunk], scorer: KeywordScorer) -> None:
+        found = raw_scores("beta", Signal.KEYWORD, keyword_scorer=scorer)
+        assert set(found) == {corpus["pumps"].pk, corpus["dogs"].pk}
+        assert found[corpus["pumps"].pk] > found[corpus["dogs"].pk] > 0
+
+    def test_overlap_is_matched_terms_over_query_terms(self, corpus: dict[str, Chunk]) -> None:
+        """S1-43."""
+        found = raw_scores(
+            "alpha beta missing", Signal.KEYWORD, keyword_scorer=KeywordScorer.OVERLAP
+        )
+        assert found[corpus["pumps"].pk] == approx(2 / 3)
+        assert found[corpus["cats"].pk] == approx(1 / 3)
+
+
+class TestTitles:
+    def test_coverage_is_the_share_of_the_idf(self, corpus: dict[str, Chunk]) -> None:
+        found = raw_scores("pumps alpha", Signal.TITLE)
+        expected = idf("pumps") / (idf("pumps") + idf("alpha"))
+        assert found[corpus["pumps"].pk] == approx(expected)
+        assert found[corpus["cats"].pk] == 0
+
+    @pytest.mark.parametrize(
+        ("scorer", "score"), [(TitleScorer.ONCE, 10), (TitleScorer.PER_TERM, 20)]
+    )
+    def test_concept_rags_rules(self, scorer: TitleScorer, score: float) -> None:
+        """S2-11; F2-01 for the rule by term."""
+        collection = make_collection()
+        make_document(collection, "Some text.", title="Distributed Systems", file_name="a.txt")
+        found = raw_scores("distributed systems", Signal.TITLE, title_scorer=scorer)
+        assert list(found.values()) == [score]
+
+    def test_a_title_is_found_where_no_other_signal_looks(self, corpus: dict[str, Chunk]) -> None:
+        """D13: found by its own index, not only inside another signal's list."""
+        found = raw_scores("dogs", Signal.TITLE, keyword_budget=100)
+        assert found == {corpus["dogs"].pk: 1.0}
+
+
+class TestFrequencies:
+    def test_follow_additions_replacements_and_deletions(self) -> None:
+        collection = make_collection(language="xx")
+        make_document(collection, "alpha beta", file_name="a.txt", source="a")
+        second = make_document(collection, "alpha gamma", file_name="b.txt", source="b")
+        make_document(collection, "alpha delta", file_name="a.txt", source="a")
+        services.delete([second], acting_user=None)
+        terms.fold()
+        assert frequencies() == recounted()
+        assert frequencies()["alpha"] == 1
+        assert TermChange.objects.count() == 0
+
+    def test_are_right_before_and_after_the_fold(self, corpus: dict[str, Chunk]) -> None:
+        before = raw_scores("alpha", Signal.KEYWORD)
+        assert terms.fold() is True
+        assert raw_scores("alpha", Signal.KEYWORD) == approx(before)
+
+    def test_chunks_are_weighed_again_when_the_average_has_drifted(self) -> None:
+        collection = make_collection(language="xx")
+        short = make_document(collection, "alpha beta", file_name="a.txt").chunks.get()
+        first = short.terms.values()
+        for number in range(3):
+            text = " ".join(f"word{number}{i}" for i in range(60))
+            make_document(collection, text, file_name=f"{number}.txt")
+        short.refresh_from_db()
+        statistics = CorpusStatistics.objects.get(collection=collection)
+        average = statistics.total_length / statistics.chunks
+        assert statistics.weighed_length == approx(average, rel=terms.MAX_DRIFT)
+        norm = 1.2 * (0.25 + 0.75 * short.length / statistics.weighed_length)
+        assert short.terms.values() == approx([2.2 / (1 + norm)] * 3, rel=1e-4)
+        assert short.terms.values() != first
+
+
+def frequencies() -> dict[str, int]:
+    return dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+
+
+def recounted() -> dict[str, int]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT lexeme, count(*) FROM ingestion_chunk,"
+            " unnest(tsvector_to_array(lexemes)) lexeme WHERE searchable GROUP BY lexeme"
+        )
+        return dict(cursor.fetchall())

@@ -1,0 +1,228 @@
+"""U and Q together: an upload becomes a ranked, explained result, on real Postgres."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from pytest import approx
+
+from ingestion import services, steps, terms
+from ingestion.models import (
+    Chunk,
+    ChunkEmbedding,
+    Document,
+    DocumentVersion,
+    State,
+    TermFrequency,
+    Visibility,
+)
+from search.domain import QueryClass, Signal, Weights
+from search.errors import NoActiveProfile, QueryTooLong, UnknownProfile
+from search.models import SearchProfile
+from search.pipeline import Choices, search
+from search.retrieval import Filters
+from tests.factories import make_collection, make_document, upload
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+NOBODY = AnonymousUser()
+
+PUMPS = """# Water pumps
+
+The pump station moves water from the lower reservoir to the upper one.
+
+## Maintenance
+
+Check the seals of every pump each month and replace worn bearings.
+"""
+CATS = """# House cats
+
+Cats sleep for most of the day and hunt mice at night.
+"""
+
+
+def titles(text: str, **options: object) -> list[str]:
+    return [result.title for result in search(text, viewer=NOBODY, **options).results]
+
+
+class TestAnUpload:
+    def test_becomes_a_result_with_every_signal(self) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="pumps.md")
+        make_document(collection, CATS, file_name="cats.md")
+
+        response = search("replace pump bearings", viewer=NOBODY)
+
+        best = response.results[0]
+        assert best.title == "Water pumps"
+        parts = {part.signal: part for part in best.hit.explanation.contributions}
+        assert all(parts[signal].value > 0 for signal in Signal)
+        assert best.hit.score == approx(sum(part.value for part in parts.values()))
+        assert "<mark>" in best.snippet
+        assert response.profile.name == "default"
+        assert response.degraded == ()
+
+    def test_is_found_by_meaning_alone(self) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="pumps.md")
+        make_document(collection, CATS, file_name="cats.md")
+        assert titles("feline animals")[0] == "House cats"
+
+    def test_passes_through_all_its_states_to_ready(self) -> None:
+        document = make_document(make_collection(), PUMPS, file_name="pumps.md")
+        version = document.latest
+        assert version is not None
+        assert (version.state, version.progress, version.error) == (State.READY, 1, "")
+        assert document.current == version
+        assert version.chunk_count == version.chunks.count() > 0
+        assert ChunkEmbedding.objects.count() == version.chunk_count
+        for chunk in version.chunks.all():
+            assert version.text[chunk.start : chunk.end] == chunk.text
+
+    def test_the_same_bytes_twice_make_one_document(self) -> None:
+        collection = make_collection()
+        first = upload(collection, PUMPS, file_name="pumps.md")
+        second = upload(collection, PUMPS, file_name="copy.md")
+        assert second.duplicate
+        assert second.document == first.document
+        assert Document.objects.count() == 1
+
+    def test_a_file_without_text_fails_with_words_for_people(self) -> None:
+        document = make_document(make_collection(), "   \n \n", file_name="blank.txt")
+        assert document.latest is not None
+        assert document.latest.state == State.FAILED
+        assert "no text" in document.latest.error.lower()
+        assert document.current is None
+
+
+class TestANewVersion:
+    def test_replaces_the_old_chunks_and_frequencies(self) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="pumps.md", source="/docs/pumps.md")
+        make_document(collection, CATS, file_name="pumps.md", source="/docs/pumps.md")
+        assert Document.objects.count() == 1
+        assert titles("cats") == ["House cats"]
+        assert not TermFrequency.objects.filter(lexeme="bear").exists()
+        assert Chunk.objects.filter(searchable=False).count() == 0
+
+    def test_leaves_the_old_one_searchable_until_it_is_ready(self) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="pumps.md", source="/docs/pumps.md")
+        upload(collection, CATS, file_name="pumps.md", source="/docs/pumps.md")
+        assert titles("bearings") == ["Water pumps"]
+
+    def test_that_fails_leaves_the_old_one_searchable(self) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="a.md", source="/docs/a.md")
+        document = make_document(collection, "  ", file_name="a.md", source="/docs/a.md")
+        assert document.latest is not None
+        assert document.latest.state == State.FAILED
+        assert titles("bearings") == ["Water pumps"]
+
+    def test_supersedes_an_unfinished_one(self) -> None:
+        collection = make_collection()
+        first = upload(collection, PUMPS, file_name="a.md", source="/docs/a.md")
+        second = upload(collection, CATS, file_name="a.md", source="/docs/a.md")
+        assert steps.advance(first.version.pk) is False
+        assert steps.advance(second.version.pk) is True
+        states = dict(DocumentVersion.objects.values_list("number", "state"))
+        assert states == {1: State.SUPERSEDED, 2: State.READY}
+
+
+class TestDeletion:
+    def test_leaves_no_chunk_frequency_or_file(self) -> None:
+        document = make_document(make_collection(), PUMPS, file_name="pumps.md")
+        assert services.delete([document], acting_user=None) == 1
+        terms.fold()
+        assert Chunk.objects.count() == 0
+        assert TermFrequency.objects.count() == 0
+        assert titles("pump") == []
+
+
+class TestReprocessing:
+    def test_makes_equal_chunks_from_the_same_file(self) -> None:
+        document = make_document(make_collection(), PUMPS, file_name="pumps.md")
+        before = list(document.chunks.values_list("content_hash", flat=True))
+        assert services.reprocess([document], acting_user=None) == 1
+        document.refresh_from_db()
+        steps.advance(document.latest_id)
+        assert list(document.chunks.values_list("content_hash", flat=True)) == before
+        assert titles("bearings") == ["Water pumps"]
+
+
+class TestVisibility:
+    def test_binds_hits_totals_and_frequencies(self, member: User) -> None:
+        make_document(make_collection("Open"), CATS, file_name="cats.md")
+        closed = make_collection("Closed", visibility=Visibility.GROUPS, groups=["insiders"])
+        make_document(closed, PUMPS, file_name="pumps.md")
+
+        assert search("pump bearings", viewer=NOBODY).terms == ()
+        assert "Water pumps" not in titles("pump bearings")
+        assert search("pump", viewer=NOBODY, filters=Filters(collections=("closed",))).total == 0
+        inside = search("pump bearings", viewer=member)
+        assert inside.results[0].title == "Water pumps"
+
+
+class TestAQuery:
+    @pytest.fixture(autouse=True)
+    def _documents(self, db: None) -> None:
+        collection = make_collection()
+        make_document(collection, PUMPS, file_name="pumps.md")
+        make_document(collection, CATS, file_name="cats.md")
+
+    def test_costs_three_queries(self, django_assert_num_queries) -> None:
+        search("pump", viewer=NOBODY)
+        with django_assert_num_queries(3):
+            search("replace worn bearings", viewer=NOBODY)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["", "   ", "'", '"', "'; DROP TABLE ingestion_chunk; --", "a & | ! <-> :*", "\x00pump",
+         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "пример", "例え"],
+    )  # fmt: skip
+    def test_of_any_text_never_errors(self, text: str) -> None:
+        response = search(text, viewer=NOBODY)
+        assert response.total >= 0
+
+    def test_over_the_limit_says_so(self) -> None:
+        """S5-01."""
+        with pytest.raises(QueryTooLong, match="limit is 500"):
+            search("x" * 501, viewer=NOBODY)
+
+    def test_weights_asked_for_are_used_and_named(self) -> None:
+        only_keywords = Choices(weights=Weights(0, 1, 0), query_class=QueryClass.DEBUG)
+        response = search("pump", viewer=NOBODY, choices=only_keywords)
+        assert response.forced == ("class", "weights")
+        assert response.results[0].hit.score == 1.0
+        assert response.classification.query_class is QueryClass.DEBUG
+
+    def test_may_name_a_published_profile(self) -> None:
+        response = search("pump", viewer=NOBODY, choices=Choices(profile="textbook"))
+        assert (response.profile.name, response.weights) == ("textbook", Weights(0.7, 0.3, 0))
+        with pytest.raises(UnknownProfile, match="textbook"):
+            search("pump", viewer=NOBODY, choices=Choices(profile="nonsense"))
+
+    def test_without_an_active_profile_says_what_to_do(self) -> None:
+        active = SearchProfile.objects.get(state="active")
+        active.state = "retired"
+        active.save()
+        with pytest.raises(NoActiveProfile, match="Publish one"):
+            search("pump", viewer=NOBODY)
+
+    def test_pages_do_not_change_the_order(self) -> None:
+        whole = search("pump cats", viewer=NOBODY, page_size=10)
+        pages = [
+            search("pump cats", viewer=NOBODY, page=page, page_size=1).results[0].hit.candidate
+            for page in range(1, whole.total + 1)
+        ]
+        assert pages == [result.hit.candidate for result in whole.results]
+
+
+def test_receive_refuses_an_empty_file_and_stores_nothing() -> None:
+    from ingestion.errors import EmptyFile
+
+    with pytest.raises(EmptyFile, match="empty"):
+        services.receive(make_collection(), io.BytesIO(b""), file_name="a.md", acting_user=None)
+    assert Document.objects.count() == 0
