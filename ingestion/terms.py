@@ -19,6 +19,9 @@ B = 0.75
 # Term weights depend weakly on the average length: at b = .75 a tenth more moves a weight of
 # an average chunk by under 4%. Beyond that all chunks of the collection are weighed again.
 MAX_DRIFT = 0.10
+# A row must fit a page of 8 kB, at 8 bytes a term. Only chunks of over a thousand tokens hold more
+# different terms; those beyond, the lightest, are found all the same and add nothing to BM25.
+MOST_TERMS = 900
 REWEIGH_BATCH = 2_000
 # One lock for all folding: two folds at once would both add the same changes.
 FOLD_LOCK = 7_133_801
@@ -69,6 +72,8 @@ _WEIGHTS = """
                       + %(k1)s * (1 - %(b)s + %(b)s * m.length / %(average)s)))::real AS weight
         FROM unnest(v.lexemes)
         GROUP BY term
+        ORDER BY weight DESC
+        LIMIT %(most)s
     ) pairs
 """
 
@@ -187,7 +192,7 @@ def _average_length(cursor: Any, collection_id: int, config: str) -> float:
 
 
 def _execute(cursor: Any, statement: str, average: float, **params: Any) -> None:
-    values = {"k1": K1, "b": B, "average": max(average, 1.0), **params}
+    values = {"k1": K1, "b": B, "average": max(average, 1.0), "most": MOST_TERMS, **params}
     cursor.execute(statement.replace("{weights}", _WEIGHTS), values)
 
 

@@ -97,6 +97,19 @@ class TestBM25:
         head = int(hashlib.md5(b"alpha").hexdigest()[:8], 16)
         assert index == (head & 0x3FFFFFFF) % 999_999_999 + 1
 
+    def test_a_chunk_of_more_terms_than_a_row_holds_keeps_the_heaviest(self) -> None:
+        words = [f"w{number}" for number in range(2500)] + ["anchor"] * 5
+        collection = make_collection(language="xx")
+        document = make_document(collection, "short", file_name="a.txt")
+        chunk = document.chunks.get()
+        Chunk.objects.filter(pk=chunk.pk).update(text=" ".join(words))
+        terms.read_terms(chunk.version_id, title="long")
+        chunk.refresh_from_db()
+        weights = chunk.terms.values()
+        assert len(weights) == terms.MOST_TERMS
+        assert max(weights) > 2 * min(weights)
+        assert chunk.lexemes.count(":") > 2500
+
 
 class TestOtherScorers:
     @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.TS_RANK_CD])

@@ -1,0 +1,39 @@
+"""Real text: the judged collections in ../shared/relevance, as passages, questions and windows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+RELEVANCE = Path(__file__).resolve().parents[2] / "shared" / "relevance"
+SOURCES = ("mtrag_cloud", "scifact", "nfcorpus", "cranfield", "med")
+WINDOW_CHARS = 900
+
+
+def passages() -> list[str]:
+    """Every passage of the judged collections, title first."""
+    found = []
+    for source in SOURCES:
+        for line in (RELEVANCE / source / "corpus.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            found.append(f"{row.get('title', '')}\n{row['text']}".strip())
+    return found
+
+
+def questions(count: int) -> list[str]:
+    """Real questions, taken evenly from the collections."""
+    pools = []
+    for source in SOURCES:
+        lines = (RELEVANCE / source / "queries.jsonl").read_text().splitlines()
+        pools.append([json.loads(line)["text"][:400] for line in lines])
+    mixed = [pool[i % len(pool)] for i in range(count) for pool in pools]
+    return list(dict.fromkeys(mixed))[:count]
+
+
+def windows(count: int) -> Iterator[str]:
+    """`count` windows over all the text, spread evenly over it."""
+    text = "\n\n".join(passages())
+    step = max(1, (len(text) - WINDOW_CHARS) // count)
+    for i in range(count):
+        yield text[i * step : i * step + WINDOW_CHARS].strip().replace("\x00", "")
