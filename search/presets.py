@@ -96,7 +96,9 @@ RULES: tuple[tuple[str, str, QueryClass, float], ...] = (
     ),
     (
         "asks what a code name is",
-        r"^(what is|what's|define|find|where is) (the |an? )?(`[^`]+`|(?-i:[A-Z]+[a-z0-9]+[A-Z]\w*))\b",
+        r"^(what is|what's|define|find|where is) (the |an? )?"
+        # Rules disregard case; here the capitals within the word are the point.
+        r"(`[^`]+`|(?-i:[A-Z]+[a-z0-9]+[A-Z]\w*))\b",
         QueryClass.LOOKUP,
         0.85,
     ),

@@ -1,0 +1,130 @@
+"""A search as it stands in the address: the query, the filters, the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.urls import reverse
+
+from search.facets import Facets, Option
+from search.query.parse import clean_text
+from search.retrieval import Filters
+
+FILTER_FIELDS = ("collection", "type", "language", "after", "before")
+
+
+class QueryField(forms.CharField):
+    """The query, cleaned as the parser cleans it: whatever is typed is no error of the form."""
+
+    def to_python(self, value: Any) -> str:
+        return clean_text(super().to_python(value) or "")
+
+
+class PageField(forms.Field):
+    """A page's number; 1 for anything that is none."""
+
+    def to_python(self, value: Any) -> int:
+        text = str(value or "")
+        # Longer numbers name no page, and Python refuses to read the longest.
+        return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
+
+
+class ValuesField(forms.MultipleChoiceField):
+    """Values of which each must be offered. What is hidden and what is not there read the same."""
+
+    def __init__(self, noun: str, options: Callable[[], tuple[Option, ...]]) -> None:
+        super().__init__(
+            choices=lambda: [(option.value, option.label) for option in options()],
+            required=False,
+            error_messages={
+                "invalid_choice": f"There is no {noun} “%(value)s” here that you may read. "
+                "Choose one from the list."
+            },
+        )
+
+
+class DayField(forms.DateField):
+    def __init__(self, label: str) -> None:
+        super().__init__(
+            label=label,
+            required=False,
+            error_messages={"invalid": f"“{label}” is no date. Write it like 2026-01-31."},
+        )
+
+
+class SearchForm(forms.Form):
+    """The search that an address asks for. `facets` is called only when something needs it."""
+
+    def __init__(self, data: Mapping[str, Any], facets: Callable[[], Facets]) -> None:
+        super().__init__(data)
+        self.fields = {
+            "q": QueryField(required=False),
+            "collection": ValuesField("collection", lambda: facets().collections),
+            "type": ValuesField("type", lambda: facets().types),
+            "language": ValuesField("language", lambda: facets().languages),
+            "after": DayField("From"),
+            "before": DayField("To"),
+            "profile": QueryField(required=False),
+            "page": PageField(required=False),
+        }
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = self.cleaned_data
+        after, before = cleaned.get("after"), cleaned.get("before")
+        if after and before and after > before:
+            self.add_error(
+                "after",
+                f"“From” ({after}) lies after “To” ({before}). Exchange the two dates.",
+            )
+        return cleaned
+
+    @property
+    def query(self) -> str:
+        """The query, also of a form whose filters are wrong."""
+        text: str = self.cleaned_data.get("q", "")
+        return text
+
+    @property
+    def filters(self) -> Filters:
+        """The filters of a valid form."""
+        cleaned = self.cleaned_data
+        return Filters(
+            collections=tuple(cleaned["collection"]),
+            media_types=tuple(cleaned["type"]),
+            languages=tuple(cleaned["language"]),
+            after=cleaned["after"],
+            before=cleaned["before"],
+        )
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in sentences."""
+        return tuple(str(text) for texts in self.errors.values() for text in texts)
+
+    @property
+    def narrowed(self) -> int:
+        """How many filters are set."""
+        return sum(name in FILTER_FIELDS for name, _ in self._asked())
+
+    def address(self, **changes: Any) -> str:
+        """The address of this search with `changes`, without what is empty; `page` is left out."""
+        asked = [(name, value) for name, value in self._asked() if name not in changes]
+        asked += [(name, value) for name, value in changes.items() if value]
+        path = reverse("search:page")
+        return f"{path}?{urlencode(asked)}" if asked else path
+
+    def address_without_filters(self) -> str:
+        return self.address(**dict.fromkeys(FILTER_FIELDS))
+
+    def address_without_profile(self) -> str:
+        return self.address(profile=None)
+
+    def _asked(self) -> Iterator[tuple[str, Any]]:
+        for name in ("q", *FILTER_FIELDS, "profile"):
+            value = self.cleaned_data.get(name)
+            for one in value if isinstance(value, list) else [value]:
+                if one:
+                    yield name, one

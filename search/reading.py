@@ -1,0 +1,226 @@
+"""A document as its reader sees it: passages in order, around the one that was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import F, TextField
+from django.db.models.expressions import RawSQL
+from django.utils.safestring import SafeString
+
+from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
+from ingestion.models import Chunk, Document
+from ingestion.models.library import Viewer
+from search.snippets import MARK_END, MARK_START, highlight
+
+# About ten printed pages: enough around a hit, and a page of 100 KB at most.
+WINDOW = 40
+# Passages above the one asked for: what led to it matters less than what follows.
+LEAD = 10
+MAX_HEADING_CHARS = 80
+
+_MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
+_BREAKS = re.compile(r"\n{2,}")
+# Lines that follow on others and are set in: prose has none when it comes from a parser.
+_INDENTED = re.compile(r"\S[^\n]*\n(?: {2,}|\t)[ \t]*\S")
+_ENDS = (".", "!", "?", ":", ";", ",", "…", "”", '"', ")")
+_SENTENCES = re.compile(r"[A-Z]\w*,? [^{}=;]*\w[.:?!]")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a passage's text: `kind` is heading, text, code or table; `html` is escaped.
+
+    `level` is a heading's depth from 1. `rows` holds a table's cells in place of `html`.
+    """
+
+    kind: str
+    html: SafeString | str = ""
+    level: int = 0
+    rows: tuple[tuple[SafeString, ...], ...] = ()
+    plain: str = ""
+
+    def repeats(self, title: str) -> bool:
+        """Whether it is a heading that says no more than the document's title."""
+        return self.kind == "heading" and self.plain.casefold() == _squeezed(title).casefold()
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk without what the chunk before it has shown already."""
+
+    ordinal: int
+    page: int | None
+    parts: tuple[Part, ...]
+    is_asked: bool
+    starts_page: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The passages shown of `total`, and where to open the document for those before and after."""
+
+    passages: tuple[Passage, ...]
+    total: int
+    earlier: int | None
+    later: int | None
+
+    @property
+    def first(self) -> int:
+        return self.passages[0].ordinal + 1 if self.passages else 0
+
+    @property
+    def last(self) -> int:
+        return self.passages[-1].ordinal + 1 if self.passages else 0
+
+
+def passages_of(
+    document: Document, *, viewer: Viewer, asked: int | None, words: str = ""
+) -> Reading:
+    """The passages around number `asked` (from 0; None: the beginning), the `words` marked.
+
+    One query, through the same door as search. `asked` beyond the end means the last.
+    """
+    total = document.current.chunk_count if document.current else 0
+    if not total:
+        return Reading((), 0, None, None)
+    target = None if asked is None else min(asked, total - 1)
+    first = 0 if target is None else max(0, min(target - LEAD, total - WINDOW))
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(
+            version=document.current_id,
+            document=document,
+            # One more above: it tells what the first has in common with it.
+            ordinal__gte=first - 1,
+            ordinal__lt=first + WINDOW,
+        )
+        .order_by("ordinal")
+        .annotate(marked=_marked(words))
+        .values("ordinal", "page", "heading_path", "kind", "start", "end", "marked")
+    )
+    passages = tuple(_passages(rows, first, target, document.title))
+    after = first + WINDOW
+    return Reading(
+        passages,
+        total,
+        earlier=max(0, first - WINDOW + LEAD) if first else None,
+        later=min(after + LEAD, total - 1) if after < total else None,
+    )
+
+
+def _marked(words: str) -> F | RawSQL:
+    """The chunk's text with the words marked, each chunk under its own configuration."""
+    if not words:
+        return F("text")
+    options = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
+    return RawSQL(  # the values are parameters
+        "ts_headline(ingestion_chunk.text_config::regconfig, ingestion_chunk.text,"
+        # Any of the words, not all: a reader sees which ones stand where.
+        " replace(plainto_tsquery(ingestion_chunk.text_config::regconfig, %s)::text,"
+        " ' & ', ' | ')::tsquery, %s)",
+        (words, options),
+        output_field=TextField(),
+    )
+
+
+def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -> Iterator[Passage]:
+    before: dict[str, Any] = {}
+    for row in rows:
+        if row["ordinal"] >= first:
+            # What the chunk before it holds too.
+            repeated = max(0, before["end"] - row["start"]) if before else 0
+            parts = _parts(_without(row["marked"], repeated), row["heading_path"], row["kind"])
+            yield Passage(
+                ordinal=row["ordinal"],
+                page=row["page"],
+                # The page's own headline says the title.
+                parts=tuple(part for part in parts if not part.repeats(title)),
+                is_asked=row["ordinal"] == target,
+                starts_page=row["page"] is not None and row["page"] != before.get("page"),
+            )
+        before = row
+
+
+def _without(marked: str, count: int) -> str:
+    """Marked text less its first `count` characters; a mark that reaches over is begun again."""
+    if not count:
+        return marked
+    seen, is_open = 0, False
+    for position, character in enumerate(marked):
+        if character in (MARK_START, MARK_END):
+            is_open = character == MARK_START
+            continue
+        if seen == count:
+            return (MARK_START if is_open else "") + marked[position:].lstrip()
+        seen += 1
+    return ""
+
+
+def _parts(marked: str, path: Sequence[str], kind: str) -> Iterator[Part]:
+    """The passage's text by paragraphs; headings are known by the path that names them."""
+    names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
+    texts = _BREAKS.split(marked.strip("\n"))
+    plains = [_squeezed(_MARKS.sub("", text)) for text in texts]
+    code: list[str] = []
+    for position, (text, plain) in enumerate(zip(texts, plains, strict=True)):
+        level = names.get(plain, 0)
+        if not level and kind != BlockKind.CODE and _heads(plains, position):
+            level = len(path) + 1
+        if not level and _is_code(text, plain, kind):
+            code.append(text)
+            continue
+        if code:
+            yield Part("code", highlight(BLOCK_SEPARATOR.join(code)))
+            code = []
+        if level:
+            yield Part("heading", highlight(text.strip()), level, plain=plain)
+        elif rows := _cells(text):
+            yield Part("table", rows=rows)
+        elif text.strip():
+            yield Part("text", highlight(text.strip("\n")))
+    if code:
+        yield Part("code", highlight(BLOCK_SEPARATOR.join(code)))
+
+
+def _is_code(text: str, plain: str, kind: str) -> bool:
+    """Whether a paragraph is code. A chunk knows only the kind of most of it: a guess."""
+    if kind == BlockKind.CODE:
+        return not _SENTENCES.fullmatch(plain)
+    return kind != BlockKind.TABLE and bool(_INDENTED.search(text))
+
+
+def _heads(plains: Sequence[str], position: int) -> bool:
+    """Whether a paragraph looks like the heading of a section that was too small for a chunk.
+
+    The path of such a chunk names only what its sections have in common. A guess: a short line
+    without an end, between sentences.
+    """
+    before, following = plains[:position][-1:], plains[position + 1 : position + 2]
+    return (
+        bool(following)
+        and len(plains[position]) <= MAX_HEADING_CHARS
+        and not _ends(plains[position])
+        and _ends(following[0])
+        and all(map(_ends, before))
+    )
+
+
+def _ends(plain: str) -> bool:
+    return plain.endswith(_ENDS)
+
+
+def _cells(text: str) -> tuple[tuple[SafeString, ...], ...]:
+    """A table's cells; empty for text that is none: every row must have as many as the first."""
+    rows = [line.split(CELL_SEPARATOR) for line in text.strip("\n").split("\n")]
+    width = len(rows[0])
+    if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):
+        return ()
+    return tuple(tuple(highlight(cell.strip()) for cell in row) for row in rows)
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())

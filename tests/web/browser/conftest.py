@@ -1,0 +1,103 @@
+"""A real browser against a live server. `open_page` makes pages that watch themselves."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+# A page that takes longer on a busy machine than this is broken.
+TIMEOUT_MILLISECONDS = 15_000
+
+OpenPage = Callable[..., Page]
+
+
+def chromium_path() -> str | None:
+    """Where Chromium is: CHROMIUM, or whatever the system has of it."""
+    named = os.environ.get("CHROMIUM", "")
+    names = (named, "chromium", "chromium-browser", "google-chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_root() -> None:
+    """The folder that WhiteNoise looks into when the live server starts, before any test does."""
+    Path(django_settings.STATIC_ROOT).mkdir(exist_ok=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chromium_path()
+    if path is None:
+        reason = "No Chromium: install the package chromium, or name one in CHROMIUM."
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=path, args=list(ARGUMENTS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, live_server: Any) -> Iterator[OpenPage]:
+    """Makes a page: `open_page("/?q=x", user=..., color_scheme="dark", width=390)`.
+
+    Other keywords go to Playwright's `new_context`. After the test no page may have raised an
+    error or asked another host for anything.
+    """
+    contexts: list[BrowserContext] = []
+    problems: list[str] = []
+
+    def opened(
+        address: str = "/", *, user: User | None = None, width: int = 1280, **options: Any
+    ) -> Page:
+        context = browser.new_context(
+            base_url=live_server.url, viewport={"width": width, "height": 900}, **options
+        )
+        contexts.append(context)
+        context.set_default_timeout(TIMEOUT_MILLISECONDS)
+        if user is not None:
+            context.add_cookies([session_cookie(user, live_server.url)])
+        page = context.new_page()
+        page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+        page.on(
+            "request",
+            lambda request: (
+                None
+                if request.url.startswith((live_server.url, "data:", "blob:", "about:"))
+                else problems.append(f"{page.url} asks {request.url}")
+            ),
+        )
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert problems == []
+
+
+def session_cookie(user: User, url: str) -> Any:
+    """The cookie of a signed-in session, as the browser would hold it."""
+    client = Client()
+    client.force_login(user)
+    name = django_settings.SESSION_COOKIE_NAME
+    return {"name": name, "value": client.cookies[name].value, "url": url}

@@ -1,0 +1,198 @@
+"""The document page and the original file."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.http import HttpResponse
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from ingestion.models import Document
+from tests.factories import make_collection, make_document, upload
+from tests.web.library import HOSTILE, SECRET, lasting_library
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+def read(client: Client, document: Document, **parameters: Any) -> str:
+    response = client.get(document.get_absolute_url(), parameters)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def ordinals(html: str) -> list[int]:
+    return [int(number) for number in re.findall(r'id="chunk-(\d+)"', html)]
+
+
+def passage(html: str, ordinal: int) -> str:
+    return html.split(f'id="chunk-{ordinal}"')[1].split("</section>")[0]
+
+
+def test_it_says_what_the_document_is(client: Client, library: SimpleNamespace) -> None:
+    html = read(client, library.connections)
+
+    assert "<h1>Database connections</h1>" in html
+    for fact in ("Handbook", "connections.md", "Markdown, ", "English", "Ready"):
+        assert fact in html
+
+
+def test_the_text_stands_in_its_structure(client: Client, library: SimpleNamespace) -> None:
+    html = read(client, library.connections)
+
+    assert re.search(r'role="heading" aria-level="3">Connection pool</p>', html)
+    assert "class Pool:\n    timeout = 5" in html.split("<pre")[1].split("</pre>")[0]
+    assert "<td>connect_timeout</td><td>5</td>" in html
+    # The title is the page's headline and is not said again.
+    assert 'aria-level="2">Database connections' not in html
+
+
+def test_it_opens_at_the_passage_and_marks_the_words(
+    client: Client, library: SimpleNamespace
+) -> None:
+    html = read(client, library.logbook, chunk=50, q="barometers at noon")
+
+    assert re.findall(r'class="passage asked" id="chunk-(\d+)"', html) == ["50"]
+    asked = passage(html, 50)
+    assert "<mark>barometer</mark>" in asked
+    assert "<mark>noon</mark>" in asked
+    assert {49, 51} <= set(ordinals(html))
+    assert "Results for “barometers at noon”" in html
+
+
+def test_the_windows_of_a_long_document_cover_it(client: Client, library: SimpleNamespace) -> None:
+    total = library.logbook.current.chunk_count
+    seen: list[int] = []
+    address = library.logbook.get_absolute_url()
+    for _ in range(total):
+        html = client.get(address).content.decode()
+        seen += ordinals(html)
+        assert len(ordinals(html)) <= 40
+        following = re.search(r'rel="next" href="([^"]+)"', html)
+        if not following:
+            break
+        address = library.logbook.get_absolute_url() + following[1]
+
+    assert set(seen) == set(range(total))
+    assert total > 80
+    assert 'rel="prev"' in html
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("", 0), ("abc", 0), ("-5", 0), ("9" * 400, 0), ("99999", -1)]
+)
+def test_an_odd_passage_shows_the_beginning_or_the_end(
+    client: Client, library: SimpleNamespace, asked: str, shown: int
+) -> None:
+    html = read(client, library.logbook, chunk=asked)
+    every = range(library.logbook.current.chunk_count)
+
+    assert every[shown] in ordinals(html)
+
+
+@pytest.mark.parametrize("q", ["\0", "'; DROP TABLE x; --", "🐙", "a & | ! b", "\\'", "x" * 5000])
+def test_odd_words_are_no_error(client: Client, library: SimpleNamespace, q: str) -> None:
+    assert ordinals(read(client, library.connections, q=q, chunk=0))
+
+
+def test_text_that_two_chunks_share_is_shown_once(client: Client) -> None:
+    shelf = make_collection("Long prose", chunk_tokens=40, overlap_tokens=15)
+    sentences = [f"Sentence number {n} tells of the harbour master." for n in range(40)]
+    html = read(client, make_document(shelf, " ".join(sentences), file_name="prose.txt"))
+
+    assert len(ordinals(html)) > 5
+    for n in range(40):
+        assert html.count(f"number {n} tells") == 1
+
+
+def test_markup_in_a_document_is_text(client: Client, library: SimpleNamespace) -> None:
+    html = read(client, library.hostile, q="script alert")
+
+    assert "<script>alert" not in html
+    assert "<h1>On &lt;script&gt;alert(1)&lt;/script&gt; tags</h1>" in html
+    assert not re.search(r"\sstyle=|<style|\son\w+=", html)
+
+
+def masked(response: HttpResponse) -> str:
+    """The page without what differs each time: the address and the form's token."""
+    html = response.content.decode()
+    return re.sub(r'[0-9a-f-]{36}|(?<=value=")\w{64}(?=")', "…", html)
+
+
+def test_what_may_not_be_read_is_not_there(
+    client: Client, library: SimpleNamespace, reader: User, member: User
+) -> None:
+    hidden = library.secret.get_absolute_url()
+    missing = hidden.replace(str(library.secret.public_id), str(uuid.uuid4()))
+    for user in (None, reader):
+        if user:
+            client.force_login(user)
+        for suffix in ("", "original/"):
+            refused = client.get(hidden + suffix)
+            absent = client.get(missing + suffix)
+            assert refused.status_code == absent.status_code == 404
+            assert b"anzibar" not in refused.content
+            assert masked(refused) == masked(absent)
+
+    client.force_login(member)
+    assert client.get(hidden).status_code == 200
+    file = client.get(hidden + "original/")
+    assert b"".join(file.streaming_content) == SECRET.encode()  # type: ignore[attr-defined]
+
+
+def test_the_original_comes_as_an_inert_download(client: Client, library: SimpleNamespace) -> None:
+    response = client.get(library.hostile.get_absolute_url() + "original/")
+
+    assert b"".join(response.streaming_content) == HOSTILE.encode()  # type: ignore[attr-defined]
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Disposition"] == (
+        "attachment; filename*=utf-8''r%C3%A9sum%C3%A9%20%E2%80%9Cfinal%E2%80%9D.html"
+    )
+    assert "sandbox" in response["Content-Security-Policy"]
+
+
+def test_an_original_that_is_gone_is_not_found(client: Client, library: SimpleNamespace) -> None:
+    document = make_document(make_collection("Leaky"), "# Gone\n\nThis file will be lost.\n")
+    assert document.current is not None
+    default_storage.delete(document.current.file.name)
+
+    assert client.get(document.get_absolute_url()).status_code == 200
+    assert client.get(document.get_absolute_url() + "original/").status_code == 404
+
+
+def test_a_document_on_its_way_or_failed_says_so(client: Client) -> None:
+    shelf = make_collection("Inbox")
+    waiting = upload(shelf, "# Soon\n\nNot yet read.\n", file_name="soon.md").document
+    failed = make_document(shelf, "   \n", file_name="blank.txt")
+
+    assert "This document is still being read (queued)." in read(client, waiting)
+    html = read(client, failed)
+    assert "This document could not be read." in html
+    assert failed.latest is not None
+    assert failed.latest.error in html
+
+
+def test_what_a_document_costs(
+    client: Client, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    address = library.logbook.get_absolute_url()
+    with django_assert_num_queries(2) as captured:
+        client.get(address, {"chunk": 40, "q": "noon"})
+    # The extracted text may be 50 MB; the page must not read it.
+    assert not any('"text",' in query["sql"].split("FROM")[0] for query in captured[:1])
+    with django_assert_num_queries(1):
+        client.get(address + "original/").close()

@@ -1,0 +1,378 @@
+"""The search page: what it shows, how it explains itself, what it does with odd input."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from pytest import approx
+from pytest_django import DjangoAssertNumQueries
+
+from search.models import SearchProfile
+from tests.web.library import lasting_library
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def _filled(library: SimpleNamespace) -> None:
+    """Every test here is about a library with books in it."""
+
+
+def ask(client: Client, query: str = "", **parameters: Any) -> str:
+    response = client.get("/", {"q": query, **parameters})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def titles(html: str) -> list[str]:
+    return re.findall(r'class="result-link"[^>]*>([^<]*)<', html)
+
+
+def places(html: str) -> list[str]:
+    return re.findall(r'class="result-link" href="([^"]+)"', html)
+
+
+def text_of(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+# --- results -----------------------------------------------------------------------------------
+
+
+def test_a_result_says_where_it_stands_and_marks_the_words(client: Client) -> None:
+    html = ask(client, "connection timeouts")
+    first = html[html.index('<li class="result">') :].split("</li>")[0]
+
+    assert titles(first) == ["Database connections"]
+    assert '<span class="shelf">Handbook</span>' in first
+    assert '<span class="crumb">Connection timeouts</span>' in first
+    assert "<mark>connection</mark>" in first
+    assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+&amp;q=connection', first)
+
+
+def test_the_parts_of_a_score_sum_to_it(client: Client) -> None:
+    html = ask(client, "connection timeouts")
+    checked = 0
+    for figures in html.split('<div class="figures">')[1:]:
+        parts = [float(part) for part in re.findall(r"<td>= ([\d.-]+)</td>", figures)]
+        total = re.search(r"Score</th><td>([\d.-]+)</td>", figures)
+        assert total is not None
+        assert len(parts) == 3
+        assert sum(parts) == approx(float(total[1]), abs=0.002)
+        checked += 1
+    assert checked == len(titles(html)) > 1
+
+
+def test_a_bar_is_as_long_as_its_score(client: Client) -> None:
+    bar = ask(client, "connection timeouts").split('<svg class="score-bar"')[1].split("</svg>")[0]
+    score = re.search(r'aria-label="Score ([\d.]+)"', bar)
+    assert score is not None
+    widths = [
+        float(width) for width in re.findall(r'fill-\w+" x="[^"]+" y="6" width="([\d.]+)%', bar)
+    ]
+    assert sum(widths) == approx(float(score[1]) * 100, abs=0.2)
+
+
+def test_the_page_names_class_rule_profile_and_weights(client: Client) -> None:
+    text = text_of(ask(client, "what is a connection pool"))
+    weights = SearchProfile.objects.get(state="active").class_weights.get(query_class="concept")
+
+    assert "Concept rule: asks what or why" in text
+    assert "Profile default v1" in text
+    assert f"Meaning {float(weights.vector) * 100:g} %" in text
+    assert re.search(r"\d+ passages weighed in \d+ ms", text)
+
+
+def test_a_named_identifier_comes_first_and_says_so(client: Client) -> None:
+    html = ask(client, "the barometer of the logbook and D40")
+
+    assert titles(html)[0] == "Cave regions"
+    assert "First because its heading names D40" in text_of(html)
+    assert text_of(html).count("First because") == 1
+
+
+def test_markup_in_a_document_is_text(client: Client) -> None:
+    html = ask(client, "gondola rule of escaping")
+
+    assert titles(html)[0] == "On &lt;script&gt;alert(1)&lt;/script&gt; tags"
+    assert "<script>alert" not in html
+
+
+def test_a_slow_model_is_admitted(client: Client, settings: Any) -> None:
+    settings.QUERY_EMBEDDING_TIMEOUT = 0
+    html = ask(client, "connection timeouts without a model")
+
+    assert "Meaning-based matching is unavailable; showing keyword and title matches." in html
+    assert titles(html)[0] == "Database connections"
+
+
+# --- filters -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ({"collection": "ships-papers"}, {"The logbook"}),
+        ({"type": "text/html"}, {"On &lt;script&gt;alert(1)&lt;/script&gt; tags"}),
+        ({"language": "de"}, {"Urlaub"}),
+        ({"collection": ["ships-papers", "handbook"], "language": "de"}, {"Urlaub"}),
+        ({"before": "2001-01-01"}, set()),
+        ({"after": "2001-01-01", "language": "de"}, {"Urlaub"}),
+    ],
+    ids=["collection", "type", "language", "several", "before", "after"],
+)
+def test_filters_narrow(client: Client, filters: dict[str, Any], found: set[str]) -> None:
+    assert set(titles(ask(client, "connection pool", **filters))) == found
+
+
+def test_a_search_keeps_its_filters_in_the_form_and_in_every_address(client: Client) -> None:
+    html = ask(client, "barometer", collection="ships-papers", after="2001-01-01")
+
+    assert 'value="ships-papers" checked' in html
+    assert 'name="after" value="2001-01-01"' in html
+    following = re.search(r'rel="next" href="([^"]+)"', html)
+    assert following is not None
+    assert (
+        following[1] == "/?q=barometer&amp;collection=ships-papers&amp;after=2001-01-01&amp;page=2"
+    )
+
+
+def test_what_a_reader_may_not_see_leaves_no_trace(client: Client, member: User) -> None:
+    for query in ("", "zanzibar harbour lighthouse", "connection"):
+        # The query itself stands in the box, in the title and in addresses.
+        html = re.sub(r"zanzibar([+ ]|%2B|%20)harbour", "", ask(client, query))
+        assert "anzibar" not in html
+        assert "CSV" not in html
+    assert "5 documents to search" in ask(client)
+
+    client.force_login(member)
+    html = ask(client, "the lighthouse keeper")
+    assert "zanzibar" in titles(html)
+    assert "CSV table" in html
+    assert "6 documents to search" in ask(client)
+
+
+def test_a_hidden_collection_and_none_at_all_read_the_same(client: Client) -> None:
+    answers = []
+    for slug in ("zanzibar", "nowhere"):
+        response = client.get("/", {"q": "x", "collection": slug})
+        assert response.status_code == 400
+        answers.append(response.content.decode().replace(slug, "SLUG"))
+    assert answers[0] == answers[1]
+    assert "There is no collection “SLUG” here that you may read." in answers[0]
+
+
+# --- pages -------------------------------------------------------------------------------------
+
+
+def test_pages_cut_one_stable_ranking(client: Client) -> None:
+    pages = [places(ask(client, "barometer at noon", page=n)) for n in (1, 2, 3)]
+    again = [places(ask(client, "barometer at noon", page=n)) for n in (1, 2, 3)]
+
+    seen = [place for page in pages for place in page]
+    assert pages == again
+    assert len(seen) == len(set(seen)) == 30
+
+
+def test_numbers_go_on_and_the_ends_have_no_way_out(client: Client) -> None:
+    first, second = ask(client, "barometer"), ask(client, "barometer", page=2)
+
+    assert 'start="1"' in first
+    assert 'rel="prev"' not in first
+    assert 'start="11"' in second
+    assert 'rel="prev" href="/?q=barometer"' in second
+    assert 'aria-current="page">2<' in second
+
+
+@pytest.mark.parametrize("page", ["0", "-1", "abc", "", "1e3", "٣٣٣٣٣٣٣٣٣٣٣", "9" * 5000])
+def test_a_page_that_is_no_number_is_the_first(client: Client, page: str) -> None:
+    assert 'start="1"' in ask(client, "barometer", page=page)
+
+
+def test_a_page_beyond_the_last_leads_to_the_last(client: Client) -> None:
+    response = client.get("/", {"q": "barometer", "page": "99999"}, follow=True)
+
+    html = response.content.decode()
+    address = response.redirect_chain[-1][0]
+    assert 'rel="next"' not in html
+    assert f'aria-current="page">{address.rpartition("=")[2]}<' in html
+    assert titles(html)
+
+
+# --- without results ---------------------------------------------------------------------------
+
+
+def test_the_first_visit_shows_what_there_is(client: Client) -> None:
+    text = text_of(ask(client))
+
+    assert "5 documents to search" in text
+    assert "Handbook 4" in text
+    assert "Ship&#x27;s papers 1" in text
+    assert "Try" in text
+    assert "Meaning 60 %" in text
+
+
+def test_the_examples_find_something(client: Client) -> None:
+    examples = re.findall(r'<li><a href="(/\?q=[^"]+)"', ask(client).split("Collections")[0])
+    assert examples
+    for address in examples:
+        assert titles(client.get(address).content.decode())
+
+
+def test_nothing_found_says_what_to_try(client: Client) -> None:
+    text = text_of(ask(client, "connection", before="1999-12-31"))
+
+    assert "Nothing here matches “connection”" in text
+    assert "Search without the filter" in text
+    assert "Sign in" in text
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"q": "long " * 101}, "the limit is 500"),
+        (
+            {"q": "x", "profile": "nope"},
+            "There is no published profile &#x27;nope&#x27;. Choose one of:",
+        ),
+        ({"q": "x", "type": "video/mp4"}, "There is no type “video/mp4” here that you may read."),
+        ({"q": "x", "language": "xx"}, "There is no language “xx” here that you may read."),
+        ({"q": "x", "after": "soon"}, "“From” is no date. Write it like 2026-01-31."),
+        ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Exchange the two dates."),
+    ],
+    ids=["too long", "profile", "type", "language", "date", "dates reversed"],
+)
+def test_a_search_that_cannot_be_made_says_why(
+    client: Client, parameters: dict[str, str], sentence: str
+) -> None:
+    response = client.get("/", parameters)
+
+    html = response.content.decode()
+    assert response.status_code == 400
+    assert sentence in html
+    assert f'value="{parameters["q"].strip()}"' in html
+
+
+def test_without_an_active_profile_the_page_says_who_can_help(client: Client) -> None:
+    SearchProfile.objects.filter(state="active").update(state="retired")
+    SearchProfile.objects.first().save()  # type: ignore[union-attr]
+    response = client.get("/", {"q": "connection"})
+
+    assert response.status_code == 503
+    assert "No search profile is active." in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/?q=%00",
+        "/?q=a%00b&collection=%00&language=%00",
+        "/?q=%FF%FE",
+        "/?q=%ED%A0%80",
+        "/?q=%F0%9F%90%99%F0%9F%A7%AD",
+        "/?q=%27%3B+DROP+TABLE+ingestion_chunk%3B--",
+        "/?q=%22unbalanced",
+        "/?q=((%29%26%7C%21%3A*",
+        "/?q=%5C%5C%27%5C",
+        "/?q=+++",
+        "/?q=%25s+%25(x)s+%7B%7B+x+%7D%7D",
+        "/?q=a&q=b&page=1&page=x",
+        "/?q=x&after=0001-01-01&before=9999-12-31",
+        "/?q=x&before=0000-00-00",
+        "/?q=x&after=%00",
+        "/?q=x&profile=%00",
+        "/?q=x&profile=default@99999999999999999999",
+        "/?q=" + "%F0%9F%90%99" * 501,
+        "/?q=" + "x" * 20_000,
+        "/?page=2",
+        "/?nonsense[]=1",
+    ],
+)
+@pytest.mark.parametrize("headers", [{}, HTMX], ids=["page", "htmx"])
+def test_odd_input_is_no_error(client: Client, address: str, headers: dict[str, str]) -> None:
+    response = client.get(address, headers=headers, follow=True)
+
+    assert response.status_code in ({200} if headers else {200, 400})
+    assert b'id="status"' in response.content
+
+
+# --- htmx, markup, queries ---------------------------------------------------------------------
+
+
+def test_htmx_gets_what_changes_and_the_address_to_show(client: Client) -> None:
+    response = client.get(
+        "/", {"q": "barometer", "collection": "ships-papers", "after": "", "page": ""}, headers=HTMX
+    )
+
+    html = response.content.decode()
+    assert "<html" not in html
+    assert html.startswith("<title>barometer · Steelyard</title>")
+    assert response["HX-Push-Url"] == "/?q=barometer&collection=ships-papers"
+    assert "HX-Request" in response["Vary"]
+    assert titles(html)
+
+
+def test_htmx_shows_what_is_wrong(client: Client) -> None:
+    response = client.get("/", {"q": "x" * 501}, headers=HTMX)
+
+    assert response.status_code == 200
+    assert "the limit is 500" in response.content.decode()
+
+
+@pytest.mark.parametrize("query", ["", "connection", "x" * 501])
+def test_the_markup_allows_a_strict_content_security_policy(client: Client, query: str) -> None:
+    html = client.get("/", {"q": query}).content.decode()
+
+    assert not re.search(r"\sstyle=|<style|\son\w+=", html)
+    assert all("src=" in tag for tag in re.findall(r"<script[^>]*>", html))
+    assert not re.search(r'(src|href|action)="(https?:)?//', html)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "headers", "queries"),
+    [
+        ({"q": "connection"}, {}, 4),
+        ({"q": "connection", "collection": "ships-papers", "page": "2"}, {}, 4),
+        ({"q": "connection"}, HTMX, 3),
+        ({}, {}, 3),
+    ],
+    ids=["search", "filtered", "htmx", "welcome"],
+)
+def test_what_a_page_costs(
+    client: Client,
+    django_assert_num_queries: DjangoAssertNumQueries,
+    parameters: dict[str, str],
+    headers: dict[str, str],
+    queries: int,
+) -> None:
+    client.get("/", {"q": "warm"})
+    with django_assert_num_queries(queries):
+        client.get("/", parameters, headers=headers)
+
+
+def test_a_signed_in_reader_costs_a_session_and_a_user_more(
+    client: Client, django_assert_num_queries: DjangoAssertNumQueries, reader: User
+) -> None:
+    client.force_login(reader)
+    client.get("/", {"q": "warm"})
+    with django_assert_num_queries(6):
+        client.get("/", {"q": "connection"})
+
+
+def test_the_page_is_read_only(client: Client) -> None:
+    assert client.post("/", {"q": "x"}).status_code == 405
+    assert client.head("/", {"q": "connection"}).status_code == 200
