@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from ingestion import terms
 from ingestion.errors import IngestionError
+from ingestion.leases import Lease, LeaseLost
 from ingestion.models import Document, DocumentVersion, State
-
-if TYPE_CHECKING:
-    from ingestion.leases import Lease
 
 
 def activate(lease: Lease) -> None:
     """Makes a fully embedded version the one that search reads, in one transaction.
 
     The chunks of the version before it go in the same moment: a search sees the one or the
-    other, never half. Raises LeaseLost when the version was superseded meanwhile.
+    other, never half. Raises LeaseLost when the version was superseded or deleted meanwhile.
     """
     with transaction.atomic():
         # The document first, as everywhere: two orders of locking could wait on each other.
-        document = Document.objects.select_for_update(of=("self",)).get(
-            pk=lease.version.document_id
-        )
+        rows = Document.objects.select_for_update(of=("self",))
+        document = rows.filter(pk=lease.version.document_id).first()
+        if document is None:
+            raise LeaseLost
         with lease.writing() as version:
             before = document.current
             if before is not None:

@@ -11,7 +11,7 @@ truth about what is left to do: a lost message costs time, never a document.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import IO, TYPE_CHECKING
@@ -62,20 +62,15 @@ def receive(
     collection knows becomes a new version of that source's document. Raises RefusedUpload.
     """
     examined = storage.examine(file, file_name)
-    held = _held(collection, examined.sha256)
-    if held:
-        return _duplicate(held)
-    stored = storage.store(file, examined)
-    try:
-        with transaction.atomic():
-            return _file_version(collection, stored, acting_user, source, title, language)
-    except IntegrityError:
-        # Another process received the same bytes, or the same source, at the same moment.
+
+    def file_it() -> Receipt:
         held = _held(collection, examined.sha256)
         if held:
             return _duplicate(held)
-        with transaction.atomic():
-            return _file_version(collection, stored, acting_user, source, title, language)
+        stored = storage.store(file, examined)
+        return _file_version(collection, stored, acting_user, source, title, language)
+
+    return _while_holding(examined, file_it)
 
 
 def replace(
@@ -83,15 +78,18 @@ def replace(
 ) -> Receipt:
     """The document with a new version queued; its present version stays searchable until then."""
     examined = storage.examine(file, file_name)
-    held = _held(document.collection, examined.sha256)
-    if held:
-        return _duplicate(held)
-    stored = storage.store(file, examined)
-    with transaction.atomic():
-        document = Document.objects.select_for_update().get(pk=document.pk)
-        version = _add_version(document, stored)
-        _log(acting_user, document, CHANGE, f"New version {version.number}: {stored.file_name}")
-    return Receipt(document, version, replaced=True)
+
+    def replace_it() -> Receipt:
+        held = _held(document.collection, examined.sha256)
+        if held:
+            return _duplicate(held)
+        stored = storage.store(file, examined)
+        row = Document.objects.select_for_update().get(pk=document.pk)
+        version = _add_version(row, stored)
+        _log(acting_user, row, CHANGE, f"New version {version.number}: {stored.file_name}")
+        return Receipt(row, version, replaced=True)
+
+    return _while_holding(examined, replace_it)
 
 
 def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
@@ -181,9 +179,9 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
             _log(acting_user, document, DELETION, "Deleted")
             if document.current_id:
                 terms.count_out(document.current_id)
-            names = set(document.versions.values_list("file", flat=True))
+            files = set(document.versions.values_list("file", "sha256"))
             document.delete()
-            transaction.on_commit(partial(_remove_unused, names))
+            transaction.on_commit(partial(_remove_unused, files))
             count += 1
     return count
 
@@ -194,6 +192,22 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
     with transaction.atomic():
         _log(acting_user, collection, DELETION, "Deleted")
         collection.delete()
+
+
+def _while_holding(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:
+    """What `work` returns, in one transaction in which no one else stores or removes these bytes.
+
+    Once more when another process made a document of the same source at the same moment.
+    """
+    for attempt in (1, 2):
+        try:
+            with transaction.atomic():
+                storage.hold(examined.sha256)
+                return work()
+        except IntegrityError:
+            if attempt == 2:
+                raise
+    raise AssertionError("unreachable")
 
 
 def _held(collection: Collection, sha256: str) -> Document | None:
@@ -270,10 +284,14 @@ def _file_of(version: DocumentVersion) -> storage.StoredFile:
     )
 
 
-def _remove_unused(names: set[str]) -> None:
-    used = set(DocumentVersion.objects.filter(file__in=names).values_list("file", flat=True))
-    for name in names - used:
-        storage.remove(name)
+def _remove_unused(files: set[tuple[str, str]]) -> None:
+    """Removes stored files that no version names any longer; `files` are names with hashes."""
+    for name, sha256 in files:
+        with transaction.atomic():
+            # Whoever is storing these bytes just now names them before this goes on.
+            storage.hold(sha256)
+            if not DocumentVersion.objects.filter(file=name).exists():
+                storage.remove(name)
 
 
 def _log(user: User | None, target: Document | Collection, flag: int, message: str) -> None:

@@ -21,7 +21,13 @@ from ingestion import activation, spaces, storage, terms
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
 from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
 from ingestion.embedding import Embedder
-from ingestion.errors import EmbeddingUnavailable, IngestionError, NoText, RepeatedCrash
+from ingestion.errors import (
+    DamagedFile,
+    EmbeddingUnavailable,
+    IngestionError,
+    NoText,
+    RepeatedCrash,
+)
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.languages import detect_language, primary_code, text_config
 from ingestion.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
@@ -56,15 +62,21 @@ def advance(version_id: int) -> bool:
         return False
     with lease:
         try:
-            _run(lease)
+            return _attempt(lease)
         except LeaseLost:
-            logger.info("Version %s was taken over or superseded", version_id)
+            logger.info("Version %s was taken over, superseded or deleted", version_id)
             return False
-        except EmbeddingUnavailable as error:
-            _postpone(lease, error)
-            return False
-        except IngestionError as error:
-            activation.fail(lease, error)
+
+
+def _attempt(lease: Lease) -> bool:
+    """True when the version came to an end, ready or failed; False when it has to wait."""
+    try:
+        _run(lease)
+    except EmbeddingUnavailable as error:
+        _postpone(lease, error)
+        return False
+    except IngestionError as error:
+        activation.fail(lease, error)
     return True
 
 
@@ -97,8 +109,11 @@ def _postpone(lease: Lease, error: IngestionError) -> None:
 def _parse_and_chunk(lease: Lease) -> None:
     version = lease.version
     lease.update(state=State.PARSING, progress=0)
-    with storage.local_copy(str(version.file.name)) as path:
-        parsed = parse_file(path, version.file_name)
+    try:
+        with storage.local_copy(str(version.file.name)) as path:
+            parsed = parse_file(path, version.file_name)
+    except FileNotFoundError:
+        raise DamagedFile("The stored file is missing. Upload it again.") from None
     text = extracted_text(parsed.blocks)
     if not text.strip():
         raise NoText("The file holds no text. If it is a scan, run it through OCR first.")

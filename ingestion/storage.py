@@ -13,6 +13,7 @@ from typing import IO
 from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
+from django.db import connection
 
 from ingestion.errors import EmptyFile, FileTooLarge
 from ingestion.filetypes import FileType, sniff
@@ -65,6 +66,12 @@ def examine(file: IO[bytes], file_name: str) -> Examined:
         raise EmptyFile("The file is empty. Check that it was saved, and upload it again.")
     name = display_name(file_name)
     return Examined(name, size, digest.hexdigest(), sniff(head, name))
+
+
+def hold(sha256: str) -> None:
+    """Waits until no other transaction stores or removes these bytes; holds them to its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [sha256])
 
 
 def store(file: IO[bytes], examined: Examined) -> StoredFile:

@@ -11,6 +11,7 @@ import secrets
 import tempfile
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -59,8 +60,10 @@ REDIS_URL = env.str("REDIS_URL", default="")
 EMBEDDED_POSTGRES = not DATABASE_URL
 EMBEDDED_REDIS = not REDIS_URL
 
-_database = env.db_url_config(DATABASE_URL) if DATABASE_URL else EMBEDDED.database_settings()
-_options: dict[str, object] = {**_database.get("OPTIONS", {})}
+_database: dict[str, Any] = (
+    dict(env.db_url_config(DATABASE_URL)) if DATABASE_URL else dict(EMBEDDED.database_settings())
+)
+_options: dict[str, object] = dict(_database.get("OPTIONS", {}))
 # JIT compiles a search's plan for longer than the search runs.
 _options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
 _pool_size = env.int("DATABASE_POOL", default=10)
@@ -271,7 +274,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "search.api.schema.add_errors",
+        "search.api.schema.complete",
     ],
 }
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
+from django.http import Http404, HttpRequest
 from django.urls import include, path
 
 from kbsite.health import health
 
+
+def nothing_here(request: HttpRequest, **arguments: str) -> NoReturn:
+    raise Http404
+
+
 urlpatterns = [
+    # Django's redirect from a row to its page: it tells any of the staff which rows there are.
+    path("admin/r/<path:rest>", nothing_here),
     path("admin/", admin.site.urls),
     path("login/", LoginView.as_view(template_name="registration/login.html"), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

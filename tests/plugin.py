@@ -23,6 +23,13 @@ os.environ |= {
 }
 
 
+def pytest_configure() -> None:
+    from django.conf import settings
+
+    # Real hashing takes a tenth of a second on purpose; the tests log in hundreds of times.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
 def pytest_sessionfinish() -> None:
     from kbsite.embedded import EmbeddedServers
 

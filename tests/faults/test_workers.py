@@ -241,3 +241,42 @@ def test_an_outage_of_the_model_waits_and_then_goes_on(settings: object) -> None
 def state_of(document: Document) -> str:
     assert document.latest is not None
     return document.latest.state
+
+
+def test_a_document_deleted_under_a_worker_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Deletion in the middle of it all: between the last vector and the activation."""
+    receipt = upload(make_collection(), "# Note\n\nShort.", file_name="n.md")
+    activate = steps.activation.activate
+
+    def delete_first(lease: object) -> None:
+        services.delete([receipt.document], acting_user=None)
+        activate(lease)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(steps.activation, "activate", delete_first)
+    assert steps.advance(receipt.version.pk) is False
+    assert Document.objects.count() == Chunk.objects.count() == 0
+    assert_nothing_lost_or_doubled()
+
+
+def test_bytes_deleted_and_uploaded_again_at_once_keep_their_file() -> None:
+    collection = make_collection()
+
+    def act(number: int) -> None:
+        if number % 2:
+            services.delete(Document.objects.all(), acting_user=None)
+        else:
+            upload(collection, "# Same\n\nBytes.", file_name="same.md")
+
+    for _ in range(5):
+        in_threads(act, 6, 6)
+        for version in DocumentVersion.objects.all():
+            assert version.file.storage.exists(version.file.name)
+
+
+def test_a_lost_file_fails_with_words() -> None:
+    receipt = upload(make_collection(), "# Note\n\nText.", file_name="n.md")
+    receipt.version.file.storage.delete(str(receipt.version.file.name))
+    steps.advance(receipt.version.pk)
+    receipt.version.refresh_from_db()
+    assert receipt.version.state == State.FAILED
+    assert "Upload it again" in receipt.version.error

@@ -1,7 +1,7 @@
 """Drives the embedded servers by hand. Needs no database connection."""
 
 import sys
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -15,7 +15,7 @@ class Command(BaseCommand):
     """`manage.py services start|stop|status`."""
 
     help = "Starts, stops or shows the embedded Postgres and Valkey."
-    requires_system_checks: ClassVar[list[str]] = []  # checks may ask the database
+    requires_system_checks = []  # checks may ask the database
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,208 @@
+"""What the API shows of collections and documents, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from ingestion.languages import primary_code
+from ingestion.models import Collection, Document, DocumentVersion, State
+from ingestion.paging import PageParameters
+
+
+class LanguageField(serializers.CharField):
+    """An ISO 639-1 code; a region behind it is dropped (`en-GB` is read as `en`)."""
+
+    def to_internal_value(self, data: Any) -> str:
+        given = super().to_internal_value(data)
+        code = primary_code(given)
+        if given and not (code.isascii() and code.isalpha()):
+            raise serializers.ValidationError(
+                "Give a language as its two-letter code, such as en or de."
+            )
+        return code
+
+
+class SlugField(serializers.SlugRelatedField[Collection]):
+    """A readable collection by its slug."""
+
+    def to_internal_value(self, data: Any) -> Collection:
+        if "\0" in str(data):  # Postgres refuses it by raising
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    """A collection with the number of documents in it, and of those that search can find."""
+
+    documents = serializers.IntegerField(source="document_count", read_only=True)
+    searchable = serializers.IntegerField(source="searchable_count", read_only=True)
+
+    class Meta:
+        model = Collection
+        fields = (
+            "slug", "name", "description", "visibility", "language", "documents", "searchable",
+            "created",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Why a version failed: a code for programs, a sentence for people."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
+    """One uploaded file of a document and how far it has come. `progress` is a share, 0 to 1."""
+
+    error = serializers.SerializerMethodField()
+    warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = DocumentVersion
+        fields = (
+            "number", "state", "progress", "error", "file_name", "media_type", "size",
+            "page_count", "chunk_count", "warnings", "created", "finished",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field(ProblemSerializer(allow_null=True))
+    def get_error(self, version: DocumentVersion) -> dict[str, str] | None:
+        return problem(version)
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """A document as its newest file stands.
+
+    `searchable` says whether search finds a version of it: while a replacement is on its way,
+    and after one has failed, that is the version before.
+    """
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    collection = serializers.SlugRelatedField[Collection](slug_field="slug", read_only=True)
+    file_name = serializers.CharField(source="latest.file_name", read_only=True)
+    media_type = serializers.CharField(source="latest.media_type", read_only=True)
+    size = serializers.IntegerField(source="latest.size", read_only=True)
+    state = serializers.ChoiceField(State.choices, source="latest.state", read_only=True)
+    progress = serializers.FloatField(source="latest.progress", read_only=True)
+    error = serializers.SerializerMethodField()
+    searchable = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+    original = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Document
+        fields: tuple[str, ...] = (
+            "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
+            "progress", "error", "searchable", "created", "updated", "url", "original",
+        )  # fmt: skip
+        read_only_fields: tuple[str, ...] = fields
+
+    @extend_schema_field(ProblemSerializer(allow_null=True))
+    def get_error(self, document: Document) -> dict[str, str] | None:
+        return problem(document.latest) if document.latest else None
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_searchable(self, document: Document) -> bool:
+        return document.current_id is not None
+
+    @extend_schema_field(OpenApiTypes.URI)
+    def get_url(self, document: Document) -> str:
+        return self._absolute("search:document", document)
+
+    @extend_schema_field(OpenApiTypes.URI)
+    def get_original(self, document: Document) -> str:
+        return self._absolute("search:original", document)
+
+    def _absolute(self, name: str, document: Document) -> str:
+        address: str = self.context["request"].build_absolute_uri(
+            reverse(name, args=(document.public_id,))
+        )
+        return address
+
+
+class DocumentDetailSerializer(DocumentSerializer):
+    """A document with all its versions, newest first."""
+
+    versions = VersionSerializer(many=True, read_only=True)
+
+    class Meta(DocumentSerializer.Meta):
+        fields = (*DocumentSerializer.Meta.fields, "versions")
+        read_only_fields = fields
+
+
+class ReceiptSerializer(DocumentSerializer):
+    """The document that an upload is or became.
+
+    `duplicate`: the collection held these bytes already, and nothing was stored.
+    """
+
+    duplicate = serializers.BooleanField(read_only=True)
+
+    class Meta(DocumentSerializer.Meta):
+        fields = (*DocumentSerializer.Meta.fields, "duplicate")
+        read_only_fields = fields
+
+
+class FileUploadSerializer(serializers.Serializer[Any]):
+    """A file. An empty one is refused by the upload service, which says what to do."""
+
+    file = serializers.FileField(allow_empty_file=True)
+
+
+class DocumentUploadSerializer(FileUploadSerializer):
+    """A file for a collection that the user may read."""
+
+    collection = SlugField(
+        slug_field="slug", queryset=Collection.objects.none(), help_text="The collection's slug."
+    )
+    title = serializers.CharField(
+        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        request = self.context.get("request")
+        if request is not None:
+            # A collection that the user may not read is as unknown as a missing one.
+            readable = Collection.objects.visible_to(request.user)
+            fields["collection"].queryset = readable  # type: ignore[attr-defined]
+        return fields
+
+
+class DocumentParameters(PageParameters):
+    """How a list of documents is narrowed."""
+
+    collection = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        required=False,
+        max_length=50,
+        help_text="Collection slugs; may be repeated.",
+    )
+    state = serializers.ListField(
+        child=serializers.ChoiceField(State.choices),
+        required=False,
+        help_text="States of the newest version; may be repeated.",
+    )
+    q = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="Words within the title, without regard to case.",
+    )
+
+
+def problem(version: DocumentVersion) -> dict[str, str] | None:
+    """The version's error for programs and people; none while nothing went wrong."""
+    if not version.error:
+        return None
+    return {"code": version.error_code, "message": version.error}

@@ -1,0 +1,139 @@
+"""`manage.py demo`: a running site with real documents in it, from nothing."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from contextlib import suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from tqdm import tqdm
+
+from kbsite.demo import examples, filling, preparation
+from kbsite.demo.django_docs import DocsUnavailable, django_docs
+from kbsite.demo.programs import listen, servers_running, site_programs
+from kbsite.demo.written import samples
+from kbsite.embedded import EmbeddedServersError
+from kbsite.supervisor import Supervisor, SupervisorError, alone, stop_running
+
+INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
+
+
+class Command(BaseCommand):
+    help = "Runs the whole site on this machine, with Django's documentation and samples in it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--once", action="store_true", help="End after the example searches.")
+        parser.add_argument("--host", default="127.0.0.1")
+        parser.add_argument("--port", type=int, default=8000, help="The next free one is used.")
+        parser.add_argument(
+            "--corpus",
+            choices=("all", "samples"),
+            default="all",
+            help="samples: only what needs no download.",
+        )
+        parser.add_argument(
+            "--stop", action="store_true", help="Stop a running demo and the embedded servers."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # A closed terminal and `kill` end it as Ctrl-C does, which a script's background ignores.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
+        # A line for each file received would drown the rest.
+        logging.getLogger("ingestion").setLevel(logging.WARNING)
+        try:
+            if options["stop"]:
+                self._stop()
+            else:
+                with alone(settings.VAR_DIR / "run"), servers_running():
+                    self._run(options)
+        except KeyboardInterrupt:
+            self._say("Stopped. The data is kept.")
+            if options["once"]:
+                sys.exit(INTERRUPTED)
+        except (SupervisorError, EmbeddedServersError, examples.SiteSilent) as error:
+            raise CommandError(str(error)) from error
+
+    def _run(self, options: dict[str, Any]) -> None:
+        preparation.migrate(self._say)
+        preparation.collect_static(self._say)
+        password = preparation.make_administrator()
+        with listen(options["host"], options["port"]) as listener:
+            port = listener.getsockname()[1]
+            url = _url(options["host"], port)
+            if port != options["port"]:
+                self._say(f"Port {options['port']} is taken, so this one is used: {port}")
+            with Supervisor(
+                site_programs(listener, options["host"]),
+                run_dir=settings.VAR_DIR / "run",
+                url=url,
+                write=self._say,
+                colour=sys.stdout.isatty(),
+            ) as supervisor:
+                self._use(supervisor, url, password, options)
+
+    def _use(
+        self, supervisor: Supervisor, url: str, password: str, options: dict[str, Any]
+    ) -> None:
+        """The visit: documents in, examples out; then until Ctrl-C, unless it is to end there."""
+        everything = options["corpus"] == "all"
+        received = filling.Filling()
+        filling.receive(filling.SAMPLES, samples(), received)
+        if everything:
+            try:
+                docs = django_docs(settings.VAR_DIR / "demo", self._say)
+                filling.receive(filling.DJANGO_DOCS, docs, received)
+            except DocsUnavailable as error:
+                received.problems.append(f"Going on without Django's documentation. {error}")
+                everything = False
+        # It starts meanwhile.
+        examples.wait_until_up(url, supervisor.check)
+        self._say(f"The site answers at {url}")
+        filling.wait(received, supervisor.check, self._say)
+        for problem in received.problems:
+            self._say(self.style.ERROR(problem))
+        asked = examples.EVERYTHING if everything else examples.SAMPLES
+        self._say("Three searches over the API:")
+        examples.run(url, asked, self._say)
+        self._show_addresses(url, password)
+        if not options["once"]:
+            self._say("Ctrl-C ends it and keeps the data.")
+            supervisor.wait()
+        if received.problems:
+            raise CommandError(f"{len(received.problems)} problem(s), named above.")
+
+    def _show_addresses(self, url: str, password: str) -> None:
+        shown = password or "as shown at the first start"
+        for line in (
+            "",
+            f"  Search   {url}/",
+            f"  Admin    {url}/admin/   user {preparation.ADMINISTRATOR}, password {shown}",
+            "           a new one: .venv/bin/python manage.py changepassword "
+            + preparation.ADMINISTRATOR,
+            f"  API      {url}/api/docs/",
+            "",
+        ):
+            self._say(line)
+
+    def _stop(self) -> None:
+        if stop_running(settings.VAR_DIR / "run"):
+            self._say("The demo is stopped.")
+        settings.EMBEDDED.stop()
+        self._say("Nothing runs any more. The data is kept.")
+
+    def _say(self, line: str) -> None:
+        # Around the progress bar; and a terminal that was closed must not keep it from ending.
+        with suppress(OSError):
+            tqdm.write(line)
+            sys.stdout.flush()
+
+
+def _url(host: str, port: int) -> str:
+    """The address to visit; a wildcard host is reached at this machine's own."""
+    if host in {"0.0.0.0", "::", ""}:  # noqa: S104 -- compared, not bound
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,135 @@
+"""The address of a search, read: text -> arguments of `search.pipeline.search`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from ingestion.filetypes import SUPPORTED
+from ingestion.paging import MAX_PAGE, Parameters
+from ingestion.serializers import LanguageField
+from search.domain import QueryClass, Signal, Weights
+from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
+from search.retrieval import Filters
+
+MAX_VALUES = 50
+
+_MEDIA_TYPES = {file_type.media_type for file_type in SUPPORTED.values()}
+
+
+class MediaTypeField(serializers.CharField):
+    """A file type by its extension or its media type."""
+
+    def to_internal_value(self, data: Any) -> str:
+        given = super().to_internal_value(data).lower()
+        known = SUPPORTED.get(f".{given.removeprefix('.')}")
+        if known is not None:
+            return known.media_type
+        if given in _MEDIA_TYPES:
+            return given
+        names = ", ".join(sorted({kind.extension.lstrip(".") for kind in SUPPORTED.values()}))
+        raise serializers.ValidationError(
+            f"There is no type {given!r}. Use a media type or one of: {names}."
+        )
+
+
+class WeightsField(serializers.CharField):
+    """Weights as `vector:0.6,keyword:0.3,title:0.1`; a signal that is not named weighs nothing."""
+
+    def to_internal_value(self, data: Any) -> Weights:  # type: ignore[override]
+        shares = dict.fromkeys((signal.value for signal in Signal), 0.0)
+        seen: set[str] = set()
+        for part in super().to_internal_value(data).split(","):
+            name, _, share = (piece.strip() for piece in part.partition(":"))
+            if name not in shares or name in seen:
+                raise serializers.ValidationError(
+                    f"Give each of {', '.join(shares)} at most once, as in "
+                    "vector:0.6,keyword:0.3,title:0.1."
+                )
+            seen.add(name)
+            try:
+                shares[name] = float(share)
+            except ValueError as error:
+                raise serializers.ValidationError(
+                    f"The weight of {name} must be a number."
+                ) from error
+        try:
+            return Weights(**shares)
+        except ValueError as error:
+            raise serializers.ValidationError(str(error)) from error
+
+
+class SearchParameters(Parameters):
+    """What can be asked of a search. `class` stands under a name of its own: it is a keyword."""
+
+    q = serializers.CharField(
+        allow_blank=True, trim_whitespace=False, help_text="The question, up to 500 characters."
+    )
+    collection = serializers.ListField(
+        child=serializers.CharField(max_length=120),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Collection slugs; may be repeated.",
+    )
+    type = serializers.ListField(
+        child=MediaTypeField(max_length=120),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Extensions (pdf, md) or media types; may be repeated.",
+    )
+    language = serializers.ListField(
+        child=LanguageField(max_length=35),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Two-letter codes; may be repeated.",
+    )
+    after = serializers.DateField(required=False, help_text="Added on this day or later.")
+    before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
+    page = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, default=1)
+    page_size = serializers.IntegerField(
+        min_value=1, max_value=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
+    )
+    profile = serializers.CharField(
+        required=False,
+        max_length=80,
+        help_text="A published profile in place of the active one: `name` or `name@version`.",
+    )
+    weights = WeightsField(
+        required=False,
+        help_text="Weights in place of the profile's, summing to 1: "
+        "`vector:0.6,keyword:0.3,title:0.1`.",
+    )
+    explain = serializers.BooleanField(
+        default=False, help_text="Adds each result's whole explanation and the query's terms."
+    )
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        fields["class"] = serializers.ChoiceField(
+            choices=[query_class.value for query_class in QueryClass],
+            required=False,
+            help_text="The query's class, in place of the classifier's.",
+        )
+        return fields
+
+    @property
+    def filters(self) -> Filters:
+        given = self.validated_data
+        return Filters(
+            collections=tuple(given.get("collection", ())),
+            media_types=tuple(given.get("type", ())),
+            languages=tuple(given.get("language", ())),
+            after=given.get("after"),
+            before=given.get("before"),
+        )
+
+    @property
+    def choices(self) -> Choices:
+        given = self.validated_data
+        asked = given.get("class")
+        return Choices(
+            profile=given.get("profile", ""),
+            query_class=QueryClass(asked) if asked else None,
+            weights=given.get("weights"),
+        )

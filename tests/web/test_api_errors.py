@@ -1,0 +1,224 @@
+"""Every error of the API has one shape, and only what nobody foresaw is a 500."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from redis.exceptions import ConnectionError as CacheIsAway
+from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
+
+from search import pipeline
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+
+def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
+    body: dict[str, Any] = response.json()
+    assert response.status_code == status, body
+    assert response.headers["Content-Type"] == "application/json"
+    assert set(body) == {"code", "message", "details"}
+    assert body["code"] == code
+    assert body["message"].endswith((".", "!", "?"))
+    assert isinstance(body["details"], dict)
+    return body
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/v1/nothing/",
+        "/api/",
+        "/api/v1/documents/not-a-uuid/",
+        "/api/v1/documents/00000000-0000-4000-8000-000000000000/",
+        "/api/v1/collections/no-such/",
+        "/api/v1/profiles/no-such/",
+        f"/api/v1/profiles/default@{'9' * 40}/",
+    ],
+)
+def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
+    body = assert_shape(api.get(address), 404, "not_found")
+
+    assert body == {
+        "code": "not_found",
+        "message": "There is nothing at this address, or you may not see it.",
+        "details": {},
+    }
+
+
+def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
+    response = api.get("/api/v1/search?q=x")
+    assert (response.status_code, response.headers["Location"]) == (301, "/api/v1/search/?q=x")
+    assert_shape(api.post("/api/v1/auth/token", {}), 404, "not_found")
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+def test_a_method_that_is_not_there(api: APIClient, method: str) -> None:
+    response = getattr(api, method)("/api/v1/search/")
+
+    assert_shape(response, 405, "method_not_allowed")
+    assert "GET" in response.headers["Allow"]
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b"{", "application/json", 400, "parse_error"),
+        (b"\xff\xfe", "application/json", 400, "parse_error"),
+        (b'{"username": "\\u0000", "password": "x"}', "application/json", 400, "invalid"),
+        (b'{"username": "\\ud800", "password": "x"}', "application/json", 400, "invalid"),
+        (b"{}", "application/json", 400, "invalid"),
+        (b"1", "application/json", 400, "invalid"),
+        (b'{"username": NaN}', "application/json", 400, "parse_error"),
+        (b"<a/>", "application/xml", 415, "unsupported_media_type"),
+        (b" " * (3 * 1024 * 1024), "application/json", 413, "body_too_large"),
+    ],
+    ids=["torn", "binary", "nul", "surrogate", "empty", "number", "nan", "xml", "large"],
+)
+def test_a_body_that_cannot_be_read(
+    api: APIClient, body: bytes, content_type: str, status: int, code: str
+) -> None:
+    response = api.generic("POST", "/api/v1/auth/token/", body, content_type=content_type)
+
+    assert_shape(response, status, code)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"--b\r\n", b"--b\r\nContent-Disposition: form-data; name=\r\n\r\nx\r\n--b--\r\n"],
+    ids=["empty", "torn", "nameless"],
+)
+def test_a_torn_form_is_a_400(api: APIClient, administrator: User, body: bytes) -> None:
+    api.force_authenticate(administrator)
+
+    response = api.generic(
+        "POST", "/api/v1/documents/", body, content_type="multipart/form-data; boundary=b"
+    )
+
+    assert_shape(response, 400, "invalid")
+
+
+def test_too_many_form_fields_are_a_400(api: APIClient, administrator: User) -> None:
+    api.force_authenticate(administrator)
+    fields = {f"field{number}": "x" for number in range(1001)}
+
+    response = api.post("/api/v1/documents/", fields, format="multipart")
+
+    assert_shape(response, 400, "bad_request")
+
+
+def test_a_format_that_is_not_spoken(api: APIClient) -> None:
+    response = api.get("/api/v1/search/", {"q": "x"}, headers={"accept": "text/html"})
+
+    assert_shape(response, 406, "not_acceptable")
+
+
+@pytest.mark.parametrize("scope", ["anon", "user"])
+def test_too_many_requests_say_when_to_come_back(
+    api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch, scope: str
+) -> None:
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, scope, "1/min")
+    if scope == "user":
+        api.force_authenticate(reader)
+    assert api.get("/api/v1/collections/").status_code == 200
+
+    response = api.get("/api/v1/collections/")
+
+    body = assert_shape(response, 429, "throttled")
+    assert body["details"]["wait_seconds"] == int(response.headers["Retry-After"])
+    assert f" {response.headers['Retry-After']} s" in body["message"]
+
+
+def test_without_the_cache_reading_goes_on_and_guessing_does_not(
+    api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*args: Any, **kwargs: Any) -> Any:
+        raise CacheIsAway("connection refused")
+
+    monkeypatch.setattr(type(cache._connections["default"]), "get", away)  # type: ignore[attr-defined]
+
+    assert api.get("/api/v1/collections/").status_code == 200
+    credentials = {"username": "reader", "password": "pw-reader"}
+    assert_shape(api.post("/api/v1/auth/token/", credentials), 503, "unavailable")
+
+
+def test_an_error_nobody_foresaw_is_not_swallowed(
+    api: APIClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        raise ZeroDivisionError("a fault in the program")
+
+    monkeypatch.setattr(pipeline, "search", broken)
+
+    with pytest.raises(ZeroDivisionError):
+        api.get("/api/v1/search/", {"q": "x"})
+
+
+@pytest.fixture
+def odd(db: None) -> None:
+    """Something to find, so that odd questions reach rows."""
+    make_document(make_collection("Odds"), "DROP TABLE 75.1725 if a & b!", file_name="odd.md")
+
+
+_PARAMETERS = (
+    "q", "collection", "type", "language", "after", "before", "page", "page_size", "profile",
+    "class", "weights", "explain", "format", "other",
+)  # fmt: skip
+_TYPED = (
+    "30 CFR 75.1725",
+    "'); DROP TABLE x;--",
+    '"open -not',
+    "a & b | !c:*",
+    "👩‍🚀 \u202e\ufeff",
+    "\\",
+)
+_VALUES = st.one_of(
+    st.text(max_size=40),
+    st.integers().map(str),
+    st.dates().map(str),
+    st.sampled_from((*_TYPED, "1", "true", "vector:1", "concept", "default@1", "md", "json")),
+)
+
+
+@given(
+    q=st.one_of(st.text(max_size=600), st.sampled_from(_TYPED)),
+    parameters=st.dictionaries(
+        st.sampled_from(_PARAMETERS[1:]), st.lists(_VALUES, min_size=1, max_size=2), max_size=4
+    ),
+)
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
+    api: APIClient, odd: None, q: str, parameters: dict[str, list[str]]
+) -> None:
+    response = api.get("/api/v1/search/", {"q": q.encode("utf-8", "replace"), **parameters})
+
+    body = response.json()
+    if response.status_code == 200:
+        assert len(body["results"]) <= body["page_size"] <= 50
+        for result in body["results"]:
+            assert sum(result["contributions"].values()) == pytest.approx(result["score"])
+    else:
+        assert response.status_code in {400, 404}
+        assert set(body) == {"code", "message", "details"}
+
+
+@given(q=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=160))
+@settings(
+    max_examples=50,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_question_of_legal_length_is_answered(api: APIClient, odd: None, q: str) -> None:
+    response = api.get("/api/v1/search/", {"q": q.replace("\0", " "), "explain": 1})
+
+    assert response.status_code == 200

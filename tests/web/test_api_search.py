@@ -1,0 +1,309 @@
+"""GET /api/v1/search/: what it answers, under which profile, and that it explains itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.test import APIClient
+
+from ingestion.models import Collection, Visibility
+from search.domain import Signal
+from search.models import SearchProfile
+from search.tuning import activation
+from tests.factories import make_collection, make_document
+
+SEARCH = "/api/v1/search/"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+Ask = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def ask(api: APIClient) -> Ask:
+    def ask(**parameters: Any) -> dict[str, Any]:
+        response = api.get(SEARCH, parameters)
+        assert response.status_code == 200, response.json()
+        body: dict[str, Any] = response.json()
+        return body
+
+    return ask
+
+
+@pytest.fixture
+def library() -> Collection:
+    handbook = make_collection("Handbook")
+    make_document(
+        handbook,
+        "# Harbour cranes\n\nA harbour crane lifts containers. Code PII-2024-0042 if a < b & c.\n",
+        file_name="cranes.md",
+    )
+    make_document(
+        handbook, "# Bakery\n\nSourdough bread rises slowly overnight.\n", file_name="bread.md"
+    )
+    make_document(
+        make_collection("Recipes"),
+        "Rye bread needs a sourdough of three stages and a hot oven.",
+        file_name="rye.txt",
+    )
+    return handbook
+
+
+def test_names_everything_that_shaped_the_ranking(library: Collection, ask: Ask) -> None:
+    body = ask(q="sourdough bread")
+
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    weights = active.class_weights.get(query_class=body["query_class"]).as_weights()
+    assert body["profile"] == {"name": active.name, "version": active.version}
+    assert body["weights"] == weights.as_dict()
+    assert body["rule"]
+    assert 0 <= body["confidence"] <= 1
+    assert (body["forced"], body["degraded"]) == ([], [])
+    assert body["query"] == "sourdough bread"
+    assert set(body["timing_ms"]) == {"embed", "retrieve", "rank", "show", "total"}
+    assert "terms" not in body
+
+
+def test_a_result_points_at_its_passage(library: Collection, ask: Ask, api: APIClient) -> None:
+    found = ask(q="harbour crane containers")["results"][0]
+
+    assert found["rank"] == 1
+    assert found["document"]["title"] == "Harbour cranes"
+    assert found["document"]["file_name"] == "cranes.md"
+    assert found["collection"] == {"slug": "handbook", "name": "Handbook"}
+    assert found["heading_path"] == ["Harbour cranes"]
+    assert (found["chunk"], found["page"]) == (0, None)
+    assert found["document"]["url"].endswith(f"/documents/{found['document']['id']}/?chunk=0")
+    assert "<mark>crane</mark>" in found["snippet"]
+    assert "a &lt; b &amp; c" in found["snippet"]
+    assert "a < b & c" in found["text"]
+
+
+def test_contributions_sum_to_the_score(library: Collection, ask: Ask) -> None:
+    for result in ask(q="sourdough bread")["results"]:
+        assert sum(result["contributions"].values()) == pytest.approx(result["score"])
+        assert "explanation" not in result
+
+
+def test_an_explanation_is_the_sum_that_made_the_score(library: Collection, ask: Ask) -> None:
+    body = ask(q="sourdough bread", explain=1)
+
+    for result in body["results"]:
+        parts = {part["signal"]: part for part in result["explanation"]["contributions"]}
+        assert set(parts) == set(Signal)
+        for name, part in parts.items():
+            assert part["weight"] == body["weights"][name]
+            assert part["value"] == pytest.approx(part["weight"] * part["strength"])
+            assert part["value"] == result["contributions"][name]
+        assert result["explanation"]["score"] == result["score"]
+    assert {term["lexeme"] for term in body["terms"]} == {"sourdough", "bread"}
+    assert all(term["chunks"] == 2 and term["idf"] > 0 for term in body["terms"])
+
+
+def test_an_identifier_says_why_it_comes_first(library: Collection, ask: Ask) -> None:
+    body = ask(q="PII-2024-0042", explain="true")
+
+    first = body["results"][0]
+    assert first["document"]["title"] == "Harbour cranes"
+    assert first["tier"].startswith("its text names ")
+    assert first["explanation"]["tier"]["reason"] == first["tier"]
+
+
+def test_weights_of_the_caller_replace_the_profiles(library: Collection, ask: Ask) -> None:
+    body = ask(q="sourdough bread", weights="keyword:0.75, title:0.25")
+
+    assert body["weights"] == {"vector": 0, "keyword": 0.75, "title": 0.25}
+    assert body["forced"] == ["weights"]
+    assert all(result["contributions"]["vector"] == 0 for result in body["results"])
+
+
+def test_profile_and_class_of_the_caller(library: Collection, ask: Ask) -> None:
+    body = ask(q="sourdough bread", profile="concept-rag", **{"class": "debug"})
+
+    assert body["profile"]["name"] == "concept-rag"
+    assert body["query_class"] == "debug"
+    assert body["forced"] == ["profile", "class"]
+
+
+def test_a_published_weight_change_acts_on_the_next_search(library: Collection, ask: Ask) -> None:
+    before = ask(q="sourdough bread")
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    draft = activation.draft_from(active, acting_user=None)
+    draft.class_weights.update(vector=0, keyword=0, title=1)
+    activation.publish(draft, acting_user=None)
+
+    after = ask(q="sourdough bread")
+
+    assert after["profile"]["version"] == before["profile"]["version"] + 1
+    assert after["weights"] == {"vector": 0, "keyword": 0, "title": 1}
+
+
+@pytest.mark.parametrize(
+    ("filters", "titles"),
+    [
+        ({}, {"Harbour cranes", "Bakery", "rye"}),
+        ({"collection": "recipes"}, {"rye"}),
+        ({"collection": ["recipes", "handbook"], "type": "md"}, {"Harbour cranes", "Bakery"}),
+        ({"type": "text/plain"}, {"rye"}),
+        ({"type": ".TXT"}, {"rye"}),
+        ({"language": "en-GB"}, {"Harbour cranes", "Bakery", "rye"}),
+        ({"language": "de"}, set()),
+        ({"collection": "no-such"}, set()),
+        ({"after": "2999-01-01"}, set()),
+        ({"before": "2999-01-01"}, {"Harbour cranes", "Bakery", "rye"}),
+    ],
+    ids=str,
+)
+def test_filters_narrow(
+    library: Collection, ask: Ask, filters: dict[str, Any], titles: set[str]
+) -> None:
+    body = ask(q="sourdough bread", **filters)
+
+    assert {result["document"]["title"] for result in body["results"]} == titles
+    assert body["total"] == len(titles)
+
+
+def test_pages_tile_the_ranking(library: Collection, ask: Ask) -> None:
+    whole = ask(q="bread", page_size=50)["results"]
+    paged = [ask(q="bread", page_size=1, page=page) for page in (1, 2, 3, 4)]
+
+    ranks = [result["rank"] for body in paged for result in body["results"]]
+    assert ranks == [result["rank"] for result in whole] == [1, 2, 3]
+    assert {(body["total"], body["pages"]) for body in paged} == {(3, 3)}
+
+
+@pytest.mark.parametrize("q", ["", "   ", "\t"], ids=repr)
+def test_an_empty_question_finds_nothing(library: Collection, ask: Ask, q: str) -> None:
+    body = ask(q=q)
+
+    assert (body["total"], body["results"]) == (0, [])
+
+
+def test_a_missing_model_is_named(
+    library: Collection, ask: Ask, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.QUERY_EMBEDDING_TIMEOUT = 0.0
+
+    body = ask(q="a question nobody asked before about sourdough")
+
+    assert body["degraded"] == ["vector"]
+    assert body["total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({}, "q"),
+        ({"q": "x", "page": "abc"}, "page"),
+        ({"q": "x", "page": "0"}, "page"),
+        ({"q": "x", "page": "9" * 400}, "page"),
+        ({"q": "x", "page_size": "51"}, "page_size"),
+        ({"q": "nul\x00byte"}, "q"),
+        ({"q": "x", "collection": "a\x00"}, "collection"),
+        ({"q": "x", "collection": ["a"] * 51}, "collection"),
+        ({"q": "x", "type": "exe"}, "type"),
+        ({"q": "x", "language": "english"}, "language"),
+        ({"q": "x", "after": "yesterday"}, "after"),
+        ({"q": "x", "class": "poem"}, "class"),
+        ({"q": "x", "explain": "perhaps"}, "explain"),
+        ({"q": "x", "weights": "vector"}, "weights"),
+        ({"q": "x", "weights": "vector:0.5"}, "weights"),
+        ({"q": "x", "weights": "vector:nan,keyword:1"}, "weights"),
+        ({"q": "x", "weights": "vector:2,keyword:-1"}, "weights"),
+        ({"q": "x", "weights": "vector:1,vector:1"}, "weights"),
+        ({"q": "x", "weights": "smell:1"}, "weights"),
+        ({"q": "x", "colection": "handbook"}, "colection"),
+    ],
+    ids=str,
+)
+def test_a_wrong_parameter_is_named(api: APIClient, parameters: dict[str, Any], field: str) -> None:
+    response = api.get(SEARCH, parameters)
+
+    body = response.json()
+    assert response.status_code == 400
+    assert body["code"] == "invalid"
+    assert body["message"].startswith(f"{field}: ")
+    assert set(body["details"]) == {field}
+
+
+def test_too_long_a_question_says_so(api: APIClient) -> None:
+    response = api.get(SEARCH, {"q": "word " * 101 + "x"})
+
+    assert response.status_code == 400
+    assert response.json()["code"] == "query_too_long"
+    assert "500" in response.json()["message"]
+
+
+def test_an_unknown_profile_says_which_there_are(api: APIClient) -> None:
+    response = api.get(SEARCH, {"q": "x", "profile": "no-such@3"})
+
+    assert response.status_code == 400
+    assert response.json()["code"] == "unknown_profile"
+    assert "default" in response.json()["message"]
+
+
+def test_without_an_active_profile_the_service_is_unavailable(api: APIClient) -> None:
+    for profile in SearchProfile.objects.all():
+        profile.delete()
+
+    response = api.get(SEARCH, {"q": "x"})
+
+    assert response.status_code == 503
+    assert response.json()["code"] == "no_active_profile"
+
+
+def test_costs_three_queries(
+    library: Collection, api: APIClient, ask: Ask, django_assert_num_queries: Any
+) -> None:
+    ask(q="sourdough bread")  # reads the configuration, which is then kept
+
+    with django_assert_num_queries(3):
+        ask(q="sourdough bread", explain=1)
+
+
+def test_a_signed_in_reader_finds_more(library: Collection, api: APIClient, reader: User) -> None:
+    closed = make_collection("Closed", visibility=Visibility.SIGNED_IN)
+    make_document(closed, "Sourdough for staff only.", file_name="staff.md")
+    anonymous = api.get(SEARCH, {"q": "sourdough"}).json()
+    api.force_authenticate(reader)
+
+    signed_in = api.get(SEARCH, {"q": "sourdough"}).json()
+
+    assert signed_in["total"] == anonymous["total"] + 1
+
+
+def test_profiles_are_listed_with_their_weights(api: APIClient) -> None:
+    body = api.get("/api/v1/profiles/").json()
+
+    by_name = {profile["name"]: profile for profile in body["results"]}
+    assert {"default", "concept-rag", "textbook"} <= set(by_name)
+    assert [name for name, profile in by_name.items() if profile["active"]] == ["default"]
+    for profile in by_name.values():
+        for weights in profile["weights"].values():
+            assert sum(weights.values()) == pytest.approx(1)
+    assert api.get("/api/v1/profiles/default/").json() == by_name["default"]
+    assert api.get("/api/v1/profiles/default@1/").json() == by_name["default"]
+
+
+def test_drafts_are_for_staff_alone(api: APIClient, administrator: User, reader: User) -> None:
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    draft = activation.draft_from(active, acting_user=None)
+    address = f"/api/v1/profiles/{draft.name}@{draft.version}/"
+    published = api.get("/api/v1/profiles/").json()["total"]
+
+    api.force_authenticate(reader)
+    assert api.get(address).status_code == 404
+    assert api.get("/api/v1/profiles/").json()["total"] == published
+    api.force_authenticate(administrator)
+    assert api.get(address).json()["state"] == "draft"
+    assert api.get("/api/v1/profiles/default/").json()["version"] == active.version
+    assert api.get("/api/v1/profiles/").json()["total"] == published + 1
+
+
+def test_profiles_cost_a_fixed_number_of_queries(
+    api: APIClient, django_assert_num_queries: Any
+) -> None:
+    with django_assert_num_queries(3):  # the count, the page, the weights of all
+        api.get("/api/v1/profiles/", {"page_size": 100})

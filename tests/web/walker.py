@@ -1,0 +1,169 @@
+"""Every address of the project, found from the URL resolver, so that none can be forgotten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.contenttypes.models import ContentType
+from django.contrib.messages import get_messages
+from django.http import HttpResponseBase
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import RegexPattern, RoutePattern
+
+from ingestion.models import Chunk, Collection, Document, DocumentVersion
+
+# What differs from one answer to the next without saying anything: tokens and times.
+_NOISE = (
+    (re.compile(r"\b[A-Za-z0-9]{64}\b"), "TOKEN"),
+    (re.compile(r'"timing_ms":\{[^}]*\}'), "TIMES"),
+    (re.compile(r"\b\d+(\.\d+)?(\s|&nbsp;|\u202f|\xa0)*ms\b"), "N ms"),
+)
+_HEADERS = ("Content-Type", "Location", "Content-Disposition", "ETag", "Last-Modified", "Allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A pattern of the project: its whole route as written, and the parameters it takes."""
+
+    route: str
+    parts: tuple[RoutePattern | RegexPattern, ...]
+    parameters: tuple[str, ...]
+
+    def address(self, arguments: Mapping[str, Any]) -> str:
+        """The path with the arguments in place. Raises LookupError where none was given."""
+        path = ""
+        for part in self.parts:
+            text = str(part)
+            if isinstance(part, RegexPattern):
+                text = re.sub(r"\(\?P<(\w+)>(?:[^()]|\([^()]*\))*\)", r"<\1>", text)
+                text = text.removeprefix("^").removesuffix("$").removesuffix("\\Z")
+            path += re.sub(r"<(?:\w+:)?(\w+)>", lambda found: str(arguments[found[1]]), text)
+        return f"/{path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a visitor can tell of a response."""
+
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: str = field(repr=False)
+
+    @property
+    def text(self) -> str:
+        return "\n".join([*(value for _, value in self.headers), self.body])
+
+
+def routes() -> list[Route]:
+    """All patterns of the project, in the resolver's order."""
+    return list(_routes(get_resolver(), ()))
+
+
+def _routes(resolver: URLResolver, above: tuple[Any, ...]) -> Iterator[Route]:
+    for entry in resolver.url_patterns:
+        parts = (*above, entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from _routes(entry, parts)
+        elif isinstance(entry, URLPattern):
+            names = [n for part in parts for n in part.regex.groupindex]
+            yield Route("".join(map(str, parts)), parts, tuple(names))
+
+
+def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
+    """The response to one request, without its noise. A fault of the program raises."""
+    response: HttpResponseBase = getattr(client, method)(address, **extra)
+    stream = getattr(response, "streaming_content", None)
+    raw = b"".join(stream) if stream is not None else response.content  # type: ignore[attr-defined]
+    body = raw.decode("utf-8", "replace")
+    for noise, name in _NOISE:
+        body = noise.sub(name, body)
+    # A message waits for the next page, whichever that is: it belongs to this answer.
+    told = get_messages(response.wsgi_request)  # type: ignore[attr-defined]
+    body += "\n".join(str(message) for message in told)
+    client.cookies.pop("messages", None)
+    headers = tuple((name, response.headers[name]) for name in _HEADERS if name in response.headers)
+    return Answer(response.status_code, headers, body)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the parameters of addresses name: one document with its collection, there or not."""
+
+    public_id: str
+    slug: str
+    document: str
+    collection: str
+    version: str
+    chunk: str
+
+    @classmethod
+    def of(cls, document: Document) -> Subject:
+        chunk = Chunk.objects.filter(document=document).first()
+        return cls(
+            str(document.public_id),
+            document.collection.slug,
+            str(document.pk),
+            str(document.collection_id),
+            str(document.latest_id),
+            str(chunk.pk if chunk else 0),
+        )
+
+    def object_id(self, model: str) -> str | None:
+        """The primary key that the subject has in a model of the library; none elsewhere."""
+        return {
+            "document": self.document,
+            "collection": self.collection,
+            "documentversion": self.version,
+            "chunk": self.chunk,
+        }.get(model)
+
+
+MISSING = Subject("00000000-0000-4000-8000-000000000000", "no-such-collection", *["987654321"] * 4)
+
+# Parameters that name nothing of the library: one value for all.
+_PLAIN: dict[str, Sequence[str]] = {
+    "name": ["default"],
+    "version": ["1"],
+    "key": ["0123456789abcde"],
+    "app_label": ["ingestion", "search", "auth"],
+    "url": ["no/such/page"],
+    "rest": ["no/such/address/"],
+}
+# The admin's names for the primary key of the model that the route names.
+_KEYS = ("object_id", "pk", "id")
+_MODEL = re.compile(r"^admin/(?:\w+/)(\w+)/")
+_TYPES = (Document, Collection, DocumentVersion, Chunk)
+
+
+def names_subject(route: Route) -> bool:
+    """Whether an address of the route can name a document or a collection."""
+    model = _MODEL.match(route.route)
+    if set(_KEYS) & set(route.parameters) and model:
+        return MISSING.object_id(model[1]) is not None
+    return bool({"public_id", "slug", "content_type_id"} & set(route.parameters))
+
+
+def addresses(route: Route, subject: Subject) -> list[str]:
+    """The route's addresses about a subject. Raises LookupError for a parameter not known here.
+
+    Whoever adds an address with a new parameter says here what it means.
+    """
+    known: list[dict[str, Any]] = [{"public_id": subject.public_id, "slug": subject.slug}]
+    if "content_type_id" in route.parameters:
+        known = [
+            {
+                "content_type_id": ContentType.objects.get_for_model(model).pk,
+                "object_id": subject.object_id(model._meta.model_name or ""),
+            }
+            for model in _TYPES
+        ]
+    elif model := _MODEL.match(route.route):
+        known = [dict.fromkeys(_KEYS, subject.object_id(model[1]) or "1")]
+    for name, values in _PLAIN.items():
+        if name in route.parameters:
+            known = [{**each, name: value} for each in known for value in values]
+    return [route.address(each) for each in known]
