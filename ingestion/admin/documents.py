@@ -1,0 +1,260 @@
+"""Documents in the admin: how far each has come, what went wrong, and what can be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.forms import Script
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.defaultfilters import filesizeformat
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from ingestion import services
+from ingestion.admin import cells
+from ingestion.admin.fields import LanguageField
+from ingestion.admin.filters import (
+    CollectionFilter,
+    LanguageFilter,
+    StateFilter,
+    TypeFilter,
+)
+from ingestion.admin.status import status_of
+from ingestion.admin.uploads import upload_page
+from ingestion.admin.visibility import (
+    AuditedByServices,
+    Summary,
+    VisibleOnly,
+    actor,
+    deletion_summary,
+)
+from ingestion.models import Chunk, Document, DocumentVersion
+
+# The ids that one poll may ask about: a list page shows fewer.
+MAX_POLLED = 200
+
+
+class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
+    title = forms.CharField(
+        max_length=500,
+        required=False,
+        widget=UnfoldAdminTextInputWidget,
+        help_text="Empty: the title that the file itself states, or its name. A new title is shown "
+        "at once; the file is then processed again, so that every passage is found under it.",
+    )
+
+    class Meta:
+        model = Document
+        fields = ("title", "language")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["language"] = LanguageField(
+            empty="Detected from the text",
+            current=self.instance.language,
+            help_text="Decides how words are matched (plurals, endings). A new one has the file "
+            "processed again.",
+        )
+
+
+@admin.register(Document)
+class DocumentAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+    form = DocumentForm
+    fields = ("title", "language")
+    list_display = (
+        "title_cell", "collection", "state_cell", "chunks_cell", "size", "added",
+    )  # fmt: skip
+    list_display_links = ("title_cell",)
+    list_filter = (StateFilter, CollectionFilter, TypeFilter, LanguageFilter)
+    list_per_page = 50
+    list_fullwidth = True
+    search_fields = ("title",)
+    search_help_text = "Search by title"
+    actions = ("retry_selected", "reprocess_selected")
+    view_on_site = False  # the page's own link goes straight there, and only where there is text
+    change_form_outer_before_template = "admin/steelyard/document_status.html"
+    change_form_outer_after_template = "admin/steelyard/document_details.html"
+
+    class Media:
+        js = (Script("admin/steelyard/documents.js", defer=True),)
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Document]:
+        # A version's text can be megabytes, and no page here shows it.
+        queryset: QuerySet[Document] = super().get_queryset(request)
+        joined = queryset.select_related("collection", "current", "latest")
+        return joined.defer("title_terms", "current__text", "latest__text")
+
+    @admin.display(description="title", ordering="title")
+    def title_cell(self, document: Document) -> SafeString:
+        return cells.title(document)
+
+    @admin.display(description="state", ordering="latest__state")
+    def state_cell(self, document: Document) -> SafeString:
+        return cells.state(document)
+
+    @admin.display(description="chunks", ordering="current__chunk_count")
+    def chunks_cell(self, document: Document) -> SafeString:
+        return cells.chunks(document)
+
+    @admin.display(description="size", ordering="latest__size")
+    def size(self, document: Document) -> str:
+        return str(filesizeformat(document.latest.size)) if document.latest else "-"
+
+    @admin.display(description="added", ordering="created")
+    def added(self, document: Document) -> str:
+        return f"{timezone.localtime(document.created):%Y-%m-%d %H:%M}"
+
+    # --- pages -----------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
+            guarded = self.admin_site.admin_view(view)
+            return cast("URLPattern", path(route, guarded, name=f"ingestion_document_{name}"))
+
+        return [
+            page("progress/", self.progress_view, "progress"),
+            page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
+            page("<int:pk>/reprocess/", require_POST(self.reprocess_view), "reprocess"),
+            *super().get_urls(),
+        ]
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "model_admin": self,
+            "title": "Upload files",
+            "has_view_permission": self.has_view_permission(request),
+            "media": self.media,
+        }
+        return upload_page(request, context)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        document = self.get_object(request, object_id)
+        status = status_of(document) if document else None
+        context = {
+            "status": status,
+            "may_change": self.has_change_permission(request, document),
+            "show_save_and_add_another": False,
+            "show_save_and_continue": False,
+            **(extra_context or {}),
+        }
+        return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
+
+    def progress_view(self, request: HttpRequest) -> JsonResponse:
+        """The changing cells of the documents asked for, as far as the reader may see them."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
+        visible = self.get_queryset(request)
+        return JsonResponse(
+            {
+                "documents": [
+                    {
+                        "id": document.pk,
+                        "unfinished": bool(document.latest and document.latest.is_unfinished),
+                        "cells": {name: render(document) for name, render in cells.CELLS.items()},
+                    }
+                    for document in visible.filter(pk__in=ids)
+                ]
+            }
+        )
+
+    def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        self._retry(request, [self._changeable(request, pk)])
+        return self._back_to(pk)
+
+    def reprocess_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        self._reprocess(request, [self._changeable(request, pk)])
+        return self._back_to(pk)
+
+    def _changeable(self, request: HttpRequest, pk: int) -> Document:
+        document: Document | None = self.get_object(request, str(pk))
+        if document is None:
+            raise Http404
+        if not self.has_change_permission(request, document):
+            raise PermissionDenied
+        return document
+
+    def _back_to(self, pk: int) -> HttpResponse:
+        return redirect(reverse("admin:ingestion_document_change", args=(quote(pk),)))
+
+    # --- what is done: all of it by the services ----------------------------------------------
+
+    def save_model(
+        self, request: HttpRequest, obj: Document, form: DocumentForm, change: bool
+    ) -> None:
+        given = {name: form.cleaned_data[name] for name in form.changed_data}
+        if given:
+            services.describe(obj, acting_user=actor(request), **given)
+
+    def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:
+        obj.refresh_from_db(fields=["title", "latest"])
+        self.message_user(request, f"“{obj.title}” is saved.", messages.SUCCESS)
+        return self._back_to(obj.pk)
+
+    def delete_model(self, request: HttpRequest, obj: Document) -> None:
+        services.delete([obj], acting_user=actor(request))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        services.delete(queryset, acting_user=actor(request))
+
+    def get_deleted_objects(self, objs: Iterable[Document], request: HttpRequest) -> Summary:
+        documents = list(objs)
+        versions = DocumentVersion.objects.filter(document__in=documents).count()
+        chunks = Chunk.objects.filter(document__in=documents).count()
+        lacking = set() if self.has_delete_permission(request) else {"document"}
+        counts = ((Document, len(documents)), (DocumentVersion, versions), (Chunk, chunks))
+        return deletion_summary(documents, counts, lacking)
+
+    @admin.action(description="Retry those that failed", permissions=["change"])
+    def retry_selected(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        self._retry(request, queryset)
+
+    @admin.action(description="Process again from the file", permissions=["change"])
+    def reprocess_selected(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
+        self._reprocess(request, queryset)
+
+    def _retry(self, request: HttpRequest, documents: Iterable[Document]) -> None:
+        count = services.retry(documents, acting_user=actor(request))
+        self._tell(
+            request, count, "queued again", "None of them failed: there is nothing to retry."
+        )
+
+    def _reprocess(self, request: HttpRequest, documents: Iterable[Document]) -> None:
+        count = services.reprocess(documents, acting_user=actor(request))
+        self._tell(
+            request,
+            count,
+            "queued to be processed again; search keeps what it has until then",
+            "Nothing was queued: they are being processed already.",
+        )
+
+    def _tell(self, request: HttpRequest, count: int, done: str, nothing: str) -> None:
+        if count:
+            noun = "document" if count == 1 else "documents"
+            self.message_user(request, f"{count} {noun} {done}.", messages.SUCCESS)
+        else:
+            self.message_user(request, nothing, messages.WARNING)

@@ -1,0 +1,86 @@
+"""Filters whose choices come from what the reader may see.
+
+Django's own list every value in the table: names of collections and languages of documents
+that this reader must not know of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import SimpleListFilter
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from ingestion.admin.fields import language_name
+from ingestion.filetypes import SUPPORTED
+from ingestion.models import Collection, State
+from ingestion.models.library import UNFINISHED
+
+TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
+Choices = list[tuple[str, str]]
+
+
+class StateFilter(SimpleListFilter):
+    title = "state"
+    parameter_name = "state"
+    UNFINISHED = "unfinished"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        shown = (State.READY, State.FAILED, *UNFINISHED)
+        in_progress = (self.UNFINISHED, "In progress")
+        states = [(state.value, str(state.label)) for state in shown]
+        return [*states[:2], in_progress, *states[2:]]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not (value := self.value()):
+            return queryset
+        states = UNFINISHED if value == self.UNFINISHED else (value,)
+        return queryset.filter(latest__state__in=states)
+
+
+class CollectionFilter(SimpleListFilter):
+    title = "collection"
+    parameter_name = "collection"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        visible = Collection.objects.visible_to(request.user)
+        return [(slug, name) for slug, name in visible.values_list("slug", "name")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(collection__slug=self.value()) if self.value() else queryset
+
+
+class _PresentValues(SimpleListFilter):
+    """The values that `field` has among the documents the reader may see."""
+
+    field: str
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        documents = model_admin.get_queryset(request).order_by()
+        values = set(documents.values_list(self.field, flat=True).distinct()) - {None, ""}
+        return sorted(((value, self.label(value)) for value in values), key=lambda pair: pair[1])
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{self.field: self.value()}) if self.value() else queryset
+
+    def label(self, value: str) -> str:
+        raise NotImplementedError
+
+
+class LanguageFilter(_PresentValues):
+    title = "language"
+    parameter_name = "language"
+    field = "language"
+
+    def label(self, value: str) -> str:
+        return language_name(value)
+
+
+class TypeFilter(_PresentValues):
+    title = "type"
+    parameter_name = "type"
+    field = "latest__media_type"
+
+    def label(self, value: str) -> str:
+        return TYPE_LABELS.get(value, value)

@@ -1,0 +1,54 @@
+"""The audit of profiles, to read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from search.models import ProfileChange
+
+
+@admin.register(ProfileChange)
+class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
+    list_display = ("at", "profile_link", "action_label", "user", "reason", "what")
+    list_display_links = None
+    list_select_related = ("profile", "user")
+    list_filter = ("action", ("profile__name", admin.AllValuesFieldListFilter))
+    search_fields = ("profile__name", "reason")
+    list_per_page = 50
+
+    @admin.display(description="profile", ordering="profile__name")
+    def profile_link(self, change: ProfileChange) -> SafeString:
+        url = reverse("admin:search_searchprofile_change", args=(change.profile_id,))
+        return format_html('<a class="text-link" href="{}">{}</a>', url, change.profile)
+
+    @display(
+        description="action",
+        ordering="action",
+        label={"created": "", "edited": "info", "published": "success"},
+    )
+    def action_label(self, change: ProfileChange) -> tuple[str, str]:
+        return change.action, change.get_action_display()
+
+    @admin.display(description="what changed")
+    def what(self, change: ProfileChange) -> SafeString:
+        return format_html(
+            '<ul class="sy-differences">{}</ul>',
+            format_html_join("", "<li>{}</li>", ((line,) for line in change.differences)),
+        )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,48 @@
+"""The admin's front page: what needs a person, and what search runs on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest
+
+from ingestion.models import Document, State
+from ingestion.models.library import UNFINISHED
+from search.admin.weights import beams
+from search.models import SearchProfile
+
+SHOWN = 8
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """The front page's context: `library` and `ranking` are there for those who may see them."""
+    user = request.user
+    if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
+        context["library"] = _library(request)
+    if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
+        context["ranking"] = _ranking()
+    context["may_upload"] = user.has_perm("ingestion.add_document")
+    return context
+
+
+def _library(request: HttpRequest) -> dict[str, Any]:
+    documents = Document.objects.visible_to(request.user)
+    counts = documents.aggregate(
+        ready=Count("pk", Q(current__isnull=False)),
+        unfinished=Count("pk", Q(latest__state__in=UNFINISHED)),
+        failed=Count("pk", Q(latest__state=State.FAILED)),
+        chunks=Sum("current__chunk_count", default=0),
+    )
+    failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
+    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:SHOWN]}
+
+
+def _ranking() -> dict[str, Any]:
+    profiles = SearchProfile.objects.prefetch_related("class_weights")
+    active = profiles.filter(state=SearchProfile.State.ACTIVE).first()
+    return {
+        "active": active,
+        "beams": beams(list(active.class_weights.all())) if active else [],
+        "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:SHOWN],
+    }

@@ -1,0 +1,169 @@
+"""The weights of a profile as form fields: three figures a class that must sum to 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django import forms
+from django.forms.boundfield import BoundField
+from unfold.widgets import UnfoldAdminDecimalFieldWidget
+
+from search.domain import QueryClass, Signal, Weights
+from search.models import QUERY_CLASSES, ClassWeights
+from search.templatetags.weighing import SIGNAL_LABELS
+
+Shares = Mapping[Signal, Decimal]
+
+
+SIGNAL_HELP = {
+    Signal.VECTOR: "Finds other words for the same thing. Raising it lets exact terms, names and "
+    "rare words count for less.",
+    Signal.KEYWORD: "Finds the very words, rare ones above all. Raising it loses passages that say "
+    "the same in other words.",
+    Signal.TITLE: "Prefers documents whose title fits. Raising it hides good passages in documents "
+    "with an unhelpful title.",
+}
+
+
+def field_name(query_class: QueryClass, signal: Signal) -> str:
+    return f"weight-{query_class.value}-{signal.value}"
+
+
+def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.DecimalField]:
+    """A number field for every class and signal, by its name."""
+    return {
+        field_name(query_class, signal): forms.DecimalField(
+            label=f"{SIGNAL_LABELS[signal]}, {label}",
+            min_value=0,
+            max_value=1,
+            decimal_places=4,
+            max_digits=5,
+            initial=_plain(initial.get(query_class, {}).get(signal)),
+            widget=UnfoldAdminDecimalFieldWidget(
+                attrs={"step": "0.01", "class": "sy-figure", "data-signal": signal.value}
+            ),
+        )
+        for query_class, label in _classes()
+        for signal in Signal
+    }
+
+
+def shares_of(rows: Sequence[ClassWeights]) -> dict[QueryClass, Shares]:
+    """The weights of a profile's rows by class."""
+    return {
+        QueryClass(row.query_class): {signal: getattr(row, signal.value) for signal in Signal}
+        for row in rows
+    }
+
+
+def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
+    """The cleaned weights by class; a class whose figures do not sum to 1 gets an error instead."""
+    weights: dict[QueryClass, Weights] = {}
+    for query_class, label in _classes():
+        names = [field_name(query_class, signal) for signal in Signal]
+        shares = [
+            form.cleaned_data[name] for name in names if form.cleaned_data.get(name) is not None
+        ]
+        if len(shares) < len(names):
+            continue  # the missing figure has an error of its own
+        total = sum(shares, Decimal(0))
+        if total != 1:
+            away = f"{abs(1 - total):f}".rstrip("0")
+            what = f"{away} too much" if total > 1 else f"{away} is missing"
+            form.add_error(
+                names[0],
+                f"{label.split(':')[0]}: the three weights must sum to 1. "
+                f"These sum to {total.normalize():f}: {what}.",
+            )
+        else:
+            weights[query_class] = Weights(
+                **{signal.value: float(share) for signal, share in zip(Signal, shares, strict=True)}
+            )
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class SignalRow:
+    """One figure of a class, ready to be drawn. `percent` is its part of the beam."""
+
+    signal: str
+    label: str
+    field: BoundField
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """The figures of one class, ready to be drawn."""
+
+    query_class: str
+    name: str
+    description: str
+    signals: tuple[SignalRow, ...]
+
+    @property
+    def errors(self) -> list[str]:
+        return [str(error) for row in self.signals for error in row.field.errors]
+
+
+def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
+    """The weights as they stand in the form, a class a row."""
+    for query_class, label in _classes():
+        name, _, description = label.partition(": ")
+        fields = {signal: form[field_name(query_class, signal)] for signal in Signal}
+        yield ClassRow(
+            query_class.value,
+            name,
+            description,
+            tuple(
+                SignalRow(signal.value, SIGNAL_LABELS[signal], field, _percent(field))
+                for signal, field in fields.items()
+            ),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """The three shares of a class as one bar."""
+
+    name: str
+    parts: tuple[tuple[str, str, float], ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: " + ", ".join(f"{label} {part:g}%" for _, label, part in self.parts)
+
+
+def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
+    """A bar for every class of a profile."""
+    held = shares_of(rows)
+    return [
+        Beam(
+            label.partition(": ")[0],
+            tuple(
+                (signal.value, SIGNAL_LABELS[signal], float(held[query_class][signal] * 100))
+                for signal in Signal
+            ),
+        )
+        for query_class, label in _classes()
+        if query_class in held
+    ]
+
+
+def _classes() -> Iterator[tuple[QueryClass, str]]:
+    for value, label in QUERY_CLASSES:
+        yield QueryClass(value), label
+
+
+def _plain(share: Decimal | None) -> str | None:
+    """A weight as people write it: 0.6, not 0.6000."""
+    return None if share is None else f"{share.normalize():f}"
+
+
+def _percent(field: BoundField) -> float:
+    try:
+        return max(0.0, min(float(field.value()) * 100, 100.0))
+    except (TypeError, ValueError):
+        return 0.0

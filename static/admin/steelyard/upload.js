@@ -1,0 +1,66 @@
+// Lets files be dropped, and says before the upload what was chosen and what the server would refuse.
+(() => {
+  "use strict";
+  const form = document.querySelector(".sy-upload");
+  const input = form.querySelector("input[type=file]");
+  const drop = form.querySelector(".sy-drop");
+  const chosen = form.querySelector("#chosen");
+  const button = form.querySelector("button[type=submit]");
+  const maxFiles = Number(form.dataset.maxFiles);
+  const maxBytes = Number(form.dataset.maxMegabytes) * 1024 * 1024;
+
+  const size = (bytes) =>
+    bytes < 1024 ? `${bytes} bytes` : bytes < 1048576 ? `${(bytes / 1024).toFixed(0)} KB` : `${(bytes / 1048576).toFixed(1)} MB`;
+
+  function line(text, problem) {
+    const item = document.createElement("li");
+    item.textContent = text;
+    if (problem) {
+      const note = document.createElement("span");
+      note.className = "sy-error";
+      note.textContent = ` ${problem}`;
+      item.append(note);
+    }
+    return item;
+  }
+
+  function describe() {
+    const files = [...input.files];
+    chosen.replaceChildren(
+      ...files.slice(0, 50).map((file) => {
+        const problem = file.size === 0 ? "is empty" : file.size > maxBytes ? "is too large" : "";
+        return line(`${file.name}, ${size(file.size)}`, problem);
+      }),
+    );
+    if (files.length > 50) chosen.append(line(`and ${files.length - 50} more`));
+    const tooMany = files.length > maxFiles;
+    if (tooMany) chosen.prepend(line("", `These are ${files.length} files: choose up to ${maxFiles} at a time.`));
+    button.disabled = tooMany;
+  }
+
+  // Unfold's script would look for the text box that its own file widget has beside it.
+  input.hasChangeListener = true;
+  input.addEventListener("change", describe);
+  for (const name of ["dragenter", "dragover"]) {
+    drop.addEventListener(name, (event) => {
+      event.preventDefault();
+      drop.classList.add("sy-drop-over");
+    });
+  }
+  drop.addEventListener("dragleave", () => drop.classList.remove("sy-drop-over"));
+  drop.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("sy-drop-over");
+    // What was chosen before stays: people drop from several folders.
+    const all = new DataTransfer();
+    for (const file of [...input.files, ...event.dataTransfer.files]) all.items.add(file);
+    input.files = all.files;
+    describe();
+  });
+  form.addEventListener("submit", () => {
+    button.disabled = true;
+    button.lastChild.textContent = " Uploading…";
+  });
+  // Back from the next page, the browser shows this one as it was left.
+  window.addEventListener("pageshow", () => { button.disabled = false; button.lastChild.textContent = " Upload"; });
+})();

@@ -1,0 +1,221 @@
+"""Collections, identifier patterns and embedding spaces in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from ingestion.models import Chunk, Collection, Document, EmbeddingSpace, IdentifierPattern
+from tests.factories import make_collection, make_document, upload
+from tests.web.admin_client import form_data, said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+COLLECTIONS = "/admin/ingestion/collection/"
+PATTERNS = "/admin/ingestion/identifierpattern/"
+SPACES = "/admin/ingestion/embeddingspace/"
+NEW = {"name": "New", "visibility": "public", "chunk_tokens": "200", "overlap_tokens": "20"}
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = response.context["adminform"].form.errors
+    return found
+
+
+class TestCollections:
+    def test_a_collection_is_made_with_a_slug(self, administrator: User) -> None:
+        signed_in(administrator).post(f"{COLLECTIONS}add/", {**NEW, "name": "Field notes"})
+        assert Collection.objects.get().slug == "field-notes"
+
+    @pytest.mark.parametrize(
+        ("changes", "field"),
+        [
+            ({"chunk_tokens": "10"}, "chunk_tokens"),
+            ({"chunk_tokens": "9000"}, "chunk_tokens"),
+            ({"overlap_tokens": "150"}, "__all__"),
+            ({"visibility": "groups"}, "groups"),
+            ({"language": "klingon"}, "language"),
+            ({"name": ""}, "name"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_with_a_reason(
+        self, administrator: User, changes: dict[str, str], field: str
+    ) -> None:
+        response = signed_in(administrator).post(f"{COLLECTIONS}add/", {**NEW, **changes})
+        assert field in errors(response)
+        assert not Collection.objects.exists()
+
+    def test_groups_are_kept(self, administrator: User) -> None:
+        group = Group.objects.create(name="insiders")
+        data = {**NEW, "visibility": "groups", "groups": [group.pk]}
+        signed_in(administrator).post(f"{COLLECTIONS}add/", data)
+        assert list(Collection.objects.get().groups.all()) == [group]
+
+    def test_staff_cannot_lock_themselves_out(self) -> None:
+        keeper = staff("keeper", "view_collection", "change_collection", groups=("keepers",))
+        collection = make_collection()
+        other = Group.objects.create(name="others")
+        client, address = signed_in(keeper), f"{COLLECTIONS}{collection.pk}/change/"
+        data = form_data(client.get(address), "collection_form")
+        data |= {"visibility": "groups", "groups": [other.pk]}
+        assert "lose sight" in str(errors(client.post(address, data)))
+        client.post(address, {**data, "groups": [other.pk, keeper.groups.get().pk]})
+        collection.refresh_from_db()
+        assert collection.visibility == "groups"
+
+    def test_the_list_counts_documents_chunks_and_what_needs_a_look(
+        self, administrator: User
+    ) -> None:
+        collection = make_collection()
+        make_document(collection, "# One\n\nA chunk.\n")
+        make_document(collection, b"%PDF-1.4\ntorn", file_name="torn.pdf")
+        upload(collection, "# Waiting\n", file_name="waiting.md")
+        (row,) = signed_in(administrator).get(COLLECTIONS).context["cl"].result_list
+        counts = (row.document_count, row.chunk_count, row.failed_count, row.waiting_count)
+        assert counts == (3, 1, 1, 1)
+
+    def test_the_list_asks_no_more_queries_for_more_collections(self, administrator: User) -> None:
+        client = signed_in(administrator)
+
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as captured:
+                client.get(COLLECTIONS)
+            return len(captured)
+
+        make_collection("First", visibility="groups", groups=["insiders"])
+        queries()
+        few = queries()
+        for number in range(8):
+            make_collection(f"Other {number}", visibility="groups", groups=["insiders"])
+        assert queries() == few
+
+    def test_invisible_collections_leave_no_trace(self) -> None:
+        make_collection("Zugangsliste", visibility="groups", groups=["insiders"])
+        make_collection("Handbook")
+        keeper = staff("keeper", "view_collection", "change_collection", "view_document")
+        client = signed_in(keeper)
+        response = client.get(COLLECTIONS)
+        assert "Zugangsliste" not in response.content.decode()
+        assert response.context["cl"].full_result_count == 1
+        autocomplete = client.get(
+            "/admin/autocomplete/",
+            {"app_label": "ingestion", "model_name": "document", "field_name": "collection"},
+        )
+        assert "Zugangsliste" not in autocomplete.content.decode()
+
+    def test_new_chunk_sizes_say_that_documents_keep_their_chunks(
+        self, administrator: User
+    ) -> None:
+        collection = make_collection()
+        document = make_document(collection, "# One\n\nA chunk.\n")
+        client, address = signed_in(administrator), f"{COLLECTIONS}{collection.pk}/change/"
+        data = form_data(client.get(address), "collection_form")
+        response = client.post(address, {**data, "chunk_tokens": "100"})
+        assert "keep their chunks" in said(response)
+        document.refresh_from_db()
+        assert document.versions.count() == 1
+
+        response = client.post(
+            COLLECTIONS, {"action": "reprocess_all", "_selected_action": [collection.pk]}
+        )
+        assert "1 queued" in said(response)
+        assert document.versions.count() == 2
+
+    def test_deletion_names_the_counts_and_goes_through_the_service(
+        self, administrator: User
+    ) -> None:
+        collection = make_collection()
+        make_document(collection, "# One\n\nA chunk.\n")
+        client, address = signed_in(administrator), f"{COLLECTIONS}{collection.pk}/delete/"
+        counts = dict(client.get(address).context["model_count"])
+        assert counts == {"collections": 1, "documents": 1, "chunks": 1}
+        client.post(address, {"post": "yes"})
+        assert not Document.objects.exists()
+        assert not Chunk.objects.exists()
+        assert LogEntry.objects.filter(object_repr="Handbook").count() == 1
+
+    def test_deletion_with_documents_needs_the_right_to_delete_documents(self) -> None:
+        keeper = staff("keeper", "view_collection", "delete_collection")
+        collection = make_collection()
+        upload(collection, "# One\n")
+        client, address = signed_in(keeper), f"{COLLECTIONS}{collection.pk}/delete/"
+        assert client.post(address, {"post": "yes"}).status_code == 403
+        assert Collection.objects.exists()
+
+
+class TestIdentifierPatterns:
+    def data(self, **changes: str) -> dict[str, str]:
+        return {
+            "name": "Ticket",
+            "regex": r"TCK-[0-9]{3,6}",
+            "normaliser": "code",
+            "examples": "TCK-100\nTCK-23456",
+            "counter_examples": "TICK-1",
+            "position": "5",
+            "enabled": "on",
+            **changes,
+        }
+
+    def test_examples_are_lines_and_the_page_says_what_a_change_reaches(
+        self, administrator: User
+    ) -> None:
+        response = signed_in(administrator).post(f"{PATTERNS}add/", self.data())
+        assert response.status_code == 302, errors(response)
+        pattern = IdentifierPattern.objects.get(name="Ticket")
+        assert pattern.examples == ["TCK-100", "TCK-23456"]
+        assert "processed again" in said(response)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"examples": "ABC-1"},
+            {"counter_examples": "TCK-123"},
+            {"regex": "TCK-["},
+            {"examples": ""},
+            {"normaliser": "none of them"},
+        ],
+    )
+    def test_a_pattern_that_contradicts_itself_is_not_saved(
+        self, administrator: User, changes: dict[str, str]
+    ) -> None:
+        response = signed_in(administrator).post(f"{PATTERNS}add/", self.data(**changes))
+        assert errors(response)
+        assert not IdentifierPattern.objects.filter(name="Ticket").exists()
+
+    def test_a_shipped_pattern_survives_being_saved(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        for pattern in IdentifierPattern.objects.all():
+            address = f"{PATTERNS}{pattern.pk}/change/"
+            response = client.post(
+                address, form_data(client.get(address), "identifierpattern_form")
+            )
+            assert response.status_code == 302, errors(response)
+            again = IdentifierPattern.objects.get(pk=pattern.pk)
+            assert again.as_pattern() == pattern.as_pattern()
+
+    def test_the_list_is_ordered_by_position_and_edited_in_place(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        response = client.get(PATTERNS)
+        positions = [pattern.position for pattern in response.context["cl"].result_list]
+        assert positions == sorted(positions)
+        data = form_data(response, "changelist-form")
+        first = IdentifierPattern.objects.get(pk=data["form-0-id"])
+        client.post(PATTERNS, {**data, "form-0-position": "999", "_save": "Save"})
+        first.refresh_from_db()
+        assert first.position == 999
+
+
+def test_embedding_spaces_are_there_to_look_at_alone(administrator: User) -> None:
+    make_document(make_collection(), "# One\n\nA chunk.\n")
+    space = EmbeddingSpace.objects.get()
+    client = signed_in(administrator)
+    assert "384" in client.get(SPACES).content.decode()
+    assert client.get(f"{SPACES}{space.pk}/change/").status_code == 200
+    assert client.post(f"{SPACES}{space.pk}/change/", {"name": "x"}).status_code == 403
+    assert client.get(f"{SPACES}add/").status_code == 403
+    assert client.post(f"{SPACES}{space.pk}/delete/", {"post": "yes"}).status_code == 403

@@ -1,0 +1,155 @@
+"""Users, groups and tokens in the admin, the front page, and the rules of the classifier."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import Group, User
+from knox.models import AuthToken
+
+from search.domain import QueryClass
+from search.models import ClassRule
+from search.pipeline import search
+from tests.factories import make_collection, make_document
+from tests.web.admin_client import form_data, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+USERS = "/admin/auth/user/"
+TOKENS = "/admin/knox/authtoken/"
+RULES = "/admin/search/classrule/"
+
+
+class TestUsers:
+    @pytest.fixture
+    def warden(self, db: None) -> User:
+        return staff("warden", "view_user", "add_user", "change_user", "delete_user")
+
+    def test_a_user_is_made_and_put_in_a_group(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        password = "a-long-enough-one-77"
+        data = {"username": "anna", "password1": password, "password2": password}
+        client.post(f"{USERS}add/", {**data, "usable_password": "true"})
+        anna, group = User.objects.get(username="anna"), Group.objects.create(name="insiders")
+        assert anna.check_password(password)
+        address = f"{USERS}{anna.pk}/change/"
+        data = form_data(client.get(address), "user_form")
+        client.post(address, {**data, "groups": [group.pk]})
+        assert list(anna.groups.all()) == [group]
+
+    def test_staff_cannot_make_themselves_superusers(self, warden: User) -> None:
+        client, address = signed_in(warden), f"{USERS}{warden.pk}/change/"
+        data = form_data(client.get(address), "user_form")
+        client.post(address, {**data, "is_superuser": "on", "first_name": "W"})
+        warden.refresh_from_db()
+        assert (warden.first_name, warden.is_superuser) == ("W", False)
+
+    def test_staff_cannot_touch_a_superuser(self, warden: User, administrator: User) -> None:
+        client = signed_in(warden)
+        for what in ("change", "password", "delete"):
+            response = client.post(f"{USERS}{administrator.pk}/{what}/", {"post": "yes"})
+            assert response.status_code == 403
+        chosen = {"action": "delete_selected", "_selected_action": [administrator.pk]}
+        client.post(USERS, {**chosen, "post": "yes"})
+        assert User.objects.filter(pk=administrator.pk).exists()
+
+    def test_deleting_a_user_names_no_document_that_the_reader_may_not_see(
+        self, warden: User
+    ) -> None:
+        secret = make_collection("Zugangsliste", visibility="groups", groups=["insiders"])
+        insider = staff("insider", "add_document", groups=("insiders",))
+        from ingestion import services
+
+        document = make_document(secret, "# Tresor\n\nDer Schluessel.\n")
+        services.reprocess([document], acting_user=insider)
+        text = signed_in(warden).get(f"{USERS}{insider.pk}/delete/").content.decode()
+        assert "insider" in text
+        assert "Tresor" not in text
+
+
+class TestTokens:
+    def test_are_listed_without_their_key_and_can_be_revoked(self, administrator: User) -> None:
+        token, key = AuthToken.objects.create(administrator)
+        client = signed_in(administrator)
+        text = client.get(TOKENS).content.decode()
+        assert "administrator" in text
+        assert key not in text
+        assert token.token_key not in text
+        chosen = {"action": "delete_selected", "_selected_action": [token.pk]}
+        asked = client.post(TOKENS, chosen).content.decode()
+        assert "token of 20" in asked
+        assert token.token_key not in asked
+        client.post(TOKENS, {**chosen, "post": "yes"})
+        assert not AuthToken.objects.exists()
+
+    def test_cannot_be_made_or_changed_here(self, administrator: User) -> None:
+        token, _ = AuthToken.objects.create(administrator)
+        client = signed_in(administrator)
+        assert client.get(f"{TOKENS}add/").status_code == 403
+        assert client.post(f"{TOKENS}{token.pk}/change/", {"expiry_0": ""}).status_code == 403
+
+
+class TestFrontPage:
+    def test_counts_what_the_reader_may_see(self, administrator: User) -> None:
+        make_document(make_collection("Handbook"), "# One\n\nA chunk.\n")
+        secret = make_collection("Zugangsliste", visibility="groups", groups=["insiders"])
+        make_document(secret, "# Two\n\nA chunk.\n")
+        make_document(secret, b"%PDF-1.4\ntorn", file_name="Tresor.pdf")
+        for user, counts in (
+            (administrator, (2, 1, 2)),
+            (staff("looker", "view_document"), (1, 0, 1)),
+            (staff("insider", "view_document", groups=("insiders",)), (2, 1, 2)),
+        ):
+            response = signed_in(user).get("/admin/")
+            library = response.context["library"]
+            assert (library["ready"], library["failed"], library["chunks"]) == counts
+            assert ("Tresor" in response.content.decode()) == bool(counts[1])
+
+    def test_shows_nothing_to_those_without_rights(self) -> None:
+        response = signed_in(staff("nobody")).get("/admin/")
+        assert response.status_code == 200
+        assert "library" not in response.context
+        assert "ranking" not in response.context
+
+    def test_the_sidebar_holds_what_the_reader_may_open(self) -> None:
+        text = signed_in(staff("looker", "view_document")).get("/admin/").content.decode()
+        assert "/admin/ingestion/document/" in text
+        assert "/admin/auth/user/" not in text
+
+
+class TestRules:
+    def data(self, **changes: str) -> dict[str, str]:
+        return {
+            "name": "asks for a price",
+            "pattern": r"\bprice of\b",
+            "query_class": "lookup",
+            "confidence": "0.9",
+            "position": "1",
+            "enabled": "on",
+            **changes,
+        }
+
+    def test_a_new_rule_acts_on_the_next_search(self, administrator: User) -> None:
+        assert search("price of rope", viewer=None).classification.query_class == "general"
+        signed_in(administrator).post(f"{RULES}add/", self.data())
+        found = search("price of rope", viewer=None).classification
+        assert (found.query_class, found.rule) == (QueryClass.LOOKUP, "asks for a price")
+
+    @pytest.mark.parametrize("changes", [{"pattern": "(unclosed"}, {"confidence": "2"}])
+    def test_a_rule_that_cannot_work_is_not_saved(
+        self, administrator: User, changes: dict[str, str]
+    ) -> None:
+        response = signed_in(administrator).post(f"{RULES}add/", self.data(**changes))
+        assert set(response.context["adminform"].form.errors) == set(changes)
+        assert not ClassRule.objects.filter(name="asks for a price").exists()
+
+    def test_order_and_use_are_edited_in_the_list(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        response = client.get(RULES)
+        positions = [rule.position for rule in response.context["cl"].result_list]
+        assert positions == sorted(positions)
+        data = form_data(response, "changelist-form")
+        rule = ClassRule.objects.get(pk=data["form-0-id"])
+        data.pop("form-0-enabled")
+        client.post(RULES, {**data, "form-0-position": "999", "_save": "Save"})
+        rule.refresh_from_db()
+        assert (rule.position, rule.enabled) == (999, False)

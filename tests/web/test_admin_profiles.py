@@ -1,0 +1,342 @@
+"""Search profiles in the admin: published ones never change, a sum is 1, no edit is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from search.domain import QueryClass, Weights
+from search.models import ClassWeights, ProfileChange, SearchProfile
+from search.pipeline import search
+from search.tuning import activation, editing
+from tests.factories import make_collection, make_document
+from tests.web.admin_client import form_data, said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+LIST = "/admin/search/searchprofile/"
+CHANGES = "/admin/search/profilechange/"
+KEYWORDS_ONLY = {
+    "weight-general-vector": "0",
+    "weight-general-keyword": "1",
+    "weight-general-title": "0",
+}
+
+
+def page(profile: SearchProfile, what: str = "change") -> str:
+    return f"{LIST}{profile.pk}/{what}/"
+
+
+def weights(profile: SearchProfile, query_class: str = "general") -> Weights:
+    return ClassWeights.objects.get(profile=profile, query_class=query_class).as_weights()
+
+
+def opened(user: User, profile: SearchProfile) -> dict[str, Any]:
+    """The form as a browser holds it after opening the page."""
+    return form_data(signed_in(user).get(page(profile)), "searchprofile_form")
+
+
+def save(user: User, profile: SearchProfile, data: dict[str, Any], button: str = "_save") -> Any:
+    return signed_in(user).post(page(profile), {**data, button: "1"})
+
+
+def errors(response: Any) -> str:
+    form = response.context["adminform"].form
+    return f"{form.non_field_errors()} {form.errors}"
+
+
+@pytest.fixture
+def active(db: None) -> SearchProfile:
+    return SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+
+
+@pytest.fixture
+def draft(active: SearchProfile, administrator: User) -> SearchProfile:
+    return activation.draft_from(active, acting_user=administrator)
+
+
+class TestImmutability:
+    def test_saving_a_published_profile_makes_a_new_draft(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        data = opened(administrator, active)
+        response = save(administrator, active, {**data, **KEYWORDS_ONLY, "depth": "60"})
+        draft = SearchProfile.objects.get(name=active.name, version=2)
+        assert draft.is_draft
+        assert draft.based_on == active
+        assert (draft.depth, weights(draft)) == (60, Weights(0, 1, 0))
+        assert weights(draft, "lookup") == weights(active, "lookup")
+        assert response.headers["Location"] == page(draft)
+        assert "new draft default v2" in said(response)
+
+        kept = SearchProfile.objects.get(pk=active.pk)
+        assert (kept.state, kept.depth) == (SearchProfile.State.ACTIVE, 100)
+        assert weights(kept) == Weights(0.6, 0.3, 0.1)
+
+    def test_saving_it_unchanged_makes_nothing(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        response = save(administrator, active, opened(administrator, active))
+        assert "Nothing was changed" in said(response)
+        assert SearchProfile.objects.filter(name=active.name).count() == 1
+        assert not ProfileChange.objects.exists()
+
+    def test_a_draft_is_edited_in_place_and_audited(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        data = opened(administrator, draft) | KEYWORDS_ONLY | {"reason": "Exact words first."}
+        save(administrator, draft, data)
+        assert weights(draft) == Weights(0, 1, 0)
+        change = ProfileChange.objects.filter(profile=draft).first()
+        assert change is not None
+        assert (change.action, change.user) == (ProfileChange.Action.EDITED, administrator)
+        assert change.reason == "Exact words first."
+        assert change.differences == [
+            "general, vector: 60% → 0%",
+            "general, keyword: 30% → 100%",
+            "general, title: 10% → 0%",
+        ]
+        assert SearchProfile.objects.filter(name=draft.name).count() == 2
+
+    def test_a_fine_difference_can_be_read(self, draft: SearchProfile, administrator: User) -> None:
+        fine = {"weight-general-vector": "0.6033", "weight-general-keyword": "0.2967"}
+        save(administrator, draft, opened(administrator, draft) | fine | {"fusion": "rrf"})
+        change = ProfileChange.objects.filter(profile=draft).first()
+        assert change is not None
+        assert change.differences == [
+            "fusion: Weighted sum of strengths → Reciprocal rank fusion (ranks only)",
+            "general, vector: 60% → 60.33%",
+            "general, keyword: 30% → 29.67%",
+        ]
+
+    def test_published_profiles_cannot_be_deleted_drafts_can(
+        self, active: SearchProfile, draft: SearchProfile, administrator: User
+    ) -> None:
+        client = signed_in(administrator)
+        assert client.post(page(active, "delete"), {"post": "yes"}).status_code == 403
+        both = {"action": "delete_selected", "_selected_action": [active.pk, draft.pk]}
+        client.post(LIST, {**both, "post": "yes"})
+        assert SearchProfile.objects.filter(pk__in=[active.pk, draft.pk]).count() == 2
+        client.post(page(draft, "delete"), {"post": "yes"})
+        assert not SearchProfile.objects.filter(pk=draft.pk).exists()
+
+
+class TestSum:
+    @pytest.mark.parametrize(
+        ("figures", "reason"),
+        [
+            (("0.6", "0.3", "0.2"), "These sum to 1.1: 0.1 too much."),
+            (("0.6", "0.3", "0"), "These sum to 0.9: 0.1 is missing."),
+            (("0.3333", "0.3333", "0.3333"), "These sum to 0.9999: 0.0001 is missing."),
+            (("0", "0", "0"), "These sum to 0: 1 is missing."),
+            (("-0.1", "1", "0.1"), "greater than or equal to 0"),
+            (("1.2", "0", "0"), "less than or equal to 1"),
+            (("0.33333", "0.33333", "0.33334"), "no more than 4 decimal places"),
+            (("", "0.9", "0.1"), "This field is required"),
+            (("much", "0.9", "0.1"), "Enter a number"),
+        ],
+    )
+    def test_weights_that_do_not_sum_to_one_are_refused_with_the_figures(
+        self,
+        draft: SearchProfile,
+        administrator: User,
+        figures: tuple[str, str, str],
+        reason: str,
+    ) -> None:
+        names = [f"weight-debug-{signal}" for signal in ("vector", "keyword", "title")]
+        data = opened(administrator, draft) | dict(zip(names, figures, strict=True))
+        response = save(administrator, draft, data)
+        assert reason in errors(response)
+        assert weights(draft, "debug") == Weights(0.5, 0.4, 0.1)
+        shown = form_data(response, "searchprofile_form")
+        assert [shown[name] for name in names] == list(figures)
+
+    def test_four_decimals_that_sum_to_one_are_kept(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        thirds = {
+            "weight-debug-vector": "0.3333",
+            "weight-debug-keyword": "0.3333",
+            "weight-debug-title": "0.3334",
+        }
+        save(administrator, draft, opened(administrator, draft) | thirds)
+        assert weights(draft, "debug") == Weights(0.3333, 0.3333, 0.3334)
+
+
+class TestPublish:
+    def test_save_and_publish_acts_on_the_next_search(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        make_document(make_collection(), "# Quorums\n\nA majority of the nodes.\n")
+        assert search("majority nodes", viewer=None).profile.version == 1
+        data = opened(administrator, active) | KEYWORDS_ONLY | {"reason": "Try words."}
+        response = save(administrator, active, data, "_publish")
+        assert "default v2 is active: the next search uses it." in said(response)
+        answer = search("majority nodes", viewer=None)
+        assert (answer.profile.version, answer.weights) == (2, Weights(0, 1, 0))
+        published = ProfileChange.objects.filter(action=ProfileChange.Action.PUBLISHED).get()
+        assert (published.user, published.reason) == (administrator, "Try words.")
+        assert "general, keyword: 30% → 100%" in published.differences
+
+    def test_publishing_an_earlier_version_goes_back(
+        self, active: SearchProfile, draft: SearchProfile, administrator: User
+    ) -> None:
+        activation.publish(draft, acting_user=administrator)
+        save(administrator, active, opened(administrator, active), "_publish")
+        active.refresh_from_db()
+        draft.refresh_from_db()
+        assert active.state == SearchProfile.State.ACTIVE
+        assert draft.state == SearchProfile.State.RETIRED
+
+    def test_the_list_action_shows_what_changes_and_asks_why(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        other = SearchProfile.objects.get(name="textbook")
+        client = signed_in(administrator)
+        chosen = {"action": "publish_selected", "_selected_action": [other.pk]}
+        asked = client.post(LIST, chosen, follow=True)
+        assert "depth: 100 → 20" in asked.content.decode()
+        other.refresh_from_db()
+        assert other.state == SearchProfile.State.RETIRED
+        client.post(page(other, "publish"), {"reason": "A fixed mix."})
+        other.refresh_from_db()
+        assert other.state == SearchProfile.State.ACTIVE
+        assert ProfileChange.objects.get().reason == "A fixed mix."
+
+    def test_only_one_at_a_time(self, active: SearchProfile, administrator: User) -> None:
+        pks = list(SearchProfile.objects.values_list("pk", flat=True))
+        chosen = {"action": "publish_selected", "_selected_action": pks}
+        assert "tick just one" in said(signed_in(administrator).post(LIST, chosen))
+
+    def test_publishing_the_active_one_says_so(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        response = save(administrator, active, opened(administrator, active), "_publish")
+        assert "is the active profile already" in said(response)
+
+    def test_a_reader_sees_the_weights_and_can_change_nothing(
+        self, active: SearchProfile, draft: SearchProfile
+    ) -> None:
+        reader = staff("looker", "view_searchprofile")
+        client = signed_in(reader)
+        text = client.get(page(active)).content.decode()
+        assert "0.55" in text
+        assert 'name="weight-' not in text
+        assert client.post(page(draft), KEYWORDS_ONLY).status_code == 403
+        assert client.post(page(draft, "publish")).status_code == 403
+        chosen = {"action": "publish_selected", "_selected_action": [draft.pk]}
+        client.post(LIST, chosen)
+        draft.refresh_from_db()
+        assert draft.is_draft
+
+
+class TestTwoPeople:
+    def test_an_edit_of_a_draft_changed_meanwhile_is_not_lost_silently(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        anna = staff("anna", "view_searchprofile", "change_searchprofile")
+        annas, mine = opened(anna, draft), opened(administrator, draft)
+        save(anna, draft, annas | {"depth": "60"})
+
+        response = save(administrator, draft, mine | {"depth": "80"})
+        assert "anna" in errors(response)
+        assert "depth: 100 → 60" in errors(response)
+        draft.refresh_from_db()
+        assert draft.depth == 60
+
+        kept = form_data(response, "searchprofile_form")
+        assert kept["depth"] == "80"
+        save(administrator, draft, kept)
+        draft.refresh_from_db()
+        assert draft.depth == 80
+
+    def test_an_edit_of_a_draft_published_meanwhile_becomes_a_new_draft_knowingly(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        mine = opened(administrator, draft)
+        activation.publish(draft, acting_user=None)
+        response = save(administrator, draft, mine | {"depth": "80"})
+        assert "was published" in errors(response)
+        save(administrator, draft, form_data(response, "searchprofile_form"))
+        assert SearchProfile.objects.get(name="default", version=3).depth == 80
+        draft.refresh_from_db()
+        assert draft.depth == 100
+
+    def test_two_edits_of_a_published_profile_make_two_drafts(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        mine, other = opened(administrator, active), opened(administrator, active)
+        save(administrator, active, mine | {"depth": "60"})
+        save(administrator, active, other | {"depth": "80"})
+        depths = SearchProfile.objects.filter(name="default").order_by("version")
+        assert list(depths.values_list("depth", flat=True)) == [100, 60, 80]
+
+
+class TestNewProfile:
+    def test_starts_from_the_active_one_as_a_draft(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        client = signed_in(administrator)
+        data = form_data(client.get(f"{LIST}add/"), "searchprofile_form")
+        assert data["weight-lookup-keyword"] == "0.55"
+        client.post(f"{LIST}add/", {**data, **KEYWORDS_ONLY, "name": "words", "_save": "1"})
+        profile = SearchProfile.objects.get(name="words")
+        assert profile.is_draft
+        assert weights(profile) == Weights(0, 1, 0)
+        assert profile.class_weights.count() == len(QueryClass)
+        assert ProfileChange.objects.get(profile=profile).user == administrator
+
+    def test_a_name_that_is_taken_is_refused(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        client = signed_in(administrator)
+        data = form_data(client.get(f"{LIST}add/"), "searchprofile_form")
+        response = client.post(f"{LIST}add/", {**data, "name": "default", "_save": "1"})
+        assert "There is a profile “default” already" in errors(response)
+
+
+class TestListAndAudit:
+    def test_the_list_shows_shares_and_asks_no_more_queries_for_more(
+        self, active: SearchProfile, administrator: User
+    ) -> None:
+        client = signed_in(administrator)
+        assert "Lookup: Meaning 30%, Keywords 55%, Title 15%" in client.get(LIST).content.decode()
+
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as captured:
+                client.get(LIST)
+            return len(captured)
+
+        few = queries()
+        for _ in range(5):
+            activation.draft_from(active, acting_user=administrator)
+        assert queries() == few
+
+    def test_the_audit_is_to_read_alone(self, draft: SearchProfile, administrator: User) -> None:
+        editing.edit(draft, {"depth": 60}, {}, acting_user=administrator, reason="Faster.")
+        client = signed_in(administrator)
+        text = client.get(CHANGES).content.decode()
+        assert "depth: 100 → 60" in text
+        assert "Faster." in text
+        change = ProfileChange.objects.first()
+        assert change is not None
+        assert client.get(f"{CHANGES}add/").status_code == 403
+        assert client.post(f"{CHANGES}{change.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert client.post(f"{CHANGES}{change.pk}/change/", {"reason": "x"}).status_code == 403
+
+    def test_history_leads_to_the_audit_of_the_name(
+        self, draft: SearchProfile, administrator: User
+    ) -> None:
+        response = signed_in(administrator).get(page(draft, "history"), follow=True)
+        assert [row.profile for row in response.context["cl"].result_list] == [draft]
+
+
+def test_an_edit_names_only_what_a_profile_has(draft: SearchProfile) -> None:
+    from search.errors import ProfileError
+
+    with pytest.raises(ProfileError, match="no state"):
+        editing.edit(draft, {"state": "active"}, {}, acting_user=None)

@@ -1,0 +1,143 @@
+"""The upload page of the admin: several files at once, and one bad file never stops the others."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import FileSystemStorage
+
+from ingestion import steps
+from ingestion.models import Collection, Document
+from tests.factories import make_collection, make_document
+from tests.web.admin_client import signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+UPLOAD = "/admin/ingestion/document/add/"
+
+
+def named(name: str, content: bytes) -> io.BytesIO:
+    file = io.BytesIO(content)
+    file.name = name
+    return file
+
+
+@pytest.fixture
+def handbook(db: None) -> Collection:
+    return make_collection("Handbook")
+
+
+def send(user: User, collection: Collection, *files: io.BytesIO, **data: Any) -> Any:
+    return signed_in(user).post(UPLOAD, {"collection": collection.pk, "files": list(files), **data})
+
+
+def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator: User) -> None:
+    held = make_document(handbook, "# Held\n\nThe same bytes.\n", file_name="held.md")
+    response = send(
+        administrator,
+        handbook,
+        named("good.md", b"# Good\n\nText."),
+        named("empty.txt", b""),
+        named("same.md", b"# Held\n\nThe same bytes.\n"),
+        named("photo.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40),
+        named("lies.pdf", b"just words, no PDF"),
+        named("twice.md", b"# Good\n\nText."),
+        named("last.txt", b"The last one."),
+    )
+    outcomes = {outcome.file_name: outcome for outcome in response.context["outcomes"]}
+    assert {name: outcome.kind for name, outcome in outcomes.items()} == {
+        "good.md": "queued",
+        "empty.txt": "refused",
+        "same.md": "duplicate",
+        "photo.png": "refused",
+        "lies.pdf": "refused",
+        "twice.md": "duplicate",
+        "last.txt": "queued",
+    }
+    assert outcomes["same.md"].document == held
+    assert "is empty" in outcomes["empty.txt"].message
+    assert "PNG" in outcomes["photo.png"].message
+    assert set(Document.objects.values_list("title", flat=True)) == {"Held", "good", "last"}
+    text = response.content.decode()
+    assert "2 of 7 files queued" in text
+    assert f"/admin/ingestion/document/{held.pk}/change/" in text
+    for outcome in outcomes.values():
+        assert outcome.file_name in text
+
+
+def test_what_was_queued_knows_who_added_it_and_becomes_ready(
+    handbook: Collection, administrator: User
+) -> None:
+    send(administrator, handbook, named("good.md", b"# Good\n\nSome text."), language="de")
+    document = Document.objects.get()
+    assert document.added_by == administrator
+    assert (document.language, document.language_given) == ("de", True)
+    assert document.latest_id is not None
+    assert steps.advance(document.latest_id)
+    document.refresh_from_db()
+    assert document.current is not None
+
+
+def test_a_file_that_cannot_be_stored_does_not_stop_the_others(
+    handbook: Collection, administrator: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save = FileSystemStorage.save
+
+    def full_disk(storage: FileSystemStorage, name: str, content: Any, **options: Any) -> str:
+        if content.size > 100:
+            raise OSError(28, "No space left on device")
+        return str(save(storage, name, content, **options))
+
+    monkeypatch.setattr(FileSystemStorage, "save", full_disk)
+    response = send(
+        administrator, handbook, named("large.txt", b"word " * 50), named("small.txt", b"small one")
+    )
+    large, small = response.context["outcomes"]
+    assert (large.kind, small.kind) == ("refused", "queued")
+    assert "No space left on device" in large.message
+
+
+def test_without_a_collection_nothing_is_stored_and_the_page_says_so(
+    handbook: Collection, administrator: User
+) -> None:
+    make_collection("Second")
+    response = signed_in(administrator).post(UPLOAD, {"files": [named("a.md", b"# A\n")]})
+    assert "This field is required" in response.content.decode()
+    assert "Nothing was uploaded" in response.content.decode()
+    assert not Document.objects.exists()
+
+
+def test_without_a_file_the_page_says_so(handbook: Collection, administrator: User) -> None:
+    assert "Choose at least one file" in send(administrator, handbook).content.decode()
+
+
+def test_needs_the_right_to_add(handbook: Collection) -> None:
+    user = staff("looker", "view_document", "change_document")
+    assert signed_in(user).get(UPLOAD).status_code == 403
+    assert send(user, handbook, named("a.md", b"# A\n")).status_code == 403
+    assert not Document.objects.exists()
+    assert UPLOAD not in signed_in(user).get("/admin/ingestion/document/").content.decode()
+
+
+def test_only_visible_collections_can_be_chosen(handbook: Collection) -> None:
+    secret = make_collection("Zugangsliste", visibility="groups", groups=["insiders"])
+    uploader = staff("uploader", "add_document")
+    assert "Zugangsliste" not in signed_in(uploader).get(UPLOAD).content.decode()
+    response = send(uploader, secret, named("a.md", b"# A\n"))
+    assert "Select a valid choice" in response.content.decode()
+    assert not Document.objects.exists()
+
+    insider = staff("insider", "add_document", groups=("insiders",))
+    send(insider, secret, named("a.md", b"# A\n"))
+    assert Document.objects.get().collection == secret
+
+
+def test_a_title_from_a_hostile_file_name_is_escaped(
+    handbook: Collection, administrator: User
+) -> None:
+    response = send(administrator, handbook, named("<img src=x onerror=alert(1)>.md", b"# A\n"))
+    assert "<img src=x" not in response.content.decode()
+    assert "&lt;img src=x" in response.content.decode()
