@@ -8,7 +8,7 @@ from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
 
-from kbsite.servers import ensure_servers  # noqa: E402  # needs the settings module named above
+from kbsite.servers import ensure_servers  # after the settings module is named
 
 ensure_servers()
 application = get_asgi_application()

@@ -1,0 +1,87 @@
+# The commands of the README. Needs Python 3.11+ and a package index; the rest is installed
+# into .venv. ARGS goes to the command: make demo ARGS="--once"
+
+PYTHON ?= python3
+ARGS ?=
+# Relative paths only, so that the project may lie in a folder with a space in its name.
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo stop test check bench relevance format clean clean-data
+
+help:
+	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
+	@echo "make stop        stop the demo and the embedded servers"
+	@echo "make test        all tests            (ARGS: to pytest)"
+	@echo "make check       lint, types, imports, migrations, settings"
+	@echo "make format      format the code"
+	@echo "make bench       speed and size       (ARGS: to the benchmark)"
+	@echo "make relevance   the judged queries and the floors they must hold"
+	@echo "make clean       remove .venv and caches; your data stays"
+	@echo "make clean-data  remove var/: the database, the uploaded files, everything"
+
+demo: $(VENV)/.installed
+	@$(PY) manage.py demo $(ARGS)
+
+# Without .venv nothing of ours can be running from it.
+stop:
+	@test ! -x $(PY) || $(PY) manage.py demo --stop
+
+test: $(VENV)/.installed-dev
+	@$(PY) -m pytest $(ARGS)
+
+check: $(VENV)/.installed-dev
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+	@echo "$(PY) manage.py makemigrations --check --dry-run"
+	@# Without a database it warns that it asked none; the models and the files are enough here.
+	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(PY) manage.py check --fail-level WARNING
+	@echo "$(PY) manage.py check --deploy, as in production"
+	@DEBUG=0 HTTPS=1 ALLOWED_HOSTS=example.org SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+		$(PY) manage.py check --deploy --fail-level WARNING
+
+format: $(VENV)/.installed-dev
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.installed-dev
+	@$(PY) -m benchmarks $(ARGS)
+
+relevance: $(VENV)/.installed-dev
+	@$(PY) -m pytest tests/relevance $(ARGS)
+
+clean: stop
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path "./var/*" -prune -exec rm -rf {} +
+
+clean-data: stop
+	@test "$(YES)" = 1 || { \
+		printf 'This removes var/ with every document and profile in it. Type "yes": '; \
+		read answer && test "$$answer" = yes; } || { echo "Nothing was removed."; exit 1; }
+	rm -rf var
+
+# --- installation: a stamp a file of requirements, so that a second run installs nothing ---------
+
+$(PY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "Steelyard needs Python 3.11 or newer; $(PYTHON) is missing or older."; \
+		echo "Name another one: make demo PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV) || { \
+		rm -rf $(VENV); \
+		echo "This Python cannot make a virtual environment. On Debian and Ubuntu:"; \
+		echo "    sudo apt-get install python3-venv"; exit 1; }
+
+$(VENV)/.installed: requirements.txt | $(PY)
+	@echo "Installing what Steelyard needs into $(VENV) (once, about a minute)"
+	@$(PIP) install --requirement requirements.txt
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt requirements.txt | $(PY)
+	@echo "Installing what working on Steelyard needs into $(VENV) (once, about a minute)"
+	@$(PIP) install --requirement requirements-dev.txt
+	@touch $(VENV)/.installed $@

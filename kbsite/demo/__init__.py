@@ -1,0 +1,1 @@
+"""The demo's parts: its documents, what it prepares, and its example searches."""

@@ -1,0 +1,116 @@
+"""Three searches over the site's own API, as a person's script would make them."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
+ANSWER_TIMEOUT = 20.0
+SHOWN = 3
+# The site is on this machine: a proxy that the environment names is not asked.
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class SiteSilent(Exception):
+    """The site does not answer as it should; the message says what came instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question, what it shows, and the collection it asks about."""
+
+    question: str
+    shows: str
+    collection: str
+
+
+SAMPLES = (
+    Example(
+        "Tell me about Region D40", "a name comes before everything that is only similar", "samples"
+    ),
+    Example("how does sensor fusion work", "meaning leads where no name is given", "samples"),
+    Example("30 CFR 75.1725", "the rule itself before a page that repeats its number", "samples"),
+)
+EVERYTHING = (
+    SAMPLES[0],
+    Example(
+        "how do I avoid one query for each related object",
+        "meaning leads where no name is given",
+        "django-documentation",
+    ),
+    Example(
+        "CSRF_TRUSTED_ORIGINS",
+        "the setting's own section before the pages that mention it",
+        "django-documentation",
+    ),
+)
+
+
+def wait_until_up(url: str, check: Callable[[], None]) -> None:
+    """Returns when the site answers a request. Raises SiteSilent; `check` may raise sooner."""
+    deadline = time.monotonic() + START_TIMEOUT
+    while True:
+        check()
+        try:
+            _answer(f"{url}/api/v1/collections/")
+        except SiteSilent:
+            if time.monotonic() > deadline:
+                raise
+        else:
+            return
+        time.sleep(0.1)
+
+
+def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> None:
+    """Asks each question and prints the top results. Raises SiteSilent where one finds nothing."""
+    for example in examples:
+        asked = {"q": example.question, "collection": example.collection, "page_size": SHOWN}
+        answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(asked)}")
+        if not answer["results"]:
+            raise SiteSilent(f"The search for “{example.question}” found nothing.")
+        for line in _lines(example, answer):
+            say(line)
+
+
+def _lines(example: Example, answer: dict[str, Any]) -> Iterator[str]:
+    profile, weights = answer["profile"], answer["weights"]
+    yield ""
+    yield f"  {example.question}"
+    yield f"  {example.shows}"
+    yield (
+        f"  class {answer['query_class']} ({answer['rule']}), profile {profile['name']} version "
+        f"{profile['version']}: " + _shares(weights) + f"; {answer['timing_ms']['total']:.0f} ms"
+    )
+    if answer["degraded"]:
+        yield f"  without: {', '.join(answer['degraded'])}"
+    for result in answer["results"]:
+        document = result["document"]
+        # A chunk's path often begins with its document's title, as the first heading.
+        path = [step for step in result["heading_path"] if step != document["title"]]
+        yield f"  {result['rank']}. {' > '.join([document['title'], *path])}"
+        tier = f"; first because {result['tier']}" if result["tier"] else ""
+        yield f"     score {result['score']:.3f} = {_shares(result['contributions'])}{tier}"
+
+
+def _shares(values: dict[str, float]) -> str:
+    return " + ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
+def _answer(url: str) -> dict[str, Any]:
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})  # noqa: S310
+    try:
+        with _opener.open(request, timeout=ANSWER_TIMEOUT) as response:
+            answer: dict[str, Any] = json.load(response)
+            return answer
+    except urllib.error.HTTPError as error:
+        said = error.read(500).decode("utf-8", "replace")
+        raise SiteSilent(f"{url} answered {error.code}: {said}") from error
+    except (OSError, ValueError) as error:
+        raise SiteSilent(f"{url} does not answer: {error}") from error

@@ -1,0 +1,292 @@
+"""Runs several programs as one: prefixed logs, restarts, and an end that leaves nothing behind.
+
+Knows no Django. Not honcho: there a program that dies ends the others, Ctrl-C is a failure, a
+killed supervisor leaves orphans, and its lines would tear the demo's progress bar.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from kbsite.embedded.locks import try_lock
+
+# Guesses: a worker gives its work back within a second or two, and a request ends within ten.
+STOP_TIMEOUT = 15.0
+RESTART_PAUSE = 1.0
+# A program that ends this often within so many seconds will not stay up: it needs a person.
+MAX_ENDS, ENDS_WITHIN = 3, 60.0
+COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
+
+
+class SupervisorError(Exception):
+    """A program cannot be kept running, or another supervisor runs; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program to keep running. `environment` is added to ours; `niceness` as in nice(1)."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    niceness: int = 0
+    inherits: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What the run file says of a supervisor: its address, and each process' id and start time."""
+
+    url: str
+    processes: tuple[tuple[int, float], ...]
+
+    def alive(self) -> list[psutil.Process]:
+        """Those of the processes that still run; an id that was given to another does not count."""
+        found = []
+        for pid, started in self.processes:
+            with suppress(psutil.Error):
+                process = psutil.Process(pid)
+                if abs(process.create_time() - started) < 1 and _runs(process):
+                    found.append(process)
+        return found
+
+
+class Supervisor:
+    """Keeps programs running for as long as its block lasts; `write` takes their output by line.
+
+    One runs for each `run_dir` at a time. What a killed one left behind is ended first.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        *,
+        run_dir: Path,
+        url: str,
+        write: Callable[[str], None],
+        colour: bool = False,
+    ) -> None:
+        self._programs = programs
+        self._run_dir = run_dir
+        self._url = url
+        self._write = write
+        self._colour = colour
+        self._width = max(len(program.name) for program in programs)
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._threads: list[threading.Thread] = []
+        self._changing = threading.Lock()
+        self._stopping = threading.Event()
+        self._failure = ""
+
+    def __enter__(self) -> Self:
+        try:
+            for index, program in enumerate(self._programs):
+                thread = threading.Thread(target=self._keep, args=(program, index), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def check(self) -> None:
+        """Raises SupervisorError once a program has been given up."""
+        if self._failure:
+            raise SupervisorError(self._failure)
+
+    def wait(self) -> None:
+        """Returns never: ends with the signal that interrupts it, or with SupervisorError."""
+        while True:
+            self.check()
+            self._stopping.wait(0.5)
+
+    def stop(self) -> None:
+        """Returns when no program runs; another Ctrl-C meanwhile ends them the hard way."""
+        with self._changing:
+            self._stopping.set()
+            processes = list(self._processes.values())
+        for process in processes:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        try:
+            for process in processes:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(max(deadline - time.monotonic(), 0.01))
+        except KeyboardInterrupt:
+            self._write("Ending at once.")
+        for process in processes:
+            _end_group(process.pid)
+        for thread in self._threads:
+            thread.join(5)
+        _run_file(self._run_dir).unlink(missing_ok=True)
+
+    def _keep(self, program: Program, index: int) -> None:
+        """Starts a program, passes its lines on, and starts it again when it ends."""
+        ends: deque[float] = deque(maxlen=MAX_ENDS)
+        prefix = self._prefix(program.name, index)
+        while (process := self._launch(program)) is not None:
+            reader = threading.Thread(target=self._read, args=(process, prefix), daemon=True)
+            reader.start()
+            code = process.wait()
+            if not self._stopping.is_set():
+                # Its own children must not go on working beside those of the next start.
+                _end_group(process.pid)
+            reader.join(5)
+            if self._stopping.is_set():
+                return
+            ends.append(time.monotonic())
+            if len(ends) == MAX_ENDS and ends[-1] - ends[0] < ENDS_WITHIN:
+                self._failure = (
+                    f"{program.name} ended {MAX_ENDS} times in a minute, last {_how(code)}. Its "
+                    "lines above say why; mend that and start again."
+                )
+                return
+            self._write(f"{prefix}ended {_how(code)}; starting it again")
+            self._stopping.wait(RESTART_PAUSE)
+
+    def _launch(self, program: Program) -> subprocess.Popen[bytes] | None:
+        """The started program; None when it is time to stop, or when it cannot be started."""
+        command = [*program.command]
+        if program.niceness:
+            command = ["nice", "-n", str(program.niceness), *command]
+        with self._changing:
+            if self._stopping.is_set():
+                return None
+            try:
+                process = subprocess.Popen(
+                    command,
+                    env={**os.environ, **program.environment, "PYTHONUNBUFFERED": "1"},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=tuple(program.inherits),
+                    # Ctrl-C in the terminal is for the supervisor alone; it stops the others.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._failure = f"{program.name} cannot be started: {error}."
+                return None
+            self._processes[program.name] = process
+            self._note()
+        return process
+
+    def _read(self, process: subprocess.Popen[bytes], prefix: str) -> None:
+        assert process.stdout is not None
+        with process.stdout as lines:
+            for line in lines:
+                self._write(prefix + line.decode("utf-8", "replace").rstrip())
+
+    def _prefix(self, name: str, index: int) -> str:
+        padded = f"{name:<{self._width}} | "
+        return f"\033[{COLOURS[index % len(COLOURS)]}m{padded}\033[0m" if self._colour else padded
+
+    def _note(self) -> None:
+        """Writes the run file anew: this process first, then the programs."""
+        pids = [os.getpid(), *(process.pid for process in self._processes.values())]
+        noted = []
+        for pid in pids:
+            with suppress(psutil.Error):
+                noted.append((pid, psutil.Process(pid).create_time()))
+        path = _run_file(self._run_dir)
+        new = path.with_suffix(".new")
+        new.write_text(json.dumps({"url": self._url, "processes": noted}))
+        new.replace(path)
+
+
+@contextmanager
+def alone(run_dir: Path) -> Iterator[None]:
+    """A block that one process at a time runs for `run_dir`; leftovers of a killed one are ended.
+
+    Raises SupervisorError, with the address of the one that runs.
+    """
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with try_lock(run_dir / "supervisor.lock") as lock:
+        if lock is None:
+            known = running(run_dir)
+            where = f" at {known.url}" if known else ""
+            raise SupervisorError(f"It runs already{where}. To stop it: make stop")
+        if left := running(run_dir):
+            end(left.alive())
+            _run_file(run_dir).unlink(missing_ok=True)
+        yield
+
+
+def running(run_dir: Path) -> Running | None:
+    """What the run file says; None where there is none or it cannot be read."""
+    try:
+        known = json.loads(_run_file(run_dir).read_text())
+        processes = tuple((int(pid), float(started)) for pid, started in known["processes"])
+        return Running(str(known["url"]), processes)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def stop_running(run_dir: Path) -> bool:
+    """True when a supervisor, or what a killed one left behind, was running and now is not."""
+    known = running(run_dir)
+    alive = known.alive() if known else []
+    if known is None or not alive:
+        return False
+    leader = next((process for process in alive if process.pid == known.processes[0][0]), None)
+    # It stops the others in order; they are asked only where it is gone.
+    end([leader] if leader else alive, patience=STOP_TIMEOUT + 15)
+    end(known.alive())
+    _run_file(run_dir).unlink(missing_ok=True)
+    return True
+
+
+def end(processes: Sequence[psutil.Process], patience: float = STOP_TIMEOUT) -> None:
+    """Returns when the processes are gone: asked first, killed with their groups after that."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.terminate()
+    _, alive = psutil.wait_procs(processes, timeout=patience)
+    for process in alive:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+        _end_group(process.pid)
+    psutil.wait_procs(alive, timeout=5)
+
+
+def _run_file(run_dir: Path) -> Path:
+    return run_dir / "supervisor.json"
+
+
+def _end_group(pid: int) -> None:
+    """Kills what is left of a program's process group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _runs(process: psutil.Process) -> bool:
+    return bool(process.status() != psutil.STATUS_ZOMBIE)
+
+
+def _how(code: int) -> str:
+    """How a process ended, for people."""
+    if code < 0:
+        return f"by signal {signal.Signals(-code).name}"
+    return f"with exit code {code}"

@@ -1,0 +1,159 @@
+"""`manage.py demo` as a person runs it: first start, second start, Ctrl-C. On real processes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kbsite.embedded import EmbeddedServers
+from kbsite.supervisor import running
+
+PROJECT = Path(__file__).resolve().parents[2]
+# A guess with a wide margin: two starts of the site take about ten seconds each.
+PATIENCE = 120
+READY = "Ctrl-C ends it"
+# The tests' settings that would not be there on a person's machine.
+NOT_OURS = ("STEELYARD_VAR", "DATABASE_POOL", "DJANGO_ALLOW_ASYNC_UNSAFE", "DJANGO_SETTINGS_MODULE")
+
+
+class Demo:
+    """A running demo: its process and what it has printed."""
+
+    def __init__(self, var_dir: Path, *arguments: str) -> None:
+        ours = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "demo", "--corpus", "samples", *arguments],
+            cwd=PROJECT,
+            env=ours | {"STEELYARD_VAR": str(var_dir)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def printed(self) -> str:
+        return "".join(self.lines)
+
+    def wait_for(self, text: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.printed:
+            assert self.process.poll() is None, self.printed
+            assert time.monotonic() < deadline, self.printed
+            time.sleep(0.05)
+
+    def wait(self) -> int:
+        code = self.process.wait(PATIENCE)
+        self._reader.join(10)
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            self.lines.extend(iter(lines.readline, ""))
+
+
+@contextmanager
+def demo(var_dir: Path, *arguments: str) -> Iterator[Demo]:
+    started = Demo(var_dir, *arguments)
+    try:
+        yield started
+    finally:
+        family = [started.process.pid]
+        with suppress(psutil.NoSuchProcess):
+            children = psutil.Process(started.process.pid).children(recursive=True)
+            family += [child.pid for child in children]
+        for pid in family:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        started.process.wait(10)
+
+
+@pytest.fixture(scope="module")
+def var_dir(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    made = tmp_path_factory.mktemp("with space") / "var"
+    yield made
+    EmbeddedServers(made).stop()
+
+
+@pytest.fixture(scope="module")
+def first(var_dir: Path) -> tuple[int, str]:
+    """The exit code and the output of the first `demo --once`."""
+    with demo(var_dir, "--once", "--port", "18500") as started:
+        return started.wait(), started.printed
+
+
+def servers_up(var_dir: Path) -> list[bool]:
+    return [server.up for server in EmbeddedServers(var_dir).status()]
+
+
+def test_first_start_ends_with_results(first: tuple[int, str], var_dir: Path) -> None:
+    code, printed = first
+
+    assert code == 0, printed
+    assert re.search(r"12 files became \d+ chunks", printed), printed
+    assert "1. Survey of the northern ridge > Region D40" in printed
+    assert "first because its heading names" in printed
+    assert re.search(r"user admin, password \S{16}\n", printed)
+    assert "without:" not in printed  # no signal was missing
+    assert servers_up(var_dir) == [False, False]
+    assert running(var_dir / "run") is None
+
+
+def test_password_is_kept_nowhere(first: tuple[int, str], var_dir: Path) -> None:
+    found = re.search(r"password (\S{16})\n", first[1])
+    assert found
+    own = [path for path in var_dir.rglob("*") if path.is_file() and "postgres" not in path.parts]
+    assert not [path for path in own if found[1].encode() in path.read_bytes()]
+
+
+def test_second_start_keeps_all_and_ctrl_c_leaves_nothing(
+    first: tuple[int, str], var_dir: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as blocker:
+        taken = blocker.getsockname()[1]
+        with demo(var_dir, "--port", str(taken)) as second:
+            second.wait_for(READY)
+            known = running(var_dir / "run")
+            assert known is not None
+            family = psutil.Process(second.process.pid).children(recursive=True)
+            with urllib.request.urlopen(known.url, timeout=20) as page:
+                assert page.status == 200
+            with demo(var_dir, "--once") as third:
+                assert third.wait() == 1
+            second.process.send_signal(signal.SIGINT)
+            code = second.wait()
+
+    assert code == 0, second.printed
+    assert f"Port {taken} is taken" in second.printed
+    assert "Nothing new: 12 documents" in second.printed
+    assert "password as shown at the first start" in second.printed
+    assert f"It runs already at {known.url}" in third.printed
+    assert len(family) >= 4  # web and its processes, worker and its, beat
+    _, alive = psutil.wait_procs(family, timeout=5)
+    assert alive == []
+    assert servers_up(var_dir) == [False, False]
+
+
+def test_servers_that_ran_before_are_left_running(first: tuple[int, str], var_dir: Path) -> None:
+    EmbeddedServers(var_dir).start()
+    with demo(var_dir, "--port", "18500") as started:
+        started.wait_for("The site answers")
+        started.process.terminate()  # in the middle, as `make stop` does
+        assert started.wait() == 0, started.printed
+    assert servers_up(var_dir) == [True, True]

@@ -1,0 +1,203 @@
+"""The supervisor on real processes: restarts, giving up, and an end that leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kbsite import supervisor as supervision
+from kbsite.demo.programs import listen
+from kbsite.supervisor import (
+    Program,
+    Supervisor,
+    SupervisorError,
+    alone,
+    running,
+    stop_running,
+)
+
+PROJECT = Path(__file__).resolve().parents[2]
+FOR_EVER = (sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)")
+# Does not end when asked to, and has a child that does not either.
+STUBBORN = (
+    "/bin/sh",
+    "-c",
+    "trap '' TERM; sleep 300 & echo up; while true; do sleep 1; done",
+)
+SUPERVISE = """
+import sys
+from pathlib import Path
+from kbsite.supervisor import Program, Supervisor, alone
+run_dir = Path(sys.argv[1])
+with alone(run_dir):
+    programs = [Program("sleeper", ("sleep", "300"))]
+    with Supervisor(programs, run_dir=run_dir, url="http://here", write=print) as running:
+        print("started", flush=True)
+        running.wait()
+"""
+
+
+def supervise(run_dir: Path, *programs: Program, lines: list[str]) -> Supervisor:
+    run_dir.mkdir(parents=True, exist_ok=True)
+    return Supervisor(programs, run_dir=run_dir, url="http://here", write=lines.append)
+
+
+def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+def dead(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def children() -> list[psutil.Process]:
+    return psutil.Process().children(recursive=True)
+
+
+def another_supervisor(run_dir: Path) -> subprocess.Popen[str]:
+    """A supervisor in a process of its own, with one program that runs."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISE, str(run_dir)],
+        env=os.environ | {"PYTHONPATH": str(PROJECT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: (known := running(run_dir)) is not None and len(known.alive()) == 2)
+    return process
+
+
+def test_output_carries_the_name_of_its_program(tmp_path: Path) -> None:
+    lines: list[str] = []
+    programs = (Program("web", FOR_EVER), Program("worker", FOR_EVER))
+    with supervise(tmp_path, *programs, lines=lines):
+        until(lambda: len(lines) == 2)
+    assert sorted(lines) == ["web    | up", "worker | up"]
+    assert children() == []
+
+
+def test_program_that_is_killed_runs_again(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with supervise(tmp_path, Program("web", FOR_EVER), lines=lines) as programs:
+        until(lambda: lines == ["web | up"])
+        children()[0].kill()
+        until(lambda: lines.count("web | up") == 2)
+        programs.check()
+    assert lines[1] == "web | ended by signal SIGKILL; starting it again"
+    assert children() == []
+
+
+def test_program_that_cannot_stay_up_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "RESTART_PAUSE", 0.01)
+    lines: list[str] = []
+    failing = Program("beat", ("/bin/sh", "-c", "echo no broker; exit 7"))
+    with (
+        supervise(tmp_path, failing, lines=lines) as programs,
+        pytest.raises(SupervisorError, match=r"beat ended 3 times .* exit code 7"),
+    ):
+        programs.wait()
+    assert lines.count("beat | no broker") == 3
+
+
+def test_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    missing = Program("web", (str(tmp_path / "missing"),))
+    with (
+        supervise(tmp_path, missing, lines=[]) as programs,
+        pytest.raises(SupervisorError, match="web cannot be started"),
+    ):
+        programs.wait()
+
+
+def test_stubborn_program_and_its_child_are_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "STOP_TIMEOUT", 0.3)
+    lines: list[str] = []
+    with supervise(tmp_path, Program("web", STUBBORN), lines=lines):
+        until(lambda: lines == ["web | up"])
+        family = children()
+        assert len(family) >= 2
+    until(lambda: all(dead(process.pid) for process in family))
+
+
+def test_one_supervisor_at_a_time(tmp_path: Path) -> None:
+    other = another_supervisor(tmp_path)
+    try:
+        with pytest.raises(SupervisorError, match="runs already at http://here"), alone(tmp_path):
+            pytest.fail("two supervisors run")
+    finally:
+        assert stop_running(tmp_path)
+    other.communicate(timeout=15)
+
+
+def test_stop_ends_the_supervisor_and_its_programs(tmp_path: Path) -> None:
+    other = another_supervisor(tmp_path)
+    known = running(tmp_path)
+    assert known is not None
+    other_pids = [pid for pid, _ in known.processes]
+
+    assert stop_running(tmp_path)
+    other.communicate(timeout=15)
+
+    assert all(dead(pid) for pid in other_pids)
+    assert not stop_running(tmp_path)
+
+
+@pytest.mark.parametrize("by", ["next start", "stop"])
+def test_what_a_killed_supervisor_left_is_ended(tmp_path: Path, by: str) -> None:
+    other = another_supervisor(tmp_path)
+    known = running(tmp_path)
+    assert known is not None
+    orphan = known.processes[1][0]
+    other.kill()
+    other.communicate(timeout=15)
+    assert not dead(orphan)
+
+    if by == "stop":
+        assert stop_running(tmp_path)
+    else:
+        with alone(tmp_path):
+            assert dead(orphan)
+    assert dead(orphan)
+    assert running(tmp_path) is None
+
+
+def test_run_file_that_names_another_process_ends_nobody(tmp_path: Path) -> None:
+    innocent = subprocess.Popen(["sleep", "300"])
+    try:
+        # The id is in use, but by a process that started at another time.
+        (tmp_path / "supervisor.json").write_text(
+            f'{{"url": "http://here", "processes": [[{innocent.pid}, 1.0]]}}'
+        )
+        assert not stop_running(tmp_path)
+        assert innocent.poll() is None
+    finally:
+        innocent.send_signal(signal.SIGKILL)
+        innocent.wait()
+
+
+def test_taken_port_gives_way_to_the_next_free_one() -> None:
+    with listen("127.0.0.1", 18_400) as first:
+        taken = first.getsockname()[1]
+        with listen("127.0.0.1", taken) as second:
+            assert second.getsockname()[1] > taken
+
+
+def test_host_that_is_not_here_is_a_message() -> None:
+    with pytest.raises(SupervisorError, match="Name another: --port, --host"):
+        listen("203.0.113.1", 18_400)  # reserved for documentation: no machine has it
