@@ -59,7 +59,9 @@ def receive(
     """The document that `file` is or becomes, queued for the workers.
 
     The same bytes twice in a collection make one document. A file from a `source` that the
-    collection knows becomes a new version of that source's document. Raises RefusedUpload.
+    collection knows becomes a new version of that source's document. Raises IngestionError for
+    a file turned away (empty, too large, of no type we read, not what its name says), of which
+    nothing is stored.
     """
     examined = storage.examine(file, file_name)
 
@@ -126,7 +128,7 @@ def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int
     for given in documents:
         with transaction.atomic():
             document = Document.objects.select_for_update().get(pk=given.pk)
-            latest = document.latest
+            latest = _latest(document)
             if latest is None or latest.is_unfinished:
                 continue
             version = _add_version(document, _file_of(latest))
@@ -150,7 +152,7 @@ def describe(
     """
     with transaction.atomic():
         document = Document.objects.select_for_update().get(pk=document.pk)
-        latest = document.latest
+        latest = _latest(document)
         fields: dict[str, object] = {}
         if title is not None:
             own = title_from_file_name(latest.file_name) if latest else document.title
@@ -276,6 +278,13 @@ def _add_version(document: Document, stored: storage.StoredFile) -> DocumentVers
     document.save(update_fields=["latest", "content_hash", "updated"])
     enqueue(version.pk)
     return version
+
+
+def _latest(document: Document) -> DocumentVersion | None:
+    """The newest version without its text, which may be tens of megabytes."""
+    if document.latest_id is None:
+        return None
+    return DocumentVersion.objects.defer("text").get(pk=document.latest_id)
 
 
 def _file_of(version: DocumentVersion) -> storage.StoredFile:

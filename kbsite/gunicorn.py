@@ -28,6 +28,8 @@ threads = int(os.environ.get("WEB_THREADS", 4))
 # Never preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
+# A question of 500 characters outside ASCII takes 4,500 in an address: more than the default.
+limit_request_line = 8190
 timeout = 60
 graceful_timeout = 10
 keepalive = 5

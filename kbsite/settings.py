@@ -189,6 +189,8 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
+# Between two documents a process that has grown past this (in kB) makes way for a new one.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 900_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A publish must fail fast when the broker is away: the sweep enqueues again from the database.

@@ -22,7 +22,12 @@ from ingestion.identifiers.forms import (
     placed_forms,
 )
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
-from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, check_pattern
+from ingestion.identifiers.patterns import (
+    DEFAULT_PATTERNS,
+    Pattern,
+    check_pattern,
+    regex_problems,
+)
 
 __all__ = [
     "DEFAULT_PATTERNS",
@@ -39,4 +44,5 @@ __all__ = [
     "match_strength",
     "placed_forms",
     "query_identifiers",
+    "regex_problems",
 ]

@@ -47,7 +47,7 @@ def check_pattern(pattern: Pattern) -> list[str]:
     if pattern.normaliser not in NORMALISERS:
         known = ", ".join(sorted(NORMALISERS))
         return [f"There is no normaliser called {pattern.normaliser!r}; choose one of {known}."]
-    problems = _regex_problems(pattern.regex)
+    problems = regex_problems(pattern.regex)
     if problems:
         return problems
     if not pattern.examples:
@@ -71,7 +71,8 @@ def _recognised(pattern: Pattern, text: str) -> list[str]:
     return [match for match in matches if canonical(match)]
 
 
-def _regex_problems(regex: str) -> list[str]:
+def regex_problems(regex: str) -> list[str]:
+    """Why users may not have `regex` run on their texts, in sentences; empty if they may."""
     if len(regex) > MAX_REGEX_CHARS:
         return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
     try:
