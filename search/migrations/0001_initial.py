@@ -12,7 +12,6 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -21,111 +20,412 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='ClassRule',
+            name="ClassRule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80, unique=True)),
-                ('position', models.PositiveSmallIntegerField(default=100)),
-                ('pattern', models.TextField(help_text='A regular expression searched in the query, without regard to case; <identifier> stands for a query that is one identifier.')),
-                ('query_class', models.CharField(choices=[('lookup', 'Lookup: a name or an identifier'), ('concept', 'Concept: what it is, how it works'), ('code', 'Code: how to write it'), ('debug', 'Debug: an error, something not working'), ('comparison', 'Comparison: this or that'), ('general', 'General: everything else')], max_length=12)),
-                ('confidence', models.FloatField(default=0.8, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(1)])),
-                ('enabled', models.BooleanField(default=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=80, unique=True)),
+                ("position", models.PositiveSmallIntegerField(default=100)),
+                (
+                    "pattern",
+                    models.TextField(
+                        help_text="A regular expression searched in the query, without regard to case; <identifier> stands for a query that is one identifier."
+                    ),
+                ),
+                (
+                    "query_class",
+                    models.CharField(
+                        choices=[
+                            ("lookup", "Lookup: a name or an identifier"),
+                            ("concept", "Concept: what it is, how it works"),
+                            ("code", "Code: how to write it"),
+                            ("debug", "Debug: an error, something not working"),
+                            ("comparison", "Comparison: this or that"),
+                            ("general", "General: everything else"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "confidence",
+                    models.FloatField(
+                        default=0.8,
+                        validators=[
+                            django.core.validators.MinValueValidator(0),
+                            django.core.validators.MaxValueValidator(1),
+                        ],
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True)),
             ],
             options={
-                'ordering': ('position', 'pk'),
+                "ordering": ("position", "pk"),
             },
         ),
         migrations.CreateModel(
-            name='ConfigurationStamp',
+            name="ConfigurationStamp",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveBigIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveBigIntegerField(default=0)),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('pk', 1)), name='stamp_is_one_row')],
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("pk", 1)), name="stamp_is_one_row")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SearchProfile',
+            name="SearchProfile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.SlugField(max_length=60)),
-                ('version', models.PositiveIntegerField(default=1)),
-                ('state', models.CharField(choices=[('draft', 'Draft'), ('active', 'Active'), ('retired', 'Published, not active')], default='draft', max_length=8)),
-                ('description', models.TextField(blank=True)),
-                ('fusion', models.CharField(choices=[('linear', 'Weighted sum of strengths'), ('rrf', 'Reciprocal rank fusion (ranks only)')], default='linear', help_text='A weighted sum keeps how much better one match is; rank fusion forgets it.', max_length=12)),
-                ('vector_normaliser', models.CharField(choices=[('none', 'As it is'), ('max', 'Share of the best'), ('minmax', 'Between worst and best'), ('zscore', 'Share below (z-score)'), ('reciprocal_rank', 'Reciprocal rank'), ('cosine', '(cosine + 1) / 2')], default='none', max_length=16)),
-                ('keyword_normaliser', models.CharField(choices=[('none', 'As it is'), ('max', 'Share of the best'), ('minmax', 'Between worst and best'), ('zscore', 'Share below (z-score)'), ('reciprocal_rank', 'Reciprocal rank'), ('cosine', '(cosine + 1) / 2')], default='max', max_length=16)),
-                ('title_normaliser', models.CharField(choices=[('none', 'As it is'), ('max', 'Share of the best'), ('minmax', 'Between worst and best'), ('zscore', 'Share below (z-score)'), ('reciprocal_rank', 'Reciprocal rank'), ('cosine', '(cosine + 1) / 2')], default='none', max_length=16)),
-                ('rrf_k', models.PositiveSmallIntegerField(default=60, help_text='For rank fusion: larger makes the first ranks count less.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='rank constant')),
-                ('depth', models.PositiveSmallIntegerField(default=100, help_text='Candidates each signal brings (5-500). More finds more and takes longer.', validators=[django.core.validators.MinValueValidator(5), django.core.validators.MaxValueValidator(500)])),
-                ('keyword_scorer', models.CharField(choices=[('bm25', 'BM25'), ('ts_rank', 'Postgres ts_rank'), ('ts_rank_cd', 'Postgres ts_rank_cd'), ('overlap', 'Matched terms / query terms')], default='bm25', max_length=12)),
-                ('keyword_budget', models.PositiveIntegerField(default=10000, help_text='Chunks the keyword signal may score, from the rarest term on.', validators=[django.core.validators.MinValueValidator(100)])),
-                ('title_scorer', models.CharField(choices=[('coverage', "Share of the query's weight that the title covers"), ('once', '10 when any term is in the title'), ('per_term', '10 for each term in the title')], default='coverage', max_length=10)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('published', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('based_on', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='search.searchprofile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.SlugField(max_length=60)),
+                ("version", models.PositiveIntegerField(default=1)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("draft", "Draft"),
+                            ("active", "Active"),
+                            ("retired", "Published, not active"),
+                        ],
+                        default="draft",
+                        max_length=8,
+                    ),
+                ),
+                ("description", models.TextField(blank=True)),
+                (
+                    "fusion",
+                    models.CharField(
+                        choices=[
+                            ("linear", "Weighted sum of strengths"),
+                            ("rrf", "Reciprocal rank fusion (ranks only)"),
+                        ],
+                        default="linear",
+                        help_text="A weighted sum keeps how much better one match is; rank fusion forgets it.",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "vector_normaliser",
+                    models.CharField(
+                        choices=[
+                            ("none", "As it is"),
+                            ("max", "Share of the best"),
+                            ("minmax", "Between worst and best"),
+                            ("zscore", "Share below (z-score)"),
+                            ("reciprocal_rank", "Reciprocal rank"),
+                            ("cosine", "(cosine + 1) / 2"),
+                        ],
+                        default="none",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "keyword_normaliser",
+                    models.CharField(
+                        choices=[
+                            ("none", "As it is"),
+                            ("max", "Share of the best"),
+                            ("minmax", "Between worst and best"),
+                            ("zscore", "Share below (z-score)"),
+                            ("reciprocal_rank", "Reciprocal rank"),
+                            ("cosine", "(cosine + 1) / 2"),
+                        ],
+                        default="max",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "title_normaliser",
+                    models.CharField(
+                        choices=[
+                            ("none", "As it is"),
+                            ("max", "Share of the best"),
+                            ("minmax", "Between worst and best"),
+                            ("zscore", "Share below (z-score)"),
+                            ("reciprocal_rank", "Reciprocal rank"),
+                            ("cosine", "(cosine + 1) / 2"),
+                        ],
+                        default="none",
+                        max_length=16,
+                    ),
+                ),
+                (
+                    "rrf_k",
+                    models.PositiveSmallIntegerField(
+                        default=60,
+                        help_text="For rank fusion: larger makes the first ranks count less.",
+                        validators=[django.core.validators.MinValueValidator(1)],
+                        verbose_name="rank constant",
+                    ),
+                ),
+                (
+                    "depth",
+                    models.PositiveSmallIntegerField(
+                        default=100,
+                        help_text="Candidates each signal brings (5-500). More finds more and takes longer.",
+                        validators=[
+                            django.core.validators.MinValueValidator(5),
+                            django.core.validators.MaxValueValidator(500),
+                        ],
+                    ),
+                ),
+                (
+                    "keyword_scorer",
+                    models.CharField(
+                        choices=[
+                            ("bm25", "BM25"),
+                            ("ts_rank", "Postgres ts_rank"),
+                            ("ts_rank_cd", "Postgres ts_rank_cd"),
+                            ("overlap", "Matched terms / query terms"),
+                        ],
+                        default="bm25",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "keyword_budget",
+                    models.PositiveIntegerField(
+                        default=10000,
+                        help_text="Chunks the keyword signal may score, from the rarest term on.",
+                        validators=[django.core.validators.MinValueValidator(100)],
+                    ),
+                ),
+                (
+                    "title_scorer",
+                    models.CharField(
+                        choices=[
+                            ("coverage", "Share of the query's weight that the title covers"),
+                            ("once", "10 when any term is in the title"),
+                            ("per_term", "10 for each term in the title"),
+                        ],
+                        default="coverage",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                ("published", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "based_on",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="search.searchprofile",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('name', '-version'),
+                "ordering": ("name", "-version"),
             },
         ),
         migrations.CreateModel(
-            name='ProfileChange',
+            name="ProfileChange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(choices=[('created', 'Draft created'), ('edited', 'Draft edited'), ('published', 'Published')], max_length=12)),
-                ('at', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('reason', models.TextField(blank=True)),
-                ('differences', django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, size=None)),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('profile', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='changes', to='search.searchprofile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "action",
+                    models.CharField(
+                        choices=[
+                            ("created", "Draft created"),
+                            ("edited", "Draft edited"),
+                            ("published", "Published"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("at", models.DateTimeField(default=django.utils.timezone.now, editable=False)),
+                ("reason", models.TextField(blank=True)),
+                (
+                    "differences",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.TextField(), blank=True, default=list, size=None
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="changes",
+                        to="search.searchprofile",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-at', '-pk'),
+                "ordering": ("-at", "-pk"),
             },
         ),
         migrations.CreateModel(
-            name='ClassWeights',
+            name="ClassWeights",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('query_class', models.CharField(choices=[('lookup', 'Lookup: a name or an identifier'), ('concept', 'Concept: what it is, how it works'), ('code', 'Code: how to write it'), ('debug', 'Debug: an error, something not working'), ('comparison', 'Comparison: this or that'), ('general', 'General: everything else')], max_length=12)),
-                ('vector', models.DecimalField(decimal_places=4, max_digits=5, validators=[django.core.validators.MinValueValidator(Decimal(0)), django.core.validators.MaxValueValidator(Decimal(1))])),
-                ('keyword', models.DecimalField(decimal_places=4, max_digits=5, validators=[django.core.validators.MinValueValidator(Decimal(0)), django.core.validators.MaxValueValidator(Decimal(1))])),
-                ('title', models.DecimalField(decimal_places=4, max_digits=5, validators=[django.core.validators.MinValueValidator(Decimal(0)), django.core.validators.MaxValueValidator(Decimal(1))])),
-                ('profile', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='class_weights', to='search.searchprofile')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "query_class",
+                    models.CharField(
+                        choices=[
+                            ("lookup", "Lookup: a name or an identifier"),
+                            ("concept", "Concept: what it is, how it works"),
+                            ("code", "Code: how to write it"),
+                            ("debug", "Debug: an error, something not working"),
+                            ("comparison", "Comparison: this or that"),
+                            ("general", "General: everything else"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "vector",
+                    models.DecimalField(
+                        decimal_places=4,
+                        max_digits=5,
+                        validators=[
+                            django.core.validators.MinValueValidator(Decimal(0)),
+                            django.core.validators.MaxValueValidator(Decimal(1)),
+                        ],
+                    ),
+                ),
+                (
+                    "keyword",
+                    models.DecimalField(
+                        decimal_places=4,
+                        max_digits=5,
+                        validators=[
+                            django.core.validators.MinValueValidator(Decimal(0)),
+                            django.core.validators.MaxValueValidator(Decimal(1)),
+                        ],
+                    ),
+                ),
+                (
+                    "title",
+                    models.DecimalField(
+                        decimal_places=4,
+                        max_digits=5,
+                        validators=[
+                            django.core.validators.MinValueValidator(Decimal(0)),
+                            django.core.validators.MaxValueValidator(Decimal(1)),
+                        ],
+                    ),
+                ),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="class_weights",
+                        to="search.searchprofile",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'class weights',
-                'ordering': ('pk',),
+                "verbose_name_plural": "class weights",
+                "ordering": ("pk",),
             },
         ),
         migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.UniqueConstraint(models.F('name'), models.F('version'), name='profile_version_once', violation_error_message='This profile already has that version.'),
+            model_name="searchprofile",
+            constraint=models.UniqueConstraint(
+                models.F("name"),
+                models.F("version"),
+                name="profile_version_once",
+                violation_error_message="This profile already has that version.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'active')), fields=('state',), name='profile_one_active', violation_error_message='Another profile is active: publish this one instead.'),
+            model_name="searchprofile",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "active")),
+                fields=("state",),
+                name="profile_one_active",
+                violation_error_message="Another profile is active: publish this one instead.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('depth__gte', 5), ('depth__lte', 500)), name='profile_depth_range', violation_error_message='The depth must lie between 5 and 500.'),
+            model_name="searchprofile",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("depth__gte", 5), ("depth__lte", 500)),
+                name="profile_depth_range",
+                violation_error_message="The depth must lie between 5 and 500.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('rrf_k__gte', 1)), name='profile_rrf_k_positive', violation_error_message='The rank constant must be 1 or more.'),
+            model_name="searchprofile",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("rrf_k__gte", 1)),
+                name="profile_rrf_k_positive",
+                violation_error_message="The rank constant must be 1 or more.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.UniqueConstraint(models.F('profile'), models.F('query_class'), name='class_weights_once', violation_error_message='This profile already has weights for that class.'),
+            model_name="classweights",
+            constraint=models.UniqueConstraint(
+                models.F("profile"),
+                models.F("query_class"),
+                name="class_weights_once",
+                violation_error_message="This profile already has weights for that class.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.CheckConstraint(condition=models.Q(('keyword__gte', 0), ('title__gte', 0), ('vector__gte', 0)), name='class_weights_not_negative', violation_error_message='A weight cannot be negative.'),
+            model_name="classweights",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("keyword__gte", 0), ("title__gte", 0), ("vector__gte", 0)),
+                name="class_weights_not_negative",
+                violation_error_message="A weight cannot be negative.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classweights',
-            constraint=models.CheckConstraint(condition=models.Q(('vector', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(Decimal(1)), '-', models.F('keyword')), '-', models.F('title')))), name='class_weights_sum_to_one', violation_error_message='The weights of a class must sum to 1.'),
+            model_name="classweights",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    (
+                        "vector",
+                        django.db.models.expressions.CombinedExpression(
+                            django.db.models.expressions.CombinedExpression(
+                                models.Value(Decimal(1)), "-", models.F("keyword")
+                            ),
+                            "-",
+                            models.F("title"),
+                        ),
+                    )
+                ),
+                name="class_weights_sum_to_one",
+                violation_error_message="The weights of a class must sum to 1.",
+            ),
         ),
     ]
