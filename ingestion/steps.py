@@ -8,7 +8,7 @@ write asks for it, so that two workers given the same task do the work once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -19,7 +19,7 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from ingestion import activation, spaces, storage, terms
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
-from ingestion.domain import ChunkDraft, ParsedDocument, extracted_text
+from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
 from ingestion.embedding import Embedder
 from ingestion.errors import (
     DamagedFile,
@@ -158,6 +158,7 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
     collection = version.document.collection
     embedder = spaces.embedder()
     options = _options(collection, embedder)
+    headings = {block.text for block in parsed.blocks if block.kind is BlockKind.HEADING}
     patterns = [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
     with lease.writing():
         version.chunks.all().delete()
@@ -166,7 +167,9 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
             Identifier.objects.bulk_create(
-                row for chunk in chunks for row in _identifiers(chunk, version.title, patterns)
+                row
+                for chunk in chunks
+                for row in _identifiers(chunk, version.title, headings, patterns)
             )
 
 
@@ -198,8 +201,15 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
     )
 
 
-def _identifiers(chunk: Chunk, title: str, patterns: Sequence[Pattern]) -> Iterator[Identifier]:
-    placed = placed_forms(title, chunk.heading_path, chunk.text, patterns)
+def _identifiers(
+    chunk: Chunk, title: str, headings: Set[str], patterns: Sequence[Pattern]
+) -> Iterator[Identifier]:
+    """One row for each form that the chunk names, at its best place.
+
+    Small sections share a chunk, and their own headings then stand in its text.
+    """
+    own = [line for line in chunk.text.splitlines() if line in headings]
+    placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
     for form, (place, strength) in placed.items():
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 

@@ -40,7 +40,14 @@ control_socket_disable = True
 
 
 def post_worker_init(worker: Any) -> None:
-    """Loads the embedding model in the background, so that the first search does not wait."""
+    """Loads the pages and the model in the background, so that the first search does not wait."""
+    threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
+
+
+def _warm_up() -> None:
+    from django.urls import get_resolver
+
     from search.embedding import warm_up
 
-    threading.Thread(target=warm_up, name="warm-up", daemon=True).start()
+    get_resolver().url_patterns  # noqa: B018  # imports every view there is
+    warm_up()

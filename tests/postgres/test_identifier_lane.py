@@ -67,6 +67,16 @@ def test_the_title_comes_before_the_body() -> None:
     assert titles[:2] == ["30 CFR 75.1725 Machinery and equipment", "A chat about rules"]
 
 
+def test_the_heading_of_a_small_section_is_a_heading() -> None:
+    """Small sections share a chunk; E-77 is named in a heading of one, in the text of the other."""
+    collection = make_collection("Codes")
+    make_document(collection, "# Codes\n\n## A\n\nShort.\n\n## E-77\n\nShort.", file_name="a.md")
+    make_document(collection, "# Log\n\nE-77, and again E-77. E-77 it was.", file_name="b.md")
+    hits = search("E-77", viewer=AnonymousUser()).results
+    assert [hit.title for hit in hits[:2]] == ["Codes", "Log"]
+    assert "heading" in hits[0].hit.explanation.tier.reason
+
+
 def test_s1_29_a_bare_identifier_calls_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
     from ingestion import spaces
