@@ -74,7 +74,25 @@ class RstParser:
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
         tree = read_tree(prepared(text), "rst", source.limits)
-        return Extraction(RstReader().blocks(tree.blocks), _metadata(tree, _has_top_title(text)))
+        blocks = _without_announcements(RstReader().blocks(tree.blocks))
+        return Extraction(blocks, _metadata(tree, _has_top_title(text)))
+
+
+def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The blocks without a paragraph that only says the heading right after it.
+
+    Sphinx prints nothing for `.. setting:: NAME` before the section NAME: it is an anchor.
+    """
+    held: Block | None = None
+    for block in blocks:
+        is_announced = block.kind is BlockKind.HEADING and held is not None
+        if held is not None and not (is_announced and held.text == block.text):
+            yield held
+        held = block if block.kind is BlockKind.PARAGRAPH else None
+        if held is None:
+            yield block
+    if held is not None:
+        yield held
 
 
 def prepared(text: str) -> str:

@@ -12,6 +12,10 @@ from .shorthand import code, h, li, p, table
 
 RST_CASES: dict[str, tuple[str, list[Block]]] = {
     "setting": (".. setting:: ALLOWED_HOSTS\n\nText.", [p("ALLOWED_HOSTS"), p("Text.")]),
+    "announced-heading": (
+        "Text.\n\n.. setting:: DEBUG\n\n``DEBUG``\n=========\n\nDefault: False\n",
+        [p("Text."), h(1, "DEBUG"), p("Default: False")],
+    ),
     "function": (
         ".. function:: render(request, template_name, *args, **kwargs)\n\n   Renders.\n",
         [p("render(request, template_name, *args, **kwargs)"), p("Renders.")],
