@@ -99,6 +99,13 @@ class Lease:
     def writing(self) -> Iterator[DocumentVersion]:
         """A transaction in which the version stays ours. Raises LeaseLost when it is not."""
         with transaction.atomic():
+            # The document before the version, as everywhere: the rows written here refer to both,
+            # and two orders of locking would wait on each other.
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT 1 FROM ingestion_document WHERE id = %s FOR KEY SHARE",
+                    [self.version.document_id],
+                )
             if not self._mine().select_for_update().exists():
                 raise LeaseLost
             yield self.version

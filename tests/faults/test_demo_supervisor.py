@@ -64,8 +64,20 @@ def dead(pid: int) -> bool:
         return True
 
 
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def _leave_others_alone() -> None:
+    """The browser of earlier tests is a child of this process too."""
+    _others.clear()
+    _others.update(child.pid for child in psutil.Process().children(recursive=True))
+
+
 def children() -> list[psutil.Process]:
-    return psutil.Process().children(recursive=True)
+    """The child processes that this test has started."""
+    family = psutil.Process().children(recursive=True)
+    return [child for child in family if child.pid not in _others]
 
 
 def another_supervisor(run_dir: Path) -> subprocess.Popen[str]:
