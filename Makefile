@@ -18,7 +18,7 @@ help:
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
-	@echo "make relevance   the judged queries and the floors they must hold"
+	@echo "make relevance   profiles on judged queries (ARGS: --collection NAME ...)"
 	@echo "make clean       remove .venv and caches; your data stays"
 	@echo "make clean-data  remove var/: the database, the uploaded files, everything"
 
@@ -53,7 +53,8 @@ bench: $(VENV)/.installed-dev
 	@$(PY) -m benchmarks $(ARGS)
 
 relevance: $(VENV)/.installed-dev
-	@$(PY) -m pytest tests/relevance $(ARGS)
+	@$(PY) manage.py evaluate --tables docs/relevance.md $(ARGS) \
+		--profile default keyword-only vector-only rrf textbook concept-rag
 
 clean: stop
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,215 @@
+"""W3: judged collections in BEIR layout, read from disk and loaded through the upload path.
+
+A corpus row becomes a text file under its title. Rows with the same text are one document of a
+collection, as for any upload; each of their ids stands for it in the judgements.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db.models import F
+
+from ingestion import services
+from ingestion.models import Collection, Document, State, Visibility
+from search.errors import SearchError
+
+CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
+# Every document needs a title; this one stands in all of them, so that its idf is next to 0.
+UNTITLED = "untitled.txt"
+
+
+class EvaluationError(SearchError):
+    """A judged collection cannot be found, read or loaded."""
+
+    code = "evaluation_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A row of a corpus."""
+
+    id: str
+    title: str
+    text: str
+
+    @property
+    def file(self) -> bytes:
+        """What is uploaded for it; empty when there is nothing to find."""
+        return (self.text.strip() or self.title).encode("utf-8", "replace")
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.file).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCollection:
+    """A corpus, questions for it, and what answers them.
+
+    `queries` holds the text of each query that has a relevant passage; `qrels` the grade of each
+    judged passage by query, 0 or more.
+    """
+
+    name: str
+    folder: Path
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, int]]
+
+    def passages(self) -> Iterator[Passage]:
+        for row in _rows(self.folder / CORPUS):
+            yield Passage(
+                str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or "")
+            )
+
+    def corpus_hash(self) -> str:
+        """SHA-256 of the corpus file."""
+        with (self.folder / CORPUS).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read(folder: Path) -> JudgedCollection:
+    """The judged collection in `folder`. Raises EvaluationError when it is none."""
+    missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
+    if missing:
+        raise EvaluationError(
+            f"{folder} is no judged collection: {', '.join(missing)} is missing. It needs "
+            f"{CORPUS}, {QUERIES} and {QRELS}, as BEIR lays them out."
+        )
+    qrels = _qrels(folder / QRELS)
+    queries = {str(row["_id"]): str(row["text"]) for row in _rows(folder / QUERIES)}
+    judged = {query: text for query, text in queries.items() if any(qrels.get(query, {}).values())}
+    if not judged:
+        raise EvaluationError(f"No query of {folder} has a relevant passage in {QRELS}.")
+    return JudgedCollection(folder.resolve().name, folder, judged, qrels)
+
+
+def find(name: str, root: Path | None) -> JudgedCollection:
+    """The collection at the path `name`, or of that name under `root`."""
+    candidates = [Path(name), *([root / name] if root else [])]
+    for folder in candidates:
+        if folder.is_dir():
+            return read(folder)
+    raise EvaluationError(
+        f"There is no folder {name!r}{f' and none in {root}' if root else ''}. Give the path of "
+        "a judged collection."
+    )
+
+
+def find_all(root: Path) -> list[JudgedCollection]:
+    """Every judged collection under `root`, by name."""
+    folders = sorted(path.parent for path in root.glob(f"*/{QRELS}"))
+    if not folders:
+        raise EvaluationError(
+            f"There is no judged collection in {root}. Set RELEVANCE_DIR to a folder of them."
+        )
+    return [read(folder) for folder in folders]
+
+
+def shelf(judged: JudgedCollection) -> Collection:
+    """The collection that holds the corpus; made, for no reader's eyes, where it is missing."""
+    collection, _ = Collection.objects.get_or_create(
+        name=f"judged: {judged.name}",
+        defaults={
+            "visibility": Visibility.GROUPS,
+            "description": "Passages with judgements, to measure search with (manage.py evaluate).",
+        },
+    )
+    return collection
+
+
+def receive_missing(judged: JudgedCollection, collection: Collection) -> list[int]:
+    """The versions to wait for, so that the collection holds the corpus and nothing else.
+
+    What is there already stays; what the corpus no longer holds goes. Rows without a word are
+    left out: nothing could find them.
+    """
+    passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}
+    held = {
+        document.content_hash: document
+        for document in collection.documents.select_related("latest", "collection")
+    }
+    gone = [document for digest, document in held.items() if digest not in passages]
+    services.delete(gone, acting_user=None)
+    versions = []
+    for digest, passage in passages.items():
+        document = held.get(digest)
+        if document is None:
+            versions.append(_receive(collection, passage))
+        elif passage.title and document.title != passage.title[:500]:
+            described = services.describe(document, acting_user=None, title=passage.title)
+            versions.append(_latest(described))
+        elif not _is_ready(document):
+            services.retry([document], acting_user=None)
+            versions.append(_latest(document))
+    return versions
+
+
+def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, list[str]]:
+    """The corpus ids that each searchable document stands for, by its primary key."""
+    ids = defaultdict(list)
+    for passage in judged.passages():
+        ids[passage.sha256].append(passage.id)
+    searchable = collection.documents.filter(current=F("latest"))
+    rows = searchable.values_list("pk", "content_hash")
+    return {pk: ids[digest] for pk, digest in rows if digest in ids}
+
+
+def _receive(collection: Collection, passage: Passage) -> int:
+    receipt = services.receive(
+        collection,
+        io.BytesIO(passage.file),
+        file_name=UNTITLED,
+        title=passage.title,
+        acting_user=None,
+    )
+    return receipt.version.pk
+
+
+def _is_ready(document: Document) -> bool:
+    return document.latest is not None and document.latest.state == State.READY
+
+
+def _latest(document: Document) -> int:
+    assert document.latest_id is not None
+    return document.latest_id
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                row["_id"]
+            except (ValueError, TypeError, KeyError) as error:
+                raise EvaluationError(
+                    f"Line {number} of {path} is no JSON object with an _id."
+                ) from error
+            yield row
+
+
+def _qrels(path: Path) -> dict[str, dict[str, int]]:
+    """Grades by query and passage; BEIR's header line is optional."""
+    grades: dict[str, dict[str, int]] = defaultdict(dict)
+    with path.open(encoding="utf-8", newline="") as file:
+        for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
+            if number == 1 and row[-1:] == ["score"]:
+                continue
+            try:
+                query, passage, grade = row
+                grades[query][passage] = max(int(grade), 0)
+            except ValueError as error:
+                raise EvaluationError(
+                    f"Line {number} of {path} is not: query id, passage id, grade, with tabs."
+                ) from error
+    return dict(grades)

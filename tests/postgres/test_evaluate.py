@@ -1,0 +1,219 @@
+"""`manage.py evaluate`: a judged collection through ingestion and search to figures."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.management import CommandError, call_command
+
+from ingestion import progress
+from ingestion.models import Collection, Document, DocumentVersion
+from search.evaluation import report
+from search.models import EvaluationRun
+from search.pipeline import search
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CORPUS = [
+    {"_id": "d1", "title": "Steelyard", "text": "A balance whose weight slides along a beam."},
+    {"_id": "d2", "title": "", "text": "Bread is baked from flour, water, salt and yeast."},
+    {"_id": "d3", "title": "Ferry", "text": "The ferry crosses the river twice an hour."},
+    {"_id": "d4", "title": "Ferry again", "text": "The ferry crosses the river twice an hour."},
+    {"_id": "d5", "title": "", "text": ""},
+]
+QUERIES = [
+    {"_id": "q1", "text": "sliding weight on a beam"},
+    {"_id": "q2", "text": "why does bread need yeast?"},
+    {"_id": "q3", "text": "river ferry"},
+    {"_id": "unjudged", "text": "anything"},
+    {"_id": "irrelevant", "text": "nothing"},
+]
+QRELS = [
+    ("q1", "d1", 2),
+    ("q2", "d2", 1),
+    ("q3", "d3", 1),
+    ("q3", "d4", 1),
+    ("irrelevant", "d1", 0),
+]
+
+
+@pytest.fixture(autouse=True)
+def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """None runs in the tests: do not wait three seconds for one."""
+    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "weights and measures"
+    made.mkdir()
+    write(made, CORPUS)
+    return made
+
+
+def write(folder: Path, corpus: list[dict[str, str]]) -> None:
+    def lines(rows: list[dict[str, str]]) -> str:
+        return "".join(json.dumps(row) + "\n" for row in rows)
+
+    (folder / "corpus.jsonl").write_text(lines(corpus))
+    (folder / "queries.jsonl").write_text(lines(QUERIES))
+    rows = "".join(f"{query}\t{passage}\t{grade}\n" for query, passage, grade in QRELS)
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + rows)
+
+
+def evaluate(*arguments: object) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command("evaluate", *map(str, arguments), stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def failing(*arguments: object) -> str:
+    with pytest.raises(CommandError) as error:
+        evaluate(*arguments)
+    return str(error.value)
+
+
+def test_figures_go_to_the_terminal_to_json_and_to_the_database(
+    folder: Path, tmp_path: Path
+) -> None:
+    written = tmp_path / "figures.json"
+    printed = evaluate(
+        "--collection", folder, "--profile", "default", "--profile", "keyword-only", "rrf",
+        "--json", written,
+    )  # fmt: skip
+
+    assert "weights and measures: 3 queries" in printed
+    assert "rrf against default: +0.0000" in printed
+    runs: list[dict[str, Any]] = json.loads(written.read_text())["runs"]
+    assert [run["profile"] for run in runs] == ["default", "keyword-only", "rrf"]
+    perfect = {"nDCG@10": 1, "R@10": 1, "R@100": 1, "RR@10": 1, "Success@1": 1}
+    assert runs[0] | {"latency_ms": None} == {
+        "collection": "weights and measures",
+        "profile": "default",
+        "queries": 3,
+        # Relevant among the first five: one, one, and both ids of the ferry's text.
+        "measures": perfect | {"P@5": pytest.approx((1 + 1 + 2) / 15, abs=1e-4)},
+        "latency_ms": None,
+    }
+    assert 0 < runs[0]["latency_ms"]["p50"] <= runs[0]["latency_ms"]["p95"]
+
+    row = EvaluationRun.objects.get(profile__name="keyword-only")
+    assert row.collection == "weights and measures"
+    assert row.queries == 3
+    assert row.baseline is not None
+    assert row.baseline.name == "default"
+    assert set(row.differences["nDCG@10"]) == {"mean", "low", "high"}
+    assert len(row.corpus_hash) == 64
+    assert row.embedding_space
+    assert sum(part["queries"] for part in row.by_class.values()) == 3
+    assert row.by_class["concept"]["queries"] == 1
+
+
+def test_second_run_loads_nothing_again(folder: Path) -> None:
+    evaluate("--collection", folder)
+    versions = set(DocumentVersion.objects.values_list("pk", flat=True))
+    assert len(versions) == 3  # d3 and d4 are one document, d5 is none
+
+    evaluate("--collection", folder)
+    assert set(DocumentVersion.objects.values_list("pk", flat=True)) == versions
+    first, second = EvaluationRun.objects.order_by("pk")
+    assert first.measures == second.measures
+
+
+def test_changed_corpus_is_followed(folder: Path) -> None:
+    evaluate("--collection", folder)
+    before = EvaluationRun.objects.get().corpus_hash
+    changed = [
+        CORPUS[0] | {"title": "Roman balance"},
+        CORPUS[1] | {"text": "Bread rises by yeast."},
+        *CORPUS[2:],
+    ]
+    write(folder, changed)
+    evaluate("--collection", folder)
+
+    texts = {document.title: document.current.text for document in documents()}  # type: ignore[union-attr]
+    assert texts["Roman balance"] == CORPUS[0]["text"]
+    assert "Bread rises by yeast." in texts.values()
+    assert CORPUS[1]["text"] not in texts.values()
+    newest = EvaluationRun.objects.latest("pk")
+    assert newest.corpus_hash != before
+    assert newest.measures["nDCG@10"] == 1
+
+
+def documents() -> list[Document]:
+    return list(Document.objects.select_related("current"))
+
+
+@pytest.mark.parametrize("username", ["", "someone"])
+def test_no_reader_finds_a_judged_passage(folder: Path, username: str) -> None:
+    evaluate("--collection", folder)
+    viewer = User.objects.create_user(username) if username else AnonymousUser()
+    assert not search("bread and yeast", viewer=viewer).results
+    assert not User.objects.filter(username="evaluation").exists()
+    assert Collection.objects.get().name == "judged: weights and measures"
+
+
+def test_limit_takes_queries_evenly(folder: Path) -> None:
+    assert ": 2 queries" in evaluate("--collection", folder, "--limit", 2)
+
+
+def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
+    rows = [QUERIES[0], QUERIES[1] | {"text": "bread " * 200}, *QUERIES[2:]]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    printed = evaluate("--collection", folder)
+    assert "1 queries were refused" in printed
+    assert EvaluationRun.objects.get().measures["Success@1"] == pytest.approx(2 / 3)
+
+
+def test_tables_are_written_between_the_markers(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "relevance.md"
+    page.write_text(f"Before\n\n{report.BEGIN}\nold figures\n{report.END}\n\nAfter\n")
+    evaluate("--collection", folder, "--profile", "default", "rrf", "--tables", page)
+
+    text = page.read_text()
+    assert text.startswith(f"Before\n\n{report.BEGIN}\n")
+    assert text.endswith(f"{report.END}\n\nAfter\n")
+    assert "old figures" not in text
+    assert "| rrf | 1.000 | 1.000 |" in text
+    assert "**weights and measures**, 3 queries" in text
+
+
+def test_page_without_markers_is_left_alone(folder: Path, tmp_path: Path) -> None:
+    page = tmp_path / "relevance.md"
+    page.write_text("Nothing to fill in\n")
+    assert "has no place for the tables" in failing("--collection", folder, "--tables", page)
+    assert page.read_text() == "Nothing to fill in\n"
+
+
+def test_collections_are_found_by_name_and_all_together(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RELEVANCE_DIR", str(folder.parent))
+    assert "weights and measures: 3 queries" in evaluate("--collection", folder.name)
+    assert "weights and measures: 3 queries" in evaluate()
+
+
+def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
+    assert "no published profile 'none'" in failing("--collection", folder, "--profile", "none")
+    assert "There is no folder" in failing("--collection", tmp_path / "nowhere")
+    assert "corpus.jsonl, queries.jsonl, qrels.tsv is missing" in failing("--collection", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("corpus.jsonl", '{"title": "no id"}\n', "Line 1 of "),
+        ("queries.jsonl", "no JSON\n", "Line 1 of "),
+        ("qrels.tsv", "q1\td1\tmuch\n", "with tabs"),
+        ("qrels.tsv", "q1\td1\t0\n", "No query of "),
+    ],
+)
+def test_damaged_collection_is_refused(folder: Path, name: str, content: str, problem: str) -> None:
+    (folder / name).write_text(content)
+    assert problem in failing("--collection", folder)
