@@ -24,5 +24,6 @@ def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
     """Installs the shipped profiles, rules and patterns that are missing; changes none there is."""
     from search.presets import install
 
-    if using == "default":
+    undone = any(backwards for _, backwards in plan or ())
+    if using == "default" and not undone:  # what ships fits the newest tables only
         install()

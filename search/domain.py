@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 
 # Weights arrive as decimals from forms and JSON: a sum is right when it is this near to 1.
@@ -91,25 +92,53 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class QueryIdentifier:
-    """An identifier that a query names: as typed, and its forms to look up with their strengths."""
+    """An identifier that a query names: as typed, and its forms to look up with their strengths.
+
+    `loose`: only a query's leniency takes it for one (`ros 2`, a bare `0042`).
+    """
 
     text: str
     kind: str
     forms: tuple[tuple[str, float], ...]
+    loose: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class QueryFilters:
+    """What a query's `field:value` operators name; empty fields name nothing.
+
+    Of several values of a field any may fit, but of `titles` each must. `collections` are slugs
+    or names, `media_types` exact, `languages` ISO 639-1 codes, the days inclusive.
+    """
+
+    titles: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
+    media_types: tuple[str, ...] = ()
+    languages: tuple[str, ...] = ()
+    after: date | None = None
+    before: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, read. `text` has its white space collapsed and holds no control characters.
+    """A question, read. `text` is what is asked, without the operators, for every signal.
 
-    `is_identifier`: the whole query is one identifier. `needs_no_embedding`: one of a form that
-    prose has no use for, so that its meaning adds nothing (S1-29).
+    `original` is what was typed; both have their white space collapsed and hold no control
+    characters. Every result contains each of `phrases` and none of `excluded`, fits `filters`
+    and none of `unwanted`. `is_identifier`: the whole query is one identifier.
+    `needs_no_embedding`: one of a form that prose has no use for, so that its meaning adds
+    nothing (S1-29).
     """
 
     text: str
     identifiers: tuple[QueryIdentifier, ...] = ()
     is_identifier: bool = False
     needs_no_embedding: bool = False
+    original: str = ""
+    phrases: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    filters: QueryFilters = QueryFilters()
+    unwanted: QueryFilters = QueryFilters()
 
     @property
     def is_empty(self) -> bool:

@@ -13,6 +13,12 @@ class QueryTooLong(SearchError):
     code = "query_too_long"
 
 
+class NothingAsked(SearchError):
+    """The query narrows and leaves out, and asks for nothing."""
+
+    code = "nothing_asked"
+
+
 class UnknownProfile(SearchError):
     code = "unknown_profile"
 

@@ -47,8 +47,8 @@ class Choices:
 class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
-    `total` counts the ranked candidates: all that the profile's depth brings, which is what
-    can be paged through. `degraded` names the signals that could not run. `milliseconds` has
+    `hits` is the whole ranking, of which `results` shows a page: all candidates that the
+    profile's depth brings. `degraded` names the signals that could not run. `milliseconds` has
     `embed`, `retrieve`, `rank`, `show` and `total`.
     """
 
@@ -57,13 +57,18 @@ class SearchResponse:
     classification: Classification
     weights: Weights
     results: tuple[Result, ...] = ()
-    total: int = 0
+    hits: tuple[Hit, ...] = field(default=(), repr=False)
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     degraded: tuple[Signal, ...] = ()
     forced: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
     milliseconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """How many hits can be paged through."""
+        return len(self.hits)
 
     @property
     def pages(self) -> int:
@@ -82,7 +87,8 @@ def search(
     """The results of `text` among what `viewer` may read, best first.
 
     Costs three queries: the configuration's stamp, the candidates, the page shown. The order
-    never depends on the page or its size. Raises QueryTooLong, UnknownProfile, NoActiveProfile.
+    never depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
+    UnknownProfile, NoActiveProfile.
     """
     started = time.perf_counter()
     configured = configuration.current()
@@ -104,7 +110,7 @@ def search(
     return understood.response(
         query,
         results=results,
-        total=len(hits),
+        hits=hits,
         page=page,
         page_size=page_size,
         degraded=vector.degraded,
@@ -184,7 +190,7 @@ def _retrieve(
 ) -> Retrieval:
     return retrieve(
         query,
-        Scope.of(viewer, filters),
+        Scope.of(viewer, filters).narrowed_by(query),
         understood.profile,
         space=configured.space,
         embedding=vector.values,

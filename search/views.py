@@ -21,7 +21,7 @@ from search.facets import facets_for, language_label, type_label
 from search.forms import SearchForm
 from search.pipeline import Choices, SearchResponse
 from search.query import MAX_QUERY_CHARS
-from search.query.parse import clean_text
+from search.query.parse import asked_words, clean_text
 from search.reading import passages_of
 
 DEGRADED = {
@@ -87,16 +87,16 @@ def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A document's text around the passage asked for. Hidden and missing ones are both 404."""
     shown = _document(request, public_id)
-    words = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
+    query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
     asked = request.GET.get("chunk", "")
     number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
-    reading = passages_of(shown, viewer=request.user, asked=number, words=words)
+    reading = passages_of(shown, viewer=request.user, asked=number, words=asked_words(query))
     version = shown.current or shown.latest
     context = {
         "document": shown,
         "version": version,
         "reading": reading,
-        "q": words,
+        "q": query,
         "type": type_label(version.media_type) if version else "",
         "language": language_label(shown.language) if shown.language else "",
     }

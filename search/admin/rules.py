@@ -7,13 +7,29 @@ from django.contrib import admin
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from ingestion.admin.fields import LinesField
 from search.models import ClassRule
+from search.query import MAX_QUERY_CHARS
 
 
 class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text="Questions, one a line. The rule must match each, or it is not saved.",
+    )
+    counter_examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text="Questions, one a line, that look alike and that the rule must not match.",
+    )
+
     class Meta:
         model = ClassRule
-        fields = ("name", "pattern", "query_class", "confidence", "position", "enabled")
+        fields = (
+            "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
+            "confidence", "position", "enabled",
+        )  # fmt: skip
         widgets = {
             "pattern": UnfoldAdminTextareaWidget(
                 attrs={"class": "sy-code", "rows": 4, "spellcheck": "false"}
@@ -24,13 +40,17 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(ClassRule)
 class ClassRuleAdmin(ModelAdmin):  # type: ignore[misc]
     form = RuleForm
+    fields = RuleForm.Meta.fields
     list_display = ("name", "query_class", "short_pattern", "confidence", "enabled", "position")
     list_editable = ("enabled", "position")
+    ordering_field = "position"  # rows are dragged; it is saved with the list
     list_filter = ("query_class", "enabled")
-    search_fields = ("name", "pattern")
+    search_fields = ("name", "pattern", "examples")
     ordering = ("position", "pk")
     list_before_template = "admin/steelyard/rules_note.html"
 
-    @admin.display(description="pattern")
+    @admin.display(description="matches")
     def short_pattern(self, rule: ClassRule) -> str:
+        if rule.predicate:
+            return rule.get_predicate_display()
         return rule.pattern if len(rule.pattern) <= 60 else f"{rule.pattern[:59]}…"

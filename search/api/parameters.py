@@ -64,7 +64,10 @@ class SearchParameters(Parameters):
     """What can be asked of a search. `class` stands under a name of its own: it is a keyword."""
 
     q = serializers.CharField(
-        allow_blank=True, trim_whitespace=False, help_text="The question, up to 500 characters."
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text='The question, up to 500 characters. It may hold `"exact words"`, `-word`, '
+        "and `title:`, `collection:`, `type:`, `lang:`, `before:`, `after:` with a value.",
     )
     collection = serializers.ListField(
         child=serializers.CharField(max_length=120),

@@ -126,7 +126,7 @@ class ResultSerializer(serializers.Serializer[Result]):
 class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     """One page of a ranking, with everything that shaped it."""
 
-    query = serializers.CharField(source="query.text")
+    query = serializers.CharField(source="query.original")
     profile = ProfileNameSerializer()
     query_class = serializers.ChoiceField(choices=CLASSES, source="classification.query_class")
     rule = serializers.CharField(

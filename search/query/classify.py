@@ -3,30 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from types import MappingProxyType
 
+from ingestion.identifiers import DEFAULT_PATTERNS, Pattern, regex_problems
 from search.domain import Classification, Query, QueryClass
+from search.errors import SearchError
+from search.query.parse import parse
+from search.query.predicates import PREDICATES
 
 FALLBACK_RULE = "nothing matched"
 FALLBACK_CONFIDENCE = 0.5
 
+Predicate = Callable[[Query], bool]
+_TESTS: Mapping[str, Predicate] = MappingProxyType(
+    {name: predicate.test for name, predicate in PREDICATES.items()}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class ClassifierRule:
-    """One row of the classifier. `pattern` is searched in the query, without regard to case.
+    """One row of the classifier: a pattern or the name of a predicate, never both.
 
-    The pattern `<identifier>` stands for: the whole query is one identifier.
+    `pattern` is searched in the query's text, without regard to case. `examples` are queries
+    that the rule must match, `counter_examples` ones that it must not.
     """
 
     name: str
-    pattern: str
     query_class: QueryClass
+    pattern: str = ""
+    predicate: str = ""
     confidence: float = 0.8
-
-
-IDENTIFIER_PREDICATE = "<identifier>"
+    examples: tuple[str, ...] = ()
+    counter_examples: tuple[str, ...] = ()
 
 
 def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
@@ -37,20 +48,39 @@ def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
     return Classification(QueryClass.GENERAL, FALLBACK_RULE, FALLBACK_CONFIDENCE)
 
 
-def check_rule(rule: ClassifierRule) -> list[str]:
-    """Sentences on what is wrong with a rule; none for a good one."""
-    if rule.pattern == IDENTIFIER_PREDICATE:
-        return []
+def check_rule(
+    rule: ClassifierRule, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
+) -> dict[str, list[str]]:
+    """Sentences on what is wrong with a rule, by the field they are about; none for a good one.
+
+    `patterns` say what the examples' identifiers are.
+    """
+    if bool(rule.pattern) == bool(rule.predicate):
+        return {"pattern": ["Give either a pattern or a predicate: one of the two decides."]}
+    if rule.predicate and rule.predicate not in PREDICATES:
+        known = ", ".join(PREDICATES)
+        return {"predicate": [f"There is no predicate {rule.predicate!r}. Choose one of: {known}."]}
+    if rule.pattern and (problems := regex_problems(rule.pattern)):
+        return {"pattern": problems}
+    missed = [text for text in rule.examples if not _reads_as(rule, text, patterns)]
+    caught = [text for text in rule.counter_examples if _reads_as(rule, text, patterns)]
+    found = {
+        "examples": [f"The rule does not match its example “{text}”." for text in missed],
+        "counter_examples": [f"The rule matches “{text}”, which it must not." for text in caught],
+    }
+    return {field: sentences for field, sentences in found.items() if sentences}
+
+
+def _reads_as(rule: ClassifierRule, text: str, patterns: Sequence[Pattern]) -> bool:
     try:
-        _compiled(rule.pattern)
-    except re.error as error:
-        return [f"The pattern is no regular expression: {error}."]
-    return []
+        return _matches(rule, parse(text, patterns))
+    except SearchError:
+        return False
 
 
 def _matches(rule: ClassifierRule, query: Query) -> bool:
-    if rule.pattern == IDENTIFIER_PREDICATE:
-        return query.is_identifier
+    if rule.predicate:
+        return _TESTS[rule.predicate](query)
     return _compiled(rule.pattern).search(query.text) is not None
 
 

@@ -1,36 +1,75 @@
-"""Q1: string -> Query."""
+"""Q1: string -> Query: operators, text, identifiers.
+
+The operators: "exact words", -word, -"exact words", and field:value with a field of FIELDS. What
+is none of them, stray quotes and hyphens among it, is plain text.
+"""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ingestion.identifiers import Pattern, index_forms, is_single_identifier, query_identifiers
 from search.domain import Query, QueryIdentifier
-from search.errors import QueryTooLong
+from search.errors import NothingAsked, QueryTooLong
+from search.query.fields import FIELDS, Operator, filters_of
 
 MAX_QUERY_CHARS = 500  # S5-01
 QUOTES = " `'\"“”‘’«»?!.,"
+_MARKS = '"“”„«»'
+_ENDS = ".,;:!?)"
+
+# A hyphen before a digit or a single letter is a negative number or a command's option (-5, -v).
+_OPERATOR = re.compile(
+    rf"""
+      (?<!\S) (?P<minus>-?) (?P<field>{"|".join(FIELDS)}) :
+          (?: [{_MARKS}] (?P<quoted>[^{_MARKS}]+) [{_MARKS}]
+            | (?P<bare>[^\s:{_MARKS}][^\s{_MARKS}]*) )
+    | (?<!\S) - [{_MARKS}] (?P<unwanted_phrase>[^{_MARKS}]+) [{_MARKS}]
+    | (?<!\w) [{_MARKS}] (?P<phrase>[^{_MARKS}]+) [{_MARKS}]
+    | (?<!\S) - (?P<unwanted_word>[^\W\d_]\S+)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 def parse(text: str, patterns: Sequence[Pattern]) -> Query:
-    """The query that `text` states; an empty Query for white space. Raises QueryTooLong."""
+    """The query that `text` states; an empty Query for white space.
+
+    Raises QueryTooLong, InvalidFilter, and NothingAsked when there are only operators that narrow.
+    """
     clean = clean_text(text)
     if len(clean) > MAX_QUERY_CHARS:
         raise QueryTooLong(
             f"The query has {len(clean)} characters; the limit is {MAX_QUERY_CHARS}. "
             "Ask in fewer words, or paste only the telling part."
         )
-    found = query_identifiers(clean, patterns)
-    identifiers = tuple(
-        QueryIdentifier(match.text, match.kind, index_forms(match)) for match in found
+    operators, asked = _split(clean)
+    filters, unwanted = filters_of(operators)
+    if clean and not asked:
+        # "title:pumps" alone asks for what it narrows to.
+        asked = " ".join(filters.titles)
+        if not asked:
+            raise NothingAsked(
+                f"“{clean}” only says where not to look or what to leave out. Add the words to "
+                "search for; or put all of it in quotes to search for it as it stands."
+            )
+    query = Query(
+        text=asked,
+        original=clean,
+        phrases=_values(operators, "phrase"),
+        excluded=_values(operators, "unwanted"),
+        filters=filters,
+        unwanted=unwanted,
     )
-    return Query(
-        text=clean,
-        identifiers=identifiers,
-        is_identifier=len(found) == 1 and found[0].text == clean.strip(QUOTES),
-        needs_no_embedding=is_single_identifier(clean, patterns),
-    )
+    return _with_identifiers(query, patterns)
+
+
+def asked_words(text: str) -> str:
+    """The words that `text` asks for, without its operators; whatever they say."""
+    return _split(clean_text(text))[1]
 
 
 def clean_text(text: str) -> str:
@@ -39,3 +78,59 @@ def clean_text(text: str) -> str:
     normal = unicodedata.normalize("NFC", encodable)
     kept = "".join(" " if unicodedata.category(c) in {"Cc", "Cs"} else c for c in normal)
     return " ".join(kept.split())
+
+
+def _split(clean: str) -> tuple[list[Operator], str]:
+    """The operators in their order, and the words that are asked: plain text and phrases."""
+    operators: list[Operator] = []
+    asked: list[str] = []
+    position = 0
+    for match in _OPERATOR.finditer(clean):
+        operator = _operator(match)
+        if operator is None:
+            continue
+        asked.append(clean[position : match.start()])
+        position = match.end()
+        operators.append(operator)
+        if operator.name == "phrase":
+            asked.append(f" {operator.value} ")
+        elif match["bare"] or match["unwanted_word"]:
+            asked.append(" ")
+    asked.append(clean[position:])
+    return operators, " ".join("".join(asked).split())
+
+
+def _operator(match: re.Match[str]) -> Operator | None:
+    """What a match states; None where nothing but marks would be left of its value."""
+    if match["field"]:
+        quoted, bare = match["quoted"], match["bare"]
+        value = quoted.strip() if quoted else bare.rstrip(_ENDS)
+        name, negated = match["field"].lower(), bool(match["minus"])
+    elif match["phrase"]:
+        name, value, negated = "phrase", match["phrase"].strip(), False
+    else:
+        word = match["unwanted_word"]
+        value = word.rstrip(_ENDS) if word else match["unwanted_phrase"].strip()
+        name, negated = "unwanted", True
+        if len(value) == 1 and value.isascii():
+            return None
+    if not any(map(str.isalnum, value)):
+        return None
+    return Operator(name, value, negated, match.group())
+
+
+def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.value for one in operators if one.name == name))
+
+
+def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
+    found = query_identifiers(query.text, patterns)
+    return replace(
+        query,
+        identifiers=tuple(
+            QueryIdentifier(match.text, match.kind, index_forms(match), match.loose)
+            for match in found
+        ),
+        is_identifier=len(found) == 1 and found[0].text == query.text.strip(QUOTES),
+        needs_no_embedding=is_single_identifier(query.text, patterns),
+    )

@@ -1,6 +1,6 @@
-"""Where a question may look: what the viewer may read, narrowed by filters.
+"""Where a question may look: what the viewer may read, narrowed by filters and by the query.
 
-Filters only ever take chunks away.
+All of them only ever take chunks away.
 """
 
 from __future__ import annotations
@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Self
 
-from django.db.models import QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import F, Q, QuerySet
 
 from ingestion.models import Chunk, Collection
+from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
+from search.domain import Query, QueryFilters
+from search.retrieval.phrases import contains, lacks, titled
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +47,53 @@ class Scope:
         collections = Collection.objects.visible_to(viewer)
         if filters.collections:
             collections = collections.filter(slug__in=filters.collections)
-        if filters.media_types:
-            chunks = chunks.filter(version__media_type__in=filters.media_types)
-        if filters.languages:
-            chunks = chunks.filter(document__language__in=filters.languages)
-        if filters.after:
-            chunks = chunks.filter(document__created__date__gte=filters.after)
-        if filters.before:
-            chunks = chunks.filter(document__created__date__lte=filters.before)
-        return cls(chunks, collections)
+        return cls(_fitting(chunks, filters), collections)
+
+    def narrowed_by(self, query: Query) -> Self:
+        """What is left that holds the query's phrases, fits its filters, and none it excludes."""
+        chunks, collections = self.chunks, self.collections
+        wanted, unwanted = query.filters, query.unwanted
+        if wanted.collections or unwanted.collections:
+            collections = collections.filter(_named(wanted.collections)).exclude(
+                _named(unwanted.collections, empty=False)
+            )
+            # Not a join: see `visible_to`.
+            readable = ArraySubquery(collections.order_by().values("pk"))
+            chunks = chunks.filter(EqualsAny(F("collection_id"), readable))
+        chunks = _fitting(chunks, wanted)
+        if unwanted.media_types:
+            chunks = chunks.exclude(version__media_type__in=unwanted.media_types)
+        if unwanted.languages:
+            chunks = chunks.exclude(document__language__in=unwanted.languages)
+        conditions = (
+            *map(contains, query.phrases),
+            *map(lacks, query.excluded),
+            *map(titled, wanted.titles),
+            *(titled(title, negated=True) for title in unwanted.titles),
+        )
+        for condition in conditions:
+            chunks = chunks.filter(condition)
+        return type(self)(chunks, collections)
+
+
+def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:
+    """The chunks that fit the filters' types, languages and days."""
+    if filters.media_types:
+        chunks = chunks.filter(version__media_type__in=filters.media_types)
+    if filters.languages:
+        chunks = chunks.filter(document__language__in=filters.languages)
+    if filters.after:
+        chunks = chunks.filter(document__created__date__gte=filters.after)
+    if filters.before:
+        chunks = chunks.filter(document__created__date__lte=filters.before)
+    return chunks
+
+
+def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
+    """Collections with one of the slugs or names, whatever the case; `empty`: for no names."""
+    if not names:
+        return Q() if empty else Q(pk__in=())
+    named = Q()
+    for name in names:
+        named |= Q(slug__iexact=name) | Q(name__iexact=name)
+    return named

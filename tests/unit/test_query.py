@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.domain import QueryClass
-from search.errors import QueryTooLong
-from search.presets import RULES
+from search.domain import Query, QueryClass, QueryFilters
+from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import ClassifierRule, classify, parse
 from search.query.classify import FALLBACK_RULE, check_rule
+from search.query.parse import asked_words
+from search.query.predicates import PREDICATES
+from search.query.rules import EARLIER, RULES, fingerprint
 
-SHIPPED = [ClassifierRule(*rule) for rule in RULES]
+PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")
+
+
+def read(text: str) -> Query:
+    return parse(text, DEFAULT_PATTERNS)
+
+
+def read_or_refusal(text: str) -> Query | str:
+    try:
+        return read(text)
+    except SearchError as error:
+        return str(error)
 
 
 def class_of(text: str) -> QueryClass:
-    return classify(parse(text, DEFAULT_PATTERNS), SHIPPED).query_class
+    return classify(parse(text, DEFAULT_PATTERNS), RULES).query_class
 
 
 class TestParse:
@@ -63,9 +80,102 @@ class TestParse:
 
     @given(st.text(max_size=400))
     def test_reads_any_text(self, text: str) -> None:
-        query = parse(text, DEFAULT_PATTERNS)
+        query = read_or_refusal(text)
+        if isinstance(query, str):
+            assert "quotes" in query or "dates" in query
+            return
         assert query.text == " ".join(query.text.split())
-        assert classify(query, SHIPPED).query_class in QueryClass
+        assert classify(query, RULES).query_class in QueryClass
+
+
+class TestOperators:
+    def test_are_taken_out_of_what_is_asked(self) -> None:
+        text = 'tell me "about pumps" -cats -"hot water" type:pdf -lang:de'
+        query = read(text)
+        assert query.text == "tell me about pumps" == asked_words(text)
+        assert query.original == text
+        assert query.phrases == ("about pumps",)
+        assert query.excluded == ("cats", "hot water")
+        assert query.filters == QueryFilters(media_types=("application/pdf",))
+        assert query.unwanted == QueryFilters(languages=("de",))
+
+    @pytest.mark.parametrize(
+        ("text", "filters"),
+        [
+            ("x title:pump", QueryFilters(titles=("pump",))),
+            ('x Title:"water pump" title:b', QueryFilters(titles=("water pump", "b"))),
+            ('x collection:"Ship\'s papers"', QueryFilters(collections=("Ship's papers",))),
+            ("x type:.MD type:txt", QueryFilters(media_types=("text/markdown", "text/plain"))),
+            ('x type:"epub book"', QueryFilters(media_types=("application/epub+zip",))),
+            ("x lang:de-AT language:EN", QueryFilters(languages=("de", "en"))),
+            (
+                "x after:2026-01-31 after:2025-01-01 before:2026-02-01",
+                QueryFilters(after=date(2026, 1, 31), before=date(2026, 2, 1)),
+            ),
+        ],
+    )
+    def test_filter(self, text: str, filters: QueryFilters) -> None:
+        assert read(text).filters == filters
+        assert read(text).text == "x"
+
+    def test_a_type_may_mean_several(self) -> None:
+        assert len(read("x type:word").filters.media_types) == 2
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            'an unclosed "quote here', '""', '" "', '19" rack 24" deep', "it's the users' 'word'",
+            "well-known - dash -", "-5 degrees", "tar -x -v", "--noinput", "-", "a -_- b",
+            "author:me", "rclcpp::Node", "title::x", "title:", "http://example.org", "note:x",
+            "subtitle:x", "title: pumps", 'title:"?"', '"..."',
+        ],
+    )  # fmt: skip
+    def test_what_is_none_is_plain_text(self, text: str) -> None:
+        query = read(text)
+        assert query.text == text
+        assert query == replace(
+            query, phrases=(), excluded=(), filters=QueryFilters(), unwanted=QueryFilters()
+        )
+
+    @pytest.mark.parametrize("text", ["“two words”", "„two words“", "«two words»", '("two words")'])
+    def test_any_quotes_make_a_phrase(self, text: str) -> None:
+        assert read(text).phrases == ("two words",)
+
+    def test_a_title_alone_asks_for_itself(self) -> None:
+        assert read('title:"water pumps"').text == "water pumps"
+
+    def test_an_excluded_identifier_is_not_looked_for(self) -> None:
+        assert [one.text for one in read("D40 -D41").identifiers] == ["D40"]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("x before:lunch", r"“before:lunch” names no day\. Write it like before:2026-01-31"),
+            ("x after:2026-13-01", "names no day"),
+            ("x -before:2026-01-01", "Use after:"),
+            ("x after:2026-02-01 before:2026-01-01", "Exchange the two dates"),
+            ("x type:exe", "Use one of: adoc, csv"),
+            ("x lang:english", "two-letter code"),
+        ],
+    )
+    def test_a_filter_that_cannot_be_read_says_what_to_do(self, text: str, message: str) -> None:
+        with pytest.raises(InvalidFilter, match=message):
+            read(text)
+        assert read(f'"{text}"').text == text
+
+    @pytest.mark.parametrize("text", ["-pumps", "type:pdf", '-"a b" -lang:de'])
+    def test_alone_ask_for_nothing(self, text: str) -> None:
+        with pytest.raises(NothingAsked, match="Add the words"):
+            read(text)
+
+    @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=6), max_size=12).map("".join))
+    def test_of_any_kind_are_read_or_refused_in_words(self, text: str) -> None:
+        query = read_or_refusal(text)
+        if isinstance(query, str):
+            assert query.endswith(".")
+            return
+        assert query.text == asked_words(text) or query.text == " ".join(query.filters.titles)
+        assert all(any(map(str.isalnum, each)) for each in query.phrases + query.excluded)
 
 
 class TestClassify:
@@ -95,22 +205,87 @@ class TestClassify:
         assert class_of(text) == query_class
 
     def test_names_the_rule_that_decided(self) -> None:
-        found = classify(parse("celery vs rq", DEFAULT_PATTERNS), SHIPPED)
+        found = classify(parse("celery vs rq", DEFAULT_PATTERNS), RULES)
         assert found.rule == "compares two things"
-        nothing = classify(parse("water pumps", DEFAULT_PATTERNS), SHIPPED)
+        nothing = classify(parse("water pumps", DEFAULT_PATTERNS), RULES)
         assert (nothing.rule, nothing.confidence) == (FALLBACK_RULE, 0.5)
 
     def test_the_first_rule_that_matches_decides(self) -> None:
         rules = [
-            ClassifierRule("a", "pump", QueryClass.DEBUG),
-            ClassifierRule("b", "water", QueryClass.CODE),
+            ClassifierRule("a", QueryClass.DEBUG, "pump"),
+            ClassifierRule("b", QueryClass.CODE, "water"),
         ]
         query = parse("water pump", DEFAULT_PATTERNS)
         assert classify(query, rules).rule == "a"
         assert classify(query, rules[::-1]).rule == "b"
 
-    def test_a_broken_pattern_is_named(self) -> None:
-        assert "regular expression" in check_rule(ClassifierRule("x", "(", QueryClass.CODE))[0]
+    @pytest.mark.parametrize(
+        ("text", "query_class"),
+        [
+            ("Unterschied zwischen EKF und UKF", "comparison"),
+            ("der Drucker druckt nicht", "debug"),
+            ("wie schreibe ich eine Migration?", "code"),
+            ("was ist Lokalisierung", "concept"),
+            ("Urlaub beantragen", "general"),
+        ],
+    )
+    def test_german(self, text: str, query_class: str) -> None:
+        assert class_of(text) == query_class
 
-    def test_every_shipped_rule_is_sound(self) -> None:
-        assert [check_rule(rule) for rule in SHIPPED] == [[]] * len(SHIPPED)
+
+class TestCheckRule:
+    @pytest.mark.parametrize(
+        ("fields", "field", "sentence"),
+        [
+            ({"pattern": "("}, "pattern", "regular expression"),
+            ({"pattern": r"(\w+\s*)+$"}, "pattern", "repeat stands inside"),
+            ({"pattern": "x*"}, "pattern", "matches an empty text"),
+            ({}, "pattern", "either a pattern or a predicate"),
+            ({"pattern": "x", "predicate": "is_name"}, "pattern", "one of the two"),
+            ({"predicate": "is_odd"}, "predicate", "Choose one of: is_identifier"),
+            ({"pattern": "pump", "examples": ("a cat",)}, "examples", "“a cat”"),
+            (
+                {"pattern": "nan", "counter_examples": ("ban", "tenant", "finance")},
+                "counter_examples",
+                "“tenant”",
+            ),
+            ({"predicate": "is_identifier", "examples": ("pumps",)}, "examples", "“pumps”"),
+        ],
+    )
+    def test_says_what_is_wrong(self, fields: dict[str, Any], field: str, sentence: str) -> None:
+        problems = check_rule(ClassifierRule("x", QueryClass.CODE, **fields))
+        assert list(problems) == [field]
+        assert sentence in " ".join(problems[field])
+
+    def test_names_only_the_examples_that_fail(self) -> None:
+        rule = ClassifierRule("x", QueryClass.CODE, "nan", counter_examples=("ban", "finance"))
+        sentence = "The rule matches “finance”, which it must not."
+        assert check_rule(rule) == {"counter_examples": [sentence]}
+        bounded = replace(rule, pattern=r"\bnan\b", examples=("a nan", "NaN"))
+        assert check_rule(bounded) == {}
+
+    @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+    def test_every_shipped_rule_is_sound(self, rule: ClassifierRule) -> None:
+        assert check_rule(rule) == {}
+        assert rule.examples
+        assert rule.counter_examples
+
+    def test_no_rule_of_today_counts_as_one_of_earlier(self) -> None:
+        today = {fingerprint(rule, at * 10) for at, rule in enumerate(RULES, start=1)}
+        assert not today & {each for earlier in EARLIER.values() for each in earlier}
+
+
+class TestPredicates:
+    @pytest.mark.parametrize(
+        ("predicate", "yes", "no"),
+        [
+            ("is_identifier", ["D40", "rclcpp::Node"], ["What is D40?", "pumps", "D40 D41"]),
+            ("names_identifier", ["tell me about D40"], ["take 5 days", "the pumps", "0042"]),
+            ("is_name", ["Aboleth", "SLAM", "C3", "Lesen"], ["pumps", "Water pumps", "?", ""]),
+            ("is_short", ["pumps", "water pumps"], ["the water pumps", "", "..."]),
+        ],
+    )
+    def test_tell(self, predicate: str, yes: list[str], no: list[str]) -> None:
+        test = PREDICATES[predicate].test
+        assert [text for text in yes if not test(read(text))] == []
+        assert [text for text in no if test(read(text))] == []

@@ -142,6 +142,29 @@ class TestRules:
         assert set(response.context["adminform"].form.errors) == set(changes)
         assert not ClassRule.objects.filter(name="asks for a price").exists()
 
+    def test_examples_are_checked_when_it_is_saved(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        data = self.data(examples="price of rope\r\nthe cost, of rope", counter_examples="rope")
+        response = client.post(f"{RULES}add/", data)
+        (message,) = response.context["adminform"].form.errors["examples"]
+        assert message == "The rule does not match its example “the cost, of rope”."
+        client.post(f"{RULES}add/", {**data, "examples": "price of rope, please"})
+        rule = ClassRule.objects.get(name="asks for a price")
+        assert (rule.examples, rule.counter_examples) == (["price of rope, please"], ["rope"])
+
+    def test_a_predicate_stands_in_place_of_a_pattern(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        both = client.post(f"{RULES}add/", self.data(predicate="is_short"))
+        assert "one of the two" in both.context["adminform"].form.errors["pattern"][0]
+        client.post(f"{RULES}add/", self.data(pattern="", predicate="is_short"))
+        found = search("rope", viewer=None).classification
+        assert found.rule == "asks for a price"
+
+    def test_rows_can_be_dragged(self, administrator: User) -> None:
+        text = signed_in(administrator).get(RULES).content.decode()
+        assert 'data-ordering-field="position"' in text
+        assert "The query is one identifier" in text
+
     def test_order_and_use_are_edited_in_the_list(self, administrator: User) -> None:
         client = signed_in(administrator)
         response = client.get(RULES)

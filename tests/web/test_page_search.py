@@ -91,7 +91,7 @@ def test_the_page_names_class_rule_profile_and_weights(client: Client) -> None:
     text = text_of(ask(client, "what is a connection pool"))
     weights = SearchProfile.objects.get(state="active").class_weights.get(query_class="concept")
 
-    assert "Concept rule: asks what or why" in text
+    assert "Concept rule: asks what it is" in text
     assert "Profile default v1" in text
     assert f"Meaning {float(weights.vector) * 100:g} %" in text
     assert re.search(r"\d+ passages weighed in \d+ ms", text)

@@ -1,0 +1,94 @@
+"""Q1: the field:value operators of a query -> what it is narrowed to, and what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from ingestion.filetypes import SUPPORTED
+from ingestion.languages import primary_code
+from search.domain import QueryFilters
+from search.errors import InvalidFilter
+
+# `language` before `lang`: the names are tried in this order.
+FIELDS = ("title", "collection", "type", "language", "lang", "before", "after")
+_OR_QUOTE = "To search for the words themselves, put them in quotes."
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """One operator of a query: a field's name, `phrase` or `unwanted`; `written` as it stands."""
+
+    name: str
+    value: str
+    negated: bool
+    written: str
+
+
+def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilters]:
+    """What the field operators narrow to, and what they leave out. Raises InvalidFilter."""
+    fields = [one for one in operators if one.name in FIELDS]
+    wanted = _filters([one for one in fields if not one.negated])
+    if wanted.after and wanted.before and wanted.after > wanted.before:
+        raise InvalidFilter(
+            f"after:{wanted.after} lies behind before:{wanted.before}. Exchange the two dates."
+        )
+    return wanted, _filters([one for one in fields if one.negated])
+
+
+def _filters(operators: Sequence[Operator]) -> QueryFilters:
+    def values(*names: str) -> list[Operator]:
+        return [one for one in operators if one.name in names]
+
+    return QueryFilters(
+        titles=tuple(dict.fromkeys(one.value for one in values("title"))),
+        collections=tuple(dict.fromkeys(one.value for one in values("collection"))),
+        media_types=tuple(dict.fromkeys(t for one in values("type") for t in _media_types(one))),
+        languages=tuple(dict.fromkeys(_language(one) for one in values("language", "lang"))),
+        after=max((_day(one) for one in values("after")), default=None),
+        before=min((_day(one) for one in values("before")), default=None),
+    )
+
+
+def _media_types(operator: Operator) -> tuple[str, ...]:
+    """The media types of an extension (pdf), a media type, or a label's beginning (word)."""
+    given = operator.value.casefold()
+    if known := SUPPORTED.get(f".{given.removeprefix('.')}"):
+        return (known.media_type,)
+    found = {
+        kind.media_type: None
+        for kind in SUPPORTED.values()
+        if given == kind.media_type or f"{kind.label.casefold()} ".startswith(f"{given} ")
+    }
+    if not found:
+        names = ", ".join(sorted({kind.extension.lstrip(".") for kind in SUPPORTED.values()}))
+        raise InvalidFilter(
+            f"“{operator.written}”: there is no such type. Use one of: {names}. {_OR_QUOTE}"
+        )
+    return tuple(found)
+
+
+def _language(operator: Operator) -> str:
+    code = primary_code(operator.value)
+    if not (code.isascii() and code.isalpha()):
+        raise InvalidFilter(
+            f"“{operator.written}” names no language. Write its two-letter code, as in lang:en or "
+            f"lang:de. {_OR_QUOTE}"
+        )
+    return code
+
+
+def _day(operator: Operator) -> date:
+    name = operator.name
+    if operator.negated:
+        other = {"before": "after", "after": "before"}[name]
+        raise InvalidFilter(
+            f"“{operator.written}”: a date cannot be left out. Use {other}: with a date instead."
+        )
+    try:
+        return date.fromisoformat(operator.value)
+    except ValueError as error:
+        raise InvalidFilter(
+            f"“{operator.written}” names no day. Write it like {name}:2026-01-31. {_OR_QUOTE}"
+        ) from error

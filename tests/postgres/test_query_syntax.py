@@ -1,0 +1,224 @@
+"""Q1, Q3: the operators of a query bind every result, whatever signal found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection, connections, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
+from search.domain import Query, Weights
+from search.errors import InvalidFilter, NothingAsked, SearchError
+from search.models import SearchProfile
+from search.pipeline import Choices, search
+from search.query import parse
+from search.query.parse import clean_text
+from search.retrieval import Filters, Scope, retrieve
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+NOBODY = AnonymousUser()
+DOCUMENTS = {
+    "pumps.md": "# Water pumps\n\nThe pump station moves cold water uphill. Grease the bearings.",
+    "station.md": "# Stations\n\nA station with a pump stands at the river, where water runs past.",
+    "heat.md": "# Heating\n\nA heat pump warms the house with hot water from the ground.",
+    "hamlet.md": "# Hamlet\n\nTo be, or not to be: that is the question of the prince.",
+    "cpp.md": "# C++ for pumps\n\nThe driver of the pump is written in C++ and nothing else.",
+    "c.md": "# Plain C\n\nThe old driver of the pump was written in C by someone.",
+    "d40.md": "# Region D40\n\nThe pump of D40 stands in the dry gallery.",
+}
+GERMAN = "# Pumpen\n\nDie Pumpen der Station fördern kaltes Wasser aus dem Fluss in den Speicher."
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The documents for all tests of this file, in a transaction around theirs."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        handbook = make_collection("Handbook")
+        for name, text in DOCUMENTS.items():
+            make_document(handbook, text, file_name=name)
+        german = make_collection("Deutsches Regal", language="de")
+        make_document(german, GERMAN, file_name="werk.txt")
+        yield
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+def titles(text: str, **options: object) -> set[str]:
+    return {result.title for result in search(text, viewer=NOBODY, **options).results}
+
+
+@pytest.mark.usefixtures("library")
+class TestOperators:
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            pytest.param('"pump station"', {"Water pumps"}, id="words in this order"),
+            pytest.param('"pump stations" river', {"Water pumps"}, id="by their stems"),
+            pytest.param('"heat pump" "hot water"', {"Heating"}, id="two phrases"),
+            pytest.param('"region d40"', {"Region D40"}, id="in the title"),
+            pytest.param('"to be or not to be"', {"Hamlet"}, id="stop words alone"),
+            pytest.param('driver "C++"', {"C++ for pumps"}, id="symbols count"),
+            pytest.param('"pump river station"', set(), id="nowhere"),
+            pytest.param('"kaltes Wasser"', {"werk"}, id="under the chunk's own language"),
+            pytest.param('title:"region d40" pump', {"Region D40"}, id="title"),
+            pytest.param("title:pumps title:water pump", {"Water pumps"}, id="each title word"),
+            pytest.param("title:pumps", {"Water pumps", "C++ for pumps"}, id="title alone"),
+            pytest.param("title:C++ pump", {"C++ for pumps"}, id="title with symbols"),
+            pytest.param('collection:"deutsches regal" pump', {"werk"}, id="collection's name"),
+            pytest.param("collection:deutsches-regal pump", {"werk"}, id="collection's slug"),
+            pytest.param("collection:nowhere pump", set(), id="unknown collection"),
+            pytest.param("type:txt pump", {"werk"}, id="type by extension"),
+            pytest.param('type:"plain text" pump', {"werk"}, id="type by label"),
+            pytest.param("lang:de pump", {"werk"}, id="language"),
+            pytest.param("before:2000-01-01 pump", set(), id="before"),
+        ],
+    )
+    def test_narrow_the_result(self, text: str, found: set[str]) -> None:
+        assert titles(text) == found
+
+    @pytest.mark.parametrize(
+        ("text", "gone"),
+        [
+            pytest.param("pump -bearings", {"Water pumps"}, id="word"),
+            pytest.param("pump -bearing", {"Water pumps"}, id="by its stem"),
+            pytest.param('pump -"hot water"', {"Heating"}, id="phrase"),
+            pytest.param("driver -C++", {"C++ for pumps"}, id="symbols"),
+            pytest.param("D40 -gallery", {"Region D40"}, id="the identifier lane too"),
+            pytest.param("pump -title:water", {"Water pumps"}, id="title"),
+            pytest.param("pump -type:txt", {"werk"}, id="type"),
+            pytest.param("pump -lang:de", {"werk"}, id="language"),
+            pytest.param("pump -collection:deutsches-regal", {"werk"}, id="collection"),
+        ],
+    )
+    def test_leave_out_no_more_than_they_say(self, text: str, gone: set[str]) -> None:
+        everything = titles(text.split()[0])
+        assert everything - titles(text) == gone
+
+    def test_bind_a_search_by_meaning_alone(self) -> None:
+        vector = Choices(weights=Weights(1, 0, 0))
+        assert titles('"pump station" machine', choices=vector) == {"Water pumps"}
+        assert "Water pumps" not in titles("machine -bearings", choices=vector)
+
+    def test_intersect_with_the_filters_of_the_page(self) -> None:
+        handbook = Filters(collections=("handbook",))
+        assert titles("collection:deutsches-regal pump", filters=handbook) == set()
+        assert titles("type:txt pump", filters=Filters(media_types=("text/markdown",))) == set()
+        assert titles("type:md title:region pump", filters=handbook) == {"Region D40"}
+
+    def test_never_open_a_hidden_collection(self) -> None:
+        Collection.objects.filter(slug="handbook").update(visibility="signed_in")
+        assert titles("collection:handbook pump") == set()
+        assert titles('"pump station"') == set()
+
+    def test_days_are_inclusive(self) -> None:
+        Document.objects.filter(title="Hamlet").update(created="2020-05-05T12:00Z")
+        assert titles("after:2020-05-05 before:2020-05-05 prince") == {"Hamlet"}
+        assert titles("before:2020-05-04 prince") == set()
+
+    @pytest.mark.parametrize("text", ["type:pdf", "-pump", '-"a b" lang:en', "after:2020-01-01"])
+    def test_alone_ask_for_nothing_and_say_so(self, text: str) -> None:
+        with pytest.raises(NothingAsked, match="Add the words"):
+            search(text, viewer=NOBODY)
+
+    def test_a_bad_date_says_what_to_do(self) -> None:
+        with pytest.raises(InvalidFilter, match=r"before:2026-01-31"):
+            search("pump before:lunch", viewer=NOBODY)
+
+    def test_cost_no_query_more(self, django_assert_num_queries) -> None:
+        text = '"pump station" -hot title:water lang:en type:md collection:handbook'
+        search(text, viewer=NOBODY)
+        with django_assert_num_queries(3):
+            assert titles(text) == {"Water pumps"}
+
+    @settings(
+        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
+    @given(
+        st.lists(
+            st.one_of(
+                st.sampled_from(['"', '-"', "-", "title:", "-title:", "collection:", "pump", " "]),
+                st.text(max_size=8),
+            ),
+            max_size=10,
+        ).map("".join)
+    )
+    def test_of_any_text_find_or_say_why_not(self, text: str) -> None:
+        try:
+            response = search(text, viewer=NOBODY)
+        except SearchError:
+            return
+        assert response.query.original == clean_text(text)
+
+
+class TestAFarPassage:
+    """Many passages lie nearer to the question than the one with the phrase."""
+
+    NEAR = 400
+
+    @pytest.fixture
+    def question(self, library: None) -> np.ndarray:
+        space = EmbeddingSpace.objects.get(state="active")
+        document = Document.objects.get(title="Hamlet")
+        chunk = document.chunks.get()
+        question = np.eye(space.dimensions)[0]
+        far = ChunkEmbedding.objects.get(chunk=chunk, space=space)
+        ChunkEmbedding.objects.filter(chunk=far.chunk_id).update(vector=-question)
+        ordinals = range(1, self.NEAR + 1)
+        near = Chunk.objects.bulk_create(
+            Chunk(
+                **{
+                    field.attname: getattr(chunk, field.attname)
+                    for field in Chunk._meta.concrete_fields
+                    if field.attname not in {"id", "ordinal", "lexemes", "text", "terms"}
+                },
+                ordinal=ordinal,
+                text="Nothing of note.",
+            )
+            for ordinal in ordinals
+        )
+        random = np.random.default_rng(7)
+        ChunkEmbedding.objects.bulk_create(
+            ChunkEmbedding(
+                chunk=one,
+                space=space,
+                vector=question + random.normal(0, 0.01, space.dimensions),
+            )
+            for one in near
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text)"
+                " WHERE lexemes IS NULL"
+            )
+            cursor.execute("ANALYZE ingestion_chunk")
+            cursor.execute("ANALYZE ingestion_chunkembedding")
+        return question
+
+    @pytest.mark.parametrize("index", [False, True], ids=["planner's choice", "vector index"])
+    def test_is_found_by_meaning(self, question: np.ndarray, index: bool) -> None:
+        space = EmbeddingSpace.objects.get(state="active")
+        profile = SearchProfile.objects.get(name="textbook").as_profile()
+        # Words that stand nowhere: only the vector signal can find anything.
+        query = Query("zyzzyva", phrases=("that is the question",))
+        if index:
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL enable_seqscan = off")
+                cursor.execute("SET LOCAL enable_bitmapscan = off")
+                cursor.execute("SET LOCAL enable_sort = off")
+        scope = Scope.of(NOBODY, Filters()).narrowed_by(query)
+        found = retrieve(query, scope, profile, space=space, embedding=question.tolist())
+        assert [Chunk.objects.get(pk=c.chunk_id).ordinal for c in found.candidates] == [0]
+
+
+def test_a_day_is_read_as_iso() -> None:
+    assert parse("pump after:2026-01-31", ()).filters.after == date(2026, 1, 31)

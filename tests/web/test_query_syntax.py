@@ -1,0 +1,65 @@
+"""The operators of a query on their way through the page, the API and a document's page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from rest_framework.test import APIClient
+
+from tests.web.library import lasting_library
+
+pytestmark = pytest.mark.django_db
+
+QUERY = '"connection pool" -firewall type:md'
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def _filled(library: SimpleNamespace) -> None:
+    """Every test here is about a library with books in it."""
+
+
+def test_the_api_binds_them_and_repeats_what_was_typed(api: APIClient) -> None:
+    answer = api.get("/api/v1/search/", {"q": QUERY}).json()
+    assert answer["query"] == QUERY
+    texts = [result["text"].casefold() for result in answer["results"]]
+    assert texts
+    assert all("pool" in text and "firewall" not in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"), [("type:md", "nothing_asked"), ("pool after:soon", "invalid_filter")]
+)
+def test_the_api_says_what_is_wrong(api: APIClient, query: str, code: str) -> None:
+    response = api.get("/api/v1/search/", {"q": query})
+    assert (response.status_code, response.json()["code"]) == (400, code)
+
+
+def test_the_page_says_what_is_wrong(client: Client) -> None:
+    response = client.get("/", {"q": "pool after:soon"})
+    assert response.status_code == 400
+    assert "names no day" in response.content.decode()
+
+
+def test_a_document_marks_the_words_and_leads_back_to_the_query(
+    client: Client, library: SimpleNamespace
+) -> None:
+    address = library.connections.get_absolute_url()
+    text = client.get(address, {"q": "pool -firewall title:database"}).content.decode()
+    assert "<mark>pool</mark>" in text
+    assert "<mark>firewall</mark>" not in text
+    assert "q=pool%20-firewall%20title%3Adatabase" in text
+
+
+def test_a_result_leads_to_its_document_with_the_query(client: Client) -> None:
+    text = client.get("/", {"q": QUERY}).content.decode()
+    assert "q=%22connection%20pool%22%20-firewall%20type%3Amd" in text
