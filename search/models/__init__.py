@@ -1,0 +1,16 @@
+"""W5: what administrators decide about ranking, and what was measured of it."""
+
+from search.models.labels import QUERY_CLASSES
+from search.models.measured import ConfigurationStamp, EvaluationRun
+from search.models.profiles import ClassWeights, ProfileChange, SearchProfile
+from search.models.rules import ClassRule
+
+__all__ = [
+    "QUERY_CLASSES",
+    "ClassRule",
+    "ClassWeights",
+    "ConfigurationStamp",
+    "EvaluationRun",
+    "ProfileChange",
+    "SearchProfile",
+]

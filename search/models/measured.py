@@ -1,0 +1,54 @@
+"""W5: what was measured, and the number that says when the configuration changed."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from search.models.profiles import SearchProfile
+
+
+class EvaluationRun(models.Model):
+    """What one profile measured on one judged collection (`manage.py evaluate`).
+
+    `measures` are means by name; `by_class` has `queries` and `measures` by query class.
+    `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
+    """
+
+    profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
+    collection = models.CharField(max_length=120)
+    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64)
+    queries = models.PositiveIntegerField()
+    measures = models.JSONField(default=dict)
+    by_class = models.JSONField(default=dict)
+    latency_ms = models.JSONField("latency (ms)", default=dict)
+    baseline = models.ForeignKey(
+        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    differences = models.JSONField(default=dict, blank=True)
+    embedding_space = models.CharField(max_length=200, blank=True)
+    code_version = models.CharField(max_length=40, blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
+
+    def __str__(self) -> str:
+        return f"{self.profile} on {self.collection}"
+
+
+class ConfigurationStamp(models.Model):
+    """A number that is another whenever anything that configures a search has changed: one row.
+
+    Each process keeps the configuration it has read for as long as the stamp stands.
+    """
+
+    number = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
+
+    def __str__(self) -> str:
+        return str(self.number)

@@ -1,0 +1,86 @@
+"""W5: the classifier's rules as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import Q
+
+from ingestion.models import IdentifierPattern
+from search import domain
+from search.models.labels import QUERY_CLASSES
+from search.query import MAX_QUERY_CHARS, ClassifierRule
+from search.query.classify import check_rule
+from search.query.predicates import PREDICATES
+
+
+class ClassRule(models.Model):
+    """One rule of the classifier. Rules are tried in order; the first that matches decides."""
+
+    name = models.CharField(max_length=80, unique=True)
+    position = models.PositiveSmallIntegerField(default=100)
+    pattern = models.TextField(
+        blank=True,
+        help_text="A regular expression searched in the question, without regard to case. Begin "
+        r"and end it with \b, so that “fix” is not found in “prefix”.",
+    )
+    predicate = models.CharField(
+        max_length=30,
+        blank=True,
+        choices=[(name, each.description) for name, each in PREDICATES.items()],
+        help_text="In place of a pattern.",
+    )
+    query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
+    confidence = models.FloatField(
+        default=0.8, validators=[MinValueValidator(0), MaxValueValidator(1)]
+    )
+    examples = ArrayField(
+        models.CharField(max_length=MAX_QUERY_CHARS),
+        default=list,
+        blank=True,
+        help_text="Questions that the rule must match.",
+    )
+    counter_examples = ArrayField(
+        models.CharField(max_length=MAX_QUERY_CHARS),
+        default=list,
+        blank=True,
+        help_text="Questions that it must not match.",
+    )
+    enabled = models.BooleanField(default=True)
+
+    class Meta:
+        ordering = ("position", "pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=(Q(pattern="") & ~Q(predicate="")) | (~Q(pattern="") & Q(predicate="")),
+                name="rule_pattern_or_predicate",
+                violation_error_message="Give either a pattern or a predicate.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+    def as_rule(self) -> ClassifierRule:
+        return ClassifierRule(
+            name=self.name,
+            query_class=domain.QueryClass(self.query_class),
+            pattern=self.pattern,
+            predicate=self.predicate,
+            confidence=self.confidence,
+            examples=tuple(self.examples),
+            counter_examples=tuple(self.counter_examples),
+        )
+
+    def clean_fields(self, exclude: Collection[str] | None = None) -> None:
+        """Here and not in `clean`: a form without these fields could not show their errors."""
+        super().clean_fields(exclude)
+        if {"pattern", "predicate", "examples", "counter_examples"} & set(exclude or ()):
+            return
+        rows = IdentifierPattern.objects.filter(enabled=True)
+        if problems := check_rule(self.as_rule(), [row.as_pattern() for row in rows]):
+            raise ValidationError(problems)
