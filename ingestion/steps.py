@@ -8,7 +8,8 @@ write asks for it, so that two workers given the same task do the work once.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence, Set
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
@@ -19,7 +20,13 @@ from django.utils.dateparse import parse_date, parse_datetime
 
 from ingestion import activation, spaces, storage, terms
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
-from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
+from ingestion.domain import (
+    BlockKind,
+    ChunkDraft,
+    ParsedDocument,
+    block_spans,
+    extracted_text,
+)
 from ingestion.embedding import Embedder
 from ingestion.errors import (
     DamagedFile,
@@ -158,7 +165,11 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
     collection = version.document.collection
     embedder = spaces.embedder()
     options = _options(collection, embedder)
-    headings = {block.text for block in parsed.blocks if block.kind is BlockKind.HEADING}
+    headings = [
+        (start, block.text)
+        for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
+        if block.kind is BlockKind.HEADING
+    ]
     patterns = [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
     with lease.writing():
         version.chunks.all().delete()
@@ -202,13 +213,16 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
 
 
 def _identifiers(
-    chunk: Chunk, title: str, headings: Set[str], patterns: Sequence[Pattern]
+    chunk: Chunk, title: str, headings: Sequence[tuple[int, str]], patterns: Sequence[Pattern]
 ) -> Iterator[Identifier]:
     """One row for each form that the chunk names, at its best place.
 
-    Small sections share a chunk, and their own headings then stand in its text.
+    `headings` are the version's with their offsets, in order: small sections share a chunk, and
+    their own headings then stand in its text.
     """
-    own = [line for line in chunk.text.splitlines() if line in headings]
+    first = bisect_left(headings, (chunk.start, ""))
+    last = bisect_left(headings, (chunk.end, ""))
+    own = [text for _, text in headings[first:last]]
     placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
     for form, (place, strength) in placed.items():
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)

@@ -71,10 +71,16 @@ def test_the_heading_of_a_small_section_is_a_heading() -> None:
     """Small sections share a chunk; E-77 is named in a heading of one, in the text of the other."""
     collection = make_collection("Codes")
     make_document(collection, "# Codes\n\n## A\n\nShort.\n\n## E-77\n\nShort.", file_name="a.md")
-    make_document(collection, "# Log\n\nE-77, and again E-77. E-77 it was.", file_name="b.md")
+    make_document(collection, "# Log\n\n- E-77\n- E-77 and again E-77", file_name="b.md")
+    # A list of contents is no heading, though its lines read like one.
+    index = "# Index\n\n- E-77\n\n" + "Words. " * 200 + "\n\n## E-77\n\n" + "More. " * 200
+    make_document(collection, index, file_name="c.md")
     hits = search("E-77", viewer=AnonymousUser()).results
-    assert [hit.title for hit in hits[:2]] == ["Codes", "Log"]
-    assert "heading" in hits[0].hit.explanation.tier.reason
+    reasons = {(hit.title, hit.chunk): hit.hit.explanation.tier.reason for hit in hits}
+    assert "heading" in reasons["Codes", 0]
+    assert "text" in reasons["Log", 0]
+    assert "text" in reasons["Index", 0]
+    assert hits[0].title in {"Codes", "Index"}
 
 
 def test_s1_29_a_bare_identifier_calls_no_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
