@@ -27,7 +27,7 @@ STAGE = (
     "# Stage\n\nFixing the curtain came last; the automobile in act two was painted cardboard, "
     "and the engines of drama did the rest.\n"
 )
-QUESTION = "/?q=fixing+automobile+engines"
+QUESTION = "/?q=mending+automobile+engines"
 
 
 @pytest.fixture
