@@ -271,7 +271,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "VersionStateEnum": "ingestion.models.State",
         "ProfileStateEnum": "search.models.SearchProfile.State",
-        "NormaliserEnum": "search.models.NORMALISERS",
+        "NormaliserEnum": "search.models.labels.NORMALISERS",
         "SignalEnum": ["vector", "keyword", "title"],
     },
     "POSTPROCESSING_HOOKS": [
