@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, TextField
+from django.db.models import F
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString
 
 from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
+from search.marking import marked
 from search.snippets import MARK_END, MARK_START, highlight
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.
@@ -116,14 +117,11 @@ def _marked(words: str) -> F | RawSQL:
     """The chunk's text with the words marked, each chunk under its own configuration."""
     if not words:
         return F("text")
-    options = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
-    return RawSQL(  # the values are parameters
-        "ts_headline(ingestion_chunk.text_config::regconfig, ingestion_chunk.text,"
-        # Any of the words, not all: a reader sees which ones stand where.
-        " replace(plainto_tsquery(ingestion_chunk.text_config::regconfig, %s)::text,"
-        " ' & ', ' | ')::tsquery, %s)",
-        (words, options),
-        output_field=TextField(),
+    # Any of the words, not all: a reader sees which ones stand where.
+    return marked(
+        "replace(plainto_tsquery(ingestion_chunk.text_config::regconfig, %s)::text,"
+        " ' & ', ' | ')::tsquery",
+        words,
     )
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, TextField
+from django.db.models import F
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString
 
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import Hit, TermStatistic
-from search.snippets import MARK_END, MARK_START, snippet
+from search.marking import marked
+from search.snippets import snippet
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,7 @@ def _marked(terms: Sequence[TermStatistic]) -> F | RawSQL:
     if not terms:
         return F("text")
     question = " | ".join(_quoted(term.lexeme) for term in terms)
-    options = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
-    return RawSQL(  # the values are parameters
-        "ts_headline(ingestion_chunk.text_config::regconfig, ingestion_chunk.text,"
-        " %s::tsquery, %s)",
-        (question, options),
-        output_field=TextField(),
-    )
+    return marked("%s::tsquery", question)
 
 
 def _quoted(lexeme: str) -> str:
