@@ -9,6 +9,8 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from .errors import EmptyFile, TypeMismatch, UnsupportedType
+from .source_languages import LANGUAGES
+from .text_signs import HTML_START, looks_like_rst, looks_like_text
 
 HEAD_BYTES = 65_536
 """How much of a file `sniff` wants to see."""
@@ -38,9 +40,34 @@ MARKDOWN = FileType("text/markdown", ".md", "Markdown")
 RST = FileType("text/x-rst", ".rst", "reStructuredText")
 ASCIIDOC = FileType("text/asciidoc", ".adoc", "AsciiDoc")
 ORG = FileType("text/org", ".org", "Org document")
+XLSX = FileType(
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", "Excel workbook"
+)
+XLS = FileType("application/vnd.ms-excel", ".xls", "Excel 97-2003 workbook")
+ODS = FileType("application/vnd.oasis.opendocument.spreadsheet", ".ods", "OpenDocument spreadsheet")
+PPTX = FileType(
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".pptx",
+    "PowerPoint presentation",
+)
+PPT = FileType("application/vnd.ms-powerpoint", ".ppt", "PowerPoint 97-2003 presentation")
+ODP = FileType(
+    "application/vnd.oasis.opendocument.presentation", ".odp", "OpenDocument presentation"
+)
+IPYNB = FileType("application/x-ipynb+json", ".ipynb", "Jupyter notebook")
+EML = FileType("message/rfc822", ".eml", "E-mail message")
+JSON = FileType("application/json", ".json", "JSON file")
+JSON_LINES = FileType("application/x-ndjson", ".jsonl", "JSON Lines file")
+XML = FileType("application/xml", ".xml", "XML file")
 TEXT = FileType("text/plain", ".txt", "plain text")
 CSV = FileType("text/csv", ".csv", "CSV table")
 TSV = FileType("text/tab-separated-values", ".tsv", "TSV table")
+_SOURCE_CODE = {
+    extension: FileType(language.media_type, language.extensions[0], language.label)
+    for language in LANGUAGES
+    for extension in language.extensions
+}
+SOURCE_TYPES = frozenset(_SOURCE_CODE.values())
 
 SUPPORTED: Mapping[str, FileType] = MappingProxyType(
     {
@@ -50,6 +77,17 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
         ".doc": DOC,
         ".odt": ODT,
         ".rtf": RTF,
+        ".xlsx": XLSX,
+        ".xlsm": XLSX,
+        ".xls": XLS,
+        ".ods": ODS,
+        ".pptx": PPTX,
+        ".pptm": PPTX,
+        ".ppsx": PPTX,
+        ".ppt": PPT,
+        ".pps": PPT,
+        ".odp": ODP,
+        ".ipynb": IPYNB,
         ".epub": EPUB,
         ".html": HTML,
         ".htm": HTML,
@@ -67,13 +105,40 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
         ".csv": CSV,
         ".tsv": TSV,
         ".tab": TSV,
+        ".eml": EML,
+        ".json": JSON,
+        ".geojson": JSON,
+        ".jsonl": JSON_LINES,
+        ".ndjson": JSON_LINES,
+        ".xml": XML,
+        ".rss": XML,
+        ".atom": XML,
+        **_SOURCE_CODE,
     }
 )
 """File name extension, lower case with its dot, to the type it promises."""
 
-_TEXT_TYPES = frozenset({HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV})
-_WORD_TYPES = frozenset({DOC, DOCX, RTF})
-_ZIP_TYPES = frozenset({DOCX, ODT, EPUB})
+_TEXT_TYPES = SOURCE_TYPES | {
+    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
+}
+# Office itself saves newer content under the old extension and opens all of it alike.
+_ALIKE: Mapping[FileType, frozenset[FileType]] = {
+    DOC: frozenset({DOCX, RTF}),
+    XLS: frozenset({XLSX}),
+    PPT: frozenset({PPTX}),
+}
+_ZIP_TYPES = frozenset({DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB})
+_MIMETYPES = {item.media_type.encode(): item for item in (ODT, ODS, ODP, EPUB)}
+_FOLDERS = {b"word/": DOCX, b"xl/": XLSX, b"ppt/": PPTX}
+_LOCAL_HEADER = re.compile(rb"PK\x03\x04.{26}([\w\[\]/.-]{1,200})", re.DOTALL)
+# Stream names of an OLE container, and the type of an encrypted one by its own name.
+_STREAMS = {
+    "WordDocument".encode("utf-16-le"): DOC,
+    "PowerPoint Document".encode("utf-16-le"): PPT,
+    "Workbook".encode("utf-16-le"): XLS,
+    "Book\x00".encode("utf-16-le"): XLS,
+}
+_ENCRYPTED_IN_OLE = frozenset({DOCX, XLSX, PPTX})
 
 _ZIP = b"PK\x03\x04"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -89,8 +154,6 @@ _FOREIGN_SIGNATURES = (
     (b"SQLite format 3\x00", "an SQLite database"),
     (b"%!PS", "a PostScript file"),
 )
-_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
-_CONTROL_BYTES = bytes(set(range(0x20)) - set(b"\t\n\r\x0c\x1b")) + b"\x7f"
 
 
 def sniff(head: bytes, file_name: str) -> FileType:
@@ -108,12 +171,7 @@ def sniff(head: bytes, file_name: str) -> FileType:
     if head.startswith(_ZIP):
         return _settle(file_name, named, _zip_type(head, file_name, named))
     if head.startswith(_OLE):
-        # A .docx in an OLE container is an encrypted one: its parser says so.
-        if named is DOCX:
-            return DOCX
-        if named is None and extension:
-            raise _refusal(file_name, None, "an old Microsoft Office file")
-        return _settle(file_name, named, DOC)
+        return _settle(file_name, named, _ole_type(head, file_name, named))
     if b"%PDF-" in head[:1024]:
         return _settle(file_name, named, PDF)
     if head.lstrip()[:5] == b"{\\rtf":
@@ -123,68 +181,62 @@ def sniff(head: bytes, file_name: str) -> FileType:
     return _text_type(head, file_name, named)
 
 
-def looks_like_text(head: bytes) -> bool:
-    """Whether the bytes are text in some encoding, with or without a byte order mark."""
-    if head.startswith(_BOMS):
-        return True
-    controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
-    if controls == 0 or nul_parity(head) is not None:
-        return True
-    try:
-        # Up to three bytes of the last character may have been cut off.
-        head[: max(len(head) - 3, 1)].decode("utf-8")
-    except UnicodeDecodeError:
-        # Random bytes hold 11% control bytes, text in a legacy encoding none: 2% is a guess.
-        return controls < 0.02 * len(head)
-    return controls < 0.3 * len(head)
-
-
-def nul_parity(head: bytes) -> int | None:
-    """0 or 1 when NULs fill the even or the odd bytes alone, as in UTF-16 without a mark."""
-    half = len(head) // 2
-    even, odd = head[0::2].count(0), head[1::2].count(0)
-    if half >= 4 and even >= 0.6 * half and odd <= 0.05 * half:
-        return 0
-    if half >= 4 and odd >= 0.6 * half and even <= 0.05 * half:
-        return 1
-    return None
-
-
 def _foreign_content(head: bytes) -> str:
     """What a file that cannot be parsed holds, for people; empty when nothing is known."""
     for signature, description in _FOREIGN_SIGNATURES:
         if head.startswith(signature):
             return description
-    if head.startswith(_ZIP) and b"mimetype" in head[:60]:
-        for part, description in (
-            (b"opendocument.spreadsheet", "an OpenDocument spreadsheet"),
-            (b"opendocument.presentation", "an OpenDocument presentation"),
-        ):
-            if part in head[:200]:
-                return description
-    return ""
+    return "an MPEG video stream" if _is_mpeg_stream(head) else ""
+
+
+def _is_mpeg_stream(head: bytes) -> bool:
+    """Whether each packet of 188 bytes begins with "G"; TypeScript and video share .ts.
+
+    Its packets may be stuffed with bytes that would pass for a legacy encoding.
+    """
+    return len(head) >= 564 and set(head[: 188 * 20 : 188]) == {0x47} and not head.isascii()
 
 
 def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
-    if b"application/epub+zip" in head[:200]:
-        return EPUB
-    if b"application/vnd.oasis.opendocument.text" in head[:200]:
-        return ODT
-    # Member names stand uncompressed in the local headers.
-    for folder, description in ((b"xl/", "an Excel workbook"), (b"ppt/", "a presentation")):
-        if folder in head and b"word/" not in head:
-            raise _refusal(file_name, named, description)
-    if b"word/" in head:
-        return DOCX
-    if named in _ZIP_TYPES and named is not None:
+    for media_type, content in _MIMETYPES.items():
+        if media_type in head[:200]:
+            return content
+    # Names in the local headers alone: compressed bytes can spell anything.
+    names = _LOCAL_HEADER.findall(head)
+    found = [
+        content
+        for folder, content in _FOLDERS.items()
+        if any(name.startswith(folder) for name in names)
+    ]
+    if named is not None and (named in found or (not found and named in _ZIP_TYPES)):
         return named
+    if found:
+        return found[0]
     raise _refusal(file_name, named, "a ZIP archive")
+
+
+def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+    """The type by the names of streams. One document may hold others: the file's name decides.
+
+    The names often stand at the end of a file, out of sight: then its parser must tell.
+    """
+    found = [content for stream, content in _STREAMS.items() if stream in head]
+    if named is None and PurePosixPath(file_name).suffix:
+        # A message or a drawing, with a document inside it at most.
+        raise _refusal(file_name, None, "an old Microsoft Office file")
+    if named is not None and named in found:
+        return named
+    if found:
+        return found[0]
+    # A .docx in an OLE container is an encrypted one: its parser says so.
+    if named is not None and (named in _ALIKE or named in _ENCRYPTED_IN_OLE):
+        return named
+    raise _refusal(file_name, named, "an old Microsoft Office file")
 
 
 def _settle(file_name: str, named: FileType | None, content: FileType) -> FileType:
     """The content's type, unless the name promises another."""
-    # Word itself saves RTF and DOCX content under .doc and opens all three alike.
-    if named is None or named is content or (named is DOC and content in _WORD_TYPES):
+    if named is None or named is content or content in _ALIKE.get(named, frozenset()):
         return content
     raise TypeMismatch(
         f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
@@ -194,35 +246,27 @@ def _settle(file_name: str, named: FileType | None, content: FileType) -> FileTy
 
 def _text_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
     text = head.decode("utf-8", "replace")
-    is_html = _HTML_START.match(text.lstrip("\ufeff \t\r\n")) is not None
+    start = text.lstrip("\ufeff \t\r\n")
+    content = HTML if HTML_START.match(start) else XML if start.startswith("<?xml ") else TEXT
+    if named is IPYNB and text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return IPYNB
     if named is None:
         if PurePosixPath(file_name).suffix:
             raise _refusal(file_name, None, "text of a kind that is not listed here")
-        return HTML if is_html else TEXT
+        return content
     if named not in _TEXT_TYPES:
-        content = HTML if is_html else TEXT
         raise TypeMismatch(
             f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
             f"Rename it to end in {content.extension}, or export it again as {named.label}."
         )
     # Sphinx projects, Django's documentation among them, keep reStructuredText in .txt files.
-    return RST if named is TEXT and _looks_like_rst(text) else named
+    return RST if named is TEXT and looks_like_rst(text) else named
 
 
-_HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
-_RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
-_RST_MARKUP = re.compile(
-    r"^[ \t]*\.\. (?:[\w:-]+::|_[^\n]+:)|(?<![\w`]):[a-z][\w:-]*:`[^`\n]", re.MULTILINE
-)
-
-
-def _looks_like_rst(text: str) -> bool:
-    text = text.replace("\r\n", "\n")
-    # Only reStructuredText puts a line above a title as well.
-    return bool(
-        _RST_TOP_TITLE.match(text) or (_RST_TITLE.search(text) and _RST_MARKUP.search(text))
-    )
+def main_extensions() -> tuple[str, ...]:
+    """The usual extension of each format, without its dot; not those of source code, too many."""
+    listed = set(SUPPORTED.values()) - SOURCE_TYPES
+    return tuple(sorted(file_type.extension.lstrip(".") for file_type in listed))
 
 
 def _refusal(
@@ -233,9 +277,10 @@ def _refusal(
             f"“{file_name}” is named like {_a(named.label)} but holds {content}. It is damaged "
             "or has the wrong extension: open it in its own program and export it again."
         )
-    names = ", ".join(sorted({file_type.extension for file_type in SUPPORTED.values()}))
+    names = ", ".join(f".{name}" for name in main_extensions())
     return UnsupportedType(
-        f"“{file_name}” holds {content}, which cannot be searched. Upload one of these: {names}."
+        f"“{file_name}” holds {content}, which cannot be searched. Upload one of these: {names}, "
+        "or source code."
         " Text of another kind can be renamed to .txt; archives must be unpacked first."
     )
 
@@ -243,4 +288,4 @@ def _refusal(
 def _a(label: str) -> str:
     if label.startswith(("plain text", "Rich Text", "Markdown", "reStructured", "OpenDocument")):
         return label
-    return f"{'an' if label[0] in 'AEHO' and label != 'HTML' else 'a'} {label}"
+    return f"{'an' if label[0] in 'AEHIOX' and label != 'HTML' else 'a'} {label}"

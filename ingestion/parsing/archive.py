@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from xml.parsers import expat
 
@@ -13,6 +14,9 @@ from .limits import MIB, ParseLimits
 # Text packs well: below this size any ratio is harmless.
 _RATIO_COUNTS_FROM = 8 * MIB
 _LARGEST_PROPERTIES = MIB
+
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What zipfile raises for a member that is damaged, encrypted or packed in a strange way."""
 
 
 def check_archive(path: Path, limits: ParseLimits) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from ingestion.filetypes import nul_parity
+from ingestion.text_signs import nul_parity
 
 # UTF-32's little-endian mark begins with UTF-16's, so it stands first.
 _MARKS = (

@@ -1,4 +1,7 @@
-"""DOCX, DOC, ODT and RTF -> Blocks, by anydoc; metadata from the container's own files."""
+"""DOCX, DOC, ODT and RTF -> Blocks, by anydoc; metadata from the container's own files.
+
+`sheets` and `slides` build on what is here.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,16 @@ _FORMATS: dict[filetypes.FileType, anydoc.Format] = {
     filetypes.DOC: "doc",
     filetypes.ODT: "odt",
     filetypes.RTF: "rtf",
+    # anydoc reads both generations of workbooks by one name.
+    filetypes.XLSX: "xlsx",
+    filetypes.XLS: "xlsx",
+    filetypes.ODS: "ods",
+    filetypes.PPTX: "pptx",
+    filetypes.PPT: "ppt",
+    filetypes.ODP: "odp",
 }
+_OOXML = frozenset({filetypes.DOCX, filetypes.XLSX, filetypes.PPTX})
+_OPEN_DOCUMENT = frozenset({filetypes.ODT, filetypes.ODS, filetypes.ODP})
 # The stream that holds a password-protected DOCX, named in UTF-16 in its OLE container.
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
 
@@ -34,16 +46,22 @@ class OfficeParser:
     name = "anydoc"
 
     def extract(self, source: Source) -> Extraction:
-        data = source.path.read_bytes()
-        if source.file_type in (filetypes.DOCX, filetypes.ODT):
-            if _ENCRYPTED_PACKAGE in data:
-                raise _encrypted()
-            check_archive(source.path, source.limits)
-        document = _open(data, source.file_type)
-        return Extraction(_DocumentReader(document).blocks(), _metadata(source))
+        document = open_document(read_checked(source), source.file_type)
+        return Extraction(DocumentReader(document).blocks(), read_metadata(source))
 
 
-def _open(data: bytes, file_type: filetypes.FileType) -> anydoc.Document:
+def read_checked(source: Source) -> bytes:
+    """The file's bytes. Raises EncryptedFile, or ParseLimitExceeded before it is unpacked."""
+    data = source.path.read_bytes()
+    if source.file_type in _OOXML | _OPEN_DOCUMENT:
+        if _ENCRYPTED_PACKAGE in data:
+            raise _encrypted()
+        check_archive(source.path, source.limits)
+    return data
+
+
+def open_document(data: bytes, file_type: filetypes.FileType) -> anydoc.Document:
+    """anydoc's model of the file. Raises EncryptedFile, DamagedFile, ParseLimitExceeded."""
     import anydoc
 
     try:
@@ -67,7 +85,7 @@ def _encrypted() -> EncryptedFile:
     )
 
 
-class _DocumentReader:
+class DocumentReader:
     """Walks anydoc's document model. Notes follow the block that refers to them."""
 
     def __init__(self, document: anydoc.Document) -> None:
@@ -93,7 +111,7 @@ class _DocumentReader:
         elif block.list is not None:
             yield from self._list(block.list, depth)
         elif block.table is not None:
-            yield from self._table(block.table, depth)
+            yield from self.table(block.table, depth)
         elif block.kind == "block_quote":
             yield from self._all(block.blocks or (), depth)
         elif block.kind == "code_block":
@@ -112,7 +130,7 @@ class _DocumentReader:
             yield Block(BlockKind.LIST_ITEM, text, level=depth)
             yield from self._all(blocks, depth + 1)
 
-    def _table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
+    def table(self, table: anydoc.Table, depth: int) -> Iterator[Block]:
         origins = [[slot.cell for slot in row if slot.cell is not None] for row in table.grid]
         if table.kind == "layout" or max((len(row) for row in table.grid), default=0) < 2:
             for row in origins:
@@ -120,13 +138,13 @@ class _DocumentReader:
                     yield from self._all(cell.blocks, depth)
             return
         texts = [
-            [(self._cell_text(cell), cell.row_span, cell.col_span) for cell in row]
+            [(self.cell_text(cell), cell.row_span, cell.col_span) for cell in row]
             for row in origins
         ]
         rows = spread(texts)
         yield Block.table(rows, has_header=table.header_rows > 0 or has_header_row(rows))
 
-    def _cell_text(self, cell: anydoc.Cell) -> str:
+    def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))
 
     def _text(self, inlines: Sequence[anydoc.Inline] | None) -> str:
@@ -148,10 +166,11 @@ class _DocumentReader:
         return ""
 
 
-def _metadata(source: Source) -> Metadata:
-    if source.file_type == filetypes.DOCX:
+def read_metadata(source: Source) -> Metadata:
+    """What the container's property file states; nothing for formats without one."""
+    if source.file_type in _OOXML:
         return _core_properties(source.path)
-    if source.file_type == filetypes.ODT:
+    if source.file_type in _OPEN_DOCUMENT:
         found = read_properties(source.path, "meta.xml")
         return Metadata(
             title=found.get("title", ""),

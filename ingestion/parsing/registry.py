@@ -15,6 +15,13 @@ MODULES = {
     filetypes.DOC.media_type: "office",
     filetypes.ODT.media_type: "office",
     filetypes.RTF.media_type: "office",
+    filetypes.XLSX.media_type: "sheets",
+    filetypes.XLS.media_type: "sheets",
+    filetypes.ODS.media_type: "sheets",
+    filetypes.PPTX.media_type: "slides",
+    filetypes.PPT.media_type: "slides",
+    filetypes.ODP.media_type: "slides",
+    filetypes.IPYNB.media_type: "notebook",
     filetypes.EPUB.media_type: "epub",
     filetypes.HTML.media_type: "html",
     filetypes.MARKDOWN.media_type: "markdown",
@@ -24,6 +31,11 @@ MODULES = {
     filetypes.TEXT.media_type: "text",
     filetypes.CSV.media_type: "tabular",
     filetypes.TSV.media_type: "tabular",
+    filetypes.EML.media_type: "mail",
+    filetypes.JSON.media_type: "json_data",
+    filetypes.JSON_LINES.media_type: "json_data",
+    filetypes.XML.media_type: "xml_data",
+    **{source_type.media_type: "source_code" for source_type in filetypes.SOURCE_TYPES},
 }
 
 

@@ -100,15 +100,15 @@ def _blocks(rows: list[Row]) -> Iterator[Block]:
     width = max((len(row) for row in rows), default=0)
     first = 0
     # "Stanley Cups,," above the header is the table's title.
-    while width > 1 and first + 1 < len(rows) and _lone_cell(rows[first]):
-        yield Block(BlockKind.PARAGRAPH, _lone_cell(rows[first]))
+    while width > 1 and first + 1 < len(rows) and lone_cell(rows[first]):
+        yield Block(BlockKind.PARAGRAPH, lone_cell(rows[first]))
         first += 1
     table = rows[first:]
     if table:
         yield Block.table(table, has_header=has_header_row(table))
 
 
-def _lone_cell(row: Row) -> str:
+def lone_cell(row: Row) -> str:
     """The row's only filled cell, when it is the first one; empty otherwise."""
     return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
 

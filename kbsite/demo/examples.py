@@ -90,17 +90,30 @@ def _lines(example: Example, answer: dict[str, Any]) -> Iterator[str]:
     )
     if answer["degraded"]:
         yield f"  without: {', '.join(answer['degraded'])}"
-    for result in answer["results"]:
+    for place, result in enumerate(answer["results"], start=1):
         document = result["document"]
         # A chunk's path often begins with its document's title, as the first heading.
         path = [step for step in result["heading_path"] if step != document["title"]]
-        yield f"  {result['rank']}. {' > '.join([document['title'], *path])}"
+        yield f"  {place}. {' > '.join([document['title'], *path])}"
         tier = f"; first because {result['tier']}" if result["tier"] else ""
-        yield f"     score {result['score']:.3f} = {_shares(result['contributions'])}{tier}"
+        yield f"     score {result['score']:.3f} = {_sum(result)}{tier}"
+
+
+def _sum(result: dict[str, Any]) -> str:
+    """A score's contributions, and what they were multiplied by or what was added."""
+    signs = {"sum": "+", "product": "x"}
+    extra = (
+        f" {signs[each['operation']]} {each['label']} {each['value']:.2f}"
+        for each in result["adjustments"]
+    )
+    return _shares(result["contributions"]) + "".join(extra)
 
 
 def _shares(values: dict[str, float]) -> str:
-    return " + ".join(f"{name} {value:.2f}" for name, value in values.items())
+    """Recency and synonyms only where they count."""
+    optional = ("recency", "synonym")
+    shown = {name: value for name, value in values.items() if value or name not in optional}
+    return " + ".join(f"{name} {value:.2f}" for name, value in shown.items())
 
 
 def _answer(url: str) -> dict[str, Any]:

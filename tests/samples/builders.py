@@ -252,3 +252,36 @@ def make_org() -> bytes:
         b"#+TITLE: Beam handbook\n#+AUTHOR: Ada Weigher\n#+INCLUDE: /etc/passwd\n\n"
         b"* Parts\nA steelyard weighs.\n- beam\n"
     )
+
+
+def make_eml(subject: str = "Beam handbook", body: str = "A steelyard weighs.") -> bytes:
+    """A message with its text twice, a picture and another message attached."""
+    return (
+        f"From: Ada Weigher <ada@example.org>\r\nTo: bo@example.org\r\nSubject: {subject}\r\n"
+        "Date: Wed, 01 May 2024 10:00:00 +0200\r\nMIME-Version: 1.0\r\n"
+        'Content-Type: multipart/mixed; boundary="mixed"\r\n\r\n--mixed\r\n'
+        'Content-Type: multipart/alternative; boundary="either"\r\n\r\n--either\r\n'
+        f"Content-Type: text/plain; charset=utf-8\r\n\r\n{body}\r\n--either\r\n"
+        f"Content-Type: text/html; charset=utf-8\r\n\r\n<p>{body}</p>\r\n--either--\r\n--mixed\r\n"
+        'Content-Type: image/png; name="beam.png"\r\nContent-Transfer-Encoding: base64\r\n'
+        'Content-Disposition: attachment; filename="beam.png"\r\n\r\niVBORw0KGgo=\r\n--mixed\r\n'
+        "Content-Type: message/rfc822\r\n\r\nFrom: cy@example.org\r\nSubject: The hook\r\n\r\n"
+        "It must hold.\r\n--mixed--\r\n"
+    ).encode()
+
+
+def make_json() -> bytes:
+    return (
+        b'{"name": "Beam handbook", "weight": 1.50, "tags": ["beam", "hook"], '
+        b'"parts": [{"name": "Long arm", "size": {"cm": 95}}, {"size": {"cm": 7}}], '
+        b'"maker": {"city": "Aachen"}}'
+    )
+
+
+def make_xml(declaration: str = '<?xml version="1.0"?>') -> bytes:
+    return (
+        f"{declaration}<shop><title>Beam handbook</title>"
+        '<product sku="D40"><title>Long arm</title><price currency="EUR">12</price>'
+        "<stock>3</stock></product>"
+        '<product sku="D41"><title>Hook</title><price currency="EUR">7</price></product></shop>'
+    ).encode()

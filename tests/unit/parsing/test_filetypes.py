@@ -70,8 +70,8 @@ def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
         (bytes(range(256)) * 4, "a.bin", "binary data"),
         (b"\xff\xd8\xff\xe0 JFIF", "photo.jpg", "a JPEG image"),
         (builders.make_zip({"a.txt": "x"}), "a.zip", "a ZIP archive"),
-        (b"class A {}", "A.java", "text of a kind"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.xls", "an old Microsoft Office file"),
+        (b"module A where", "A.hs", "text of a kind"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.mpp", "an old Microsoft Office file"),
     ],
 )
 def test_unsupported(head: bytes, name: str, what: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion.titles import title_from_file_name
+from ingestion.titles import title_from_file_name, with_file_name
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,18 @@ from ingestion.titles import title_from_file_name
 )
 def test_title(file_name: str, title: str) -> None:
     assert title_from_file_name(file_name) == title
+
+
+@pytest.mark.parametrize(
+    ("title", "file_name", "named"),
+    [
+        ("Annual report", "2024_finance-v2.pdf", "Annual report 2024 finance v2"),
+        ("Annual report", "annual-report.pdf", "Annual report"),
+        ("Beam", "Beam -- A. Weigher.docx", "Beam A Weigher"),
+        ("", "notes.tar.gz", "notes tar"),
+        ("Plan", "", "Plan"),
+        ("Plan", "folder/other/plan_b.md", "Plan b"),
+    ],
+)
+def test_a_document_is_found_by_its_files_name_too(title: str, file_name: str, named: str) -> None:
+    assert with_file_name(title, file_name) == named

@@ -1,0 +1,225 @@
+"""E-mail (EML) -> subject as title, sender and date, the best body, names of attachments."""
+
+from __future__ import annotations
+
+import email
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from email.errors import HeaderParseError
+from email.header import decode_header
+from email.message import Message
+from email.utils import parsedate_to_datetime
+
+from ingestion.domain import Block, BlockKind
+from ingestion.errors import ParseFailed, ParseLimitExceeded
+
+from .encoding import decode
+from .html import HtmlParser, decode_html
+from .limits import ParseLimits
+from .protocol import Extraction, Metadata, Source
+from .syntax_tree import strip_tags
+from .text import paragraph_blocks
+
+_SHOWN = ("From", "To", "Cc", "Date")
+_DEEPEST = 50
+_CONTEXT_BYTES = 20_000
+# Seven bits wide, so that they look like ASCII and must be believed.
+_SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
+_SOFT_BREAK = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
+_ENCRYPTED = frozenset(
+    {"multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"}
+)
+
+
+class MailParser:
+    """One message; a message attached to it is a section, other attachments are named."""
+
+    name = "email"
+
+    def extract(self, source: Source) -> Extraction:
+        message = email.message_from_bytes(source.path.read_bytes())
+        found = Extraction(iter(()), _metadata(message))
+        reader = _MessageReader(source, found.warnings)
+        found.blocks = reader.message(message, 1)
+        return found
+
+
+def header(message: Message, name: str) -> str:
+    """A header field as people read it, in one line; empty where there is none."""
+    for key, raw in message.raw_items():
+        if key.lower() == name.lower():
+            return " ".join(_decoded(str(raw), message).split())
+    return ""
+
+
+def _decoded(raw: str, message: Message) -> str:
+    data = raw.encode("utf-8", "surrogateescape")
+    if not data.isascii() or b"\x1b" in data:
+        return _undeclared(data.replace(b"\r", b" ").replace(b"\n", b" "), message)
+    try:
+        parts = decode_header(raw)
+    except (HeaderParseError, ValueError):
+        return raw
+    return "".join(
+        part if isinstance(part, str) else _text(part, charset or "") for part, charset in parts
+    )
+
+
+def _undeclared(data: bytes, message: Message) -> str:
+    """A header in bytes of some encoding and no encoded words: against the rules, and common.
+
+    A subject alone is too short to tell by; the text below it was written in the same one.
+    """
+    if b"\x1b" not in data:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError:
+            pass
+    texts = (part for part in message.walk() if part.get_content_maintype() == "text")
+    part = next(texts, message)
+    body = part.get_payload(decode=True)
+    context = body[:_CONTEXT_BYTES] if isinstance(body, bytes) else b""
+    return decode(data + b"\n" + context, part.get_content_charset("")).split("\n")[0]
+
+
+def _text(data: bytes, charset: str) -> str:
+    if codec := _SEVEN_BIT.get(charset.lower()):
+        return data.decode(codec, "replace").replace("\r\n", "\n")
+    return decode(data, charset)
+
+
+def _metadata(message: Message) -> Metadata:
+    try:
+        created = parsedate_to_datetime(header(message, "Date")).isoformat()
+    except (TypeError, ValueError, OverflowError):
+        created = ""
+    return Metadata(
+        title=header(message, "Subject"),
+        author=header(message, "From"),
+        language=header(message, "Content-Language").split(",")[0],
+        created=created,
+    )
+
+
+class _MessageReader:
+    """Walks the parts of a message in their order."""
+
+    def __init__(self, source: Source, warnings: list[str]) -> None:
+        self._source = source
+        self._limits: ParseLimits = source.limits
+        self._warnings = warnings
+        self._parts = 0
+
+    def message(self, message: Message, level: int) -> Iterator[Block]:
+        """Subject, header lines, body, attached messages, then the other attachments' names."""
+        subject = header(message, "Subject") or ("Attached message" if level > 1 else "")
+        if subject:
+            yield Block(BlockKind.HEADING, subject, level=min(level, 6))
+        lines = [f"{name}: {text}" for name in _SHOWN if (text := header(message, name))]
+        if lines:
+            yield Block(BlockKind.PARAGRAPH, "\n".join(lines))
+        attachments: list[str] = []
+        attached: list[Message] = []
+        yield from self._part(message, attachments, attached, level)
+        for inner in attached:
+            yield from self.message(inner, level + 1)
+        if attachments:
+            yield Block(BlockKind.PARAGRAPH, f"Attachments: {', '.join(attachments)}")
+
+    def _part(
+        self, part: Message, attachments: list[str], attached: list[Message], level: int
+    ) -> Iterator[Block]:
+        self._count(level)
+        kind = part.get_content_type()
+        # Opaquely signed messages share the type of encrypted ones.
+        if kind in _ENCRYPTED and part.get_param("smime-type") != "signed-data":
+            self._warnings.append(
+                "The message is encrypted: only what stands around it was indexed. "
+                "Export it decrypted to make its text searchable."
+            )
+        if kind == "multipart/alternative" and _children(part):
+            yield from self._part(self._best(part), attachments, attached, level)
+        elif kind == "message/rfc822" and part.is_multipart():
+            attached += _children(part)
+        elif part.is_multipart():
+            for child in _children(part):
+                yield from self._part(child, attachments, attached, level)
+        elif name := _file_name(part):
+            attachments.append(name)
+        elif kind == "text/html":
+            yield from self._html(_payload(part), level)
+        elif kind.startswith(("text/", "multipart/")):
+            # A multipart without its boundary is read as the text it is.
+            yield from paragraph_blocks(_plain(part))
+
+    def _count(self, depth: int) -> None:
+        self._parts += 1
+        if depth > _DEEPEST or self._parts > self._limits.archive_entries:
+            raise ParseLimitExceeded(
+                "This message has too many parts, or they nest too deeply. "
+                "Save the messages attached to it as files of their own."
+            )
+
+    def _best(self, part: Message) -> Message:
+        """The plain text, unless it says less than half of what the HTML does.
+
+        It is the author's own words without the tables that HTML mail is laid out with.
+        """
+        children = _children(part)
+        leaves = {child.get_content_type(): child for child in children}
+        plain = leaves.get("text/plain")
+        rich = leaves.get("text/html") or next((c for c in children if c.is_multipart()), None)
+        if plain is None or rich is None:
+            return plain or rich or children[0]
+        page = next((one for one in rich.walk() if one.get_content_type() == "text/html"), None)
+        said = len(strip_tags(decode_html(_payload(page))).split()) if page is not None else 0
+        return plain if 2 * len(_plain(plain).split()) >= said else rich
+
+    def _html(self, data: bytes, level: int) -> Iterator[Block]:
+        path = self._source.scratch / f"body-{self._parts}.html"
+        path.write_bytes(data)
+        source = Source(path, self._source.file_type, self._limits, self._source.scratch)
+        try:
+            body = HtmlParser().extract(source)
+            self._warnings += body.warnings
+            for block in body.blocks:
+                # Headings of the body stand below the subject.
+                below = min(level + block.level, 6)
+                is_heading = block.kind is BlockKind.HEADING
+                yield replace(block, level=below) if is_heading else block
+        except ParseLimitExceeded:
+            raise
+        except ParseFailed:
+            yield from paragraph_blocks(strip_tags(decode_html(data)))
+
+
+def _children(part: Message) -> list[Message]:
+    payload = part.get_payload()
+    return [one for one in payload if isinstance(one, Message)] if isinstance(payload, list) else []
+
+
+def _file_name(part: Message) -> str:
+    name = part.get_filename() or ""
+    if not name and part.get_content_disposition() == "attachment":
+        name = f"unnamed {part.get_content_type()}"
+    return " ".join(_decoded(name, part).split())
+
+
+def _payload(part: Message) -> bytes:
+    """The part's bytes, HTML in the encoding its header names put into UTF-8."""
+    data = part.get_payload(decode=True)
+    data = data if isinstance(data, bytes) else b""
+    charset = part.get_content_charset("")
+    if part.get_content_type() == "text/html" and charset:
+        return _text(data, charset).encode("utf-8", "replace")
+    return data
+
+
+def _plain(part: Message) -> str:
+    text = _text(_payload(part), part.get_content_charset(""))
+    # Soft line ends of RFC 3676: the paragraph goes on in the next line.
+    return _SOFT_BREAK.sub(" ", text) if part.get_param("format") == "flowed" else text
+
+
+PARSER = MailParser()

@@ -1,0 +1,121 @@
+"""Jupyter notebooks -> Blocks: Markdown cells as Markdown, code cells as code.
+
+Of what code printed, the first OUTPUT_CHARS of each cell are kept, as code: numbers and messages
+are searched for. Pictures, widgets, HTML and tracebacks are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from ingestion.errors import DamagedFile
+
+from .encoding import decode
+from .markdown import MarkdownReader
+from .pandoc import TOO_DEEP_WARNING, Tree, is_too_deep, plain_text, read_tree, tree_metadata
+from .protocol import Extraction, Source
+
+Json = dict[str, Any]
+
+OUTPUT_CHARS = 500
+"""A few lines a cell: training logs and printed tables would drown the rest. A guess."""
+_PLAIN_TEXT = "text/plain"
+
+
+class NotebookParser:
+    """Formats 3 and 4. The title is the notebook's own, or its only top heading."""
+
+    name = "pandoc-notebook"
+
+    def extract(self, source: Source) -> Extraction:
+        notebook = _load(decode(source.path.read_bytes()))
+        texts = [_joined(cell.get("source") or cell.get("input")) for cell in _cells(notebook)]
+        if any(is_too_deep(text) for text in texts):
+            return plain_text("\n\n".join(texts), TOO_DEEP_WARNING)
+        for cell in _cells(notebook):
+            cell["outputs"] = _short(cell.get("outputs"))
+            cell.pop("attachments", None)
+            if cell.get("cell_type") != "code":
+                del cell["outputs"]
+        tree = read_tree(json.dumps(notebook), "ipynb", source.limits)
+        reader = MarkdownReader(source.limits)
+        metadata = replace(tree_metadata(_jupyter(tree)), author=_authors(notebook))
+        return Extraction(reader.blocks(tree.blocks), metadata)
+
+
+def _load(text: str) -> Json:
+    try:
+        notebook = json.loads(text)
+    except ValueError as error:
+        raise DamagedFile(
+            f"This Jupyter notebook is no valid JSON: {error}. It was probably cut off or holds "
+            "the marks of a merge conflict. Open it in Jupyter, save it and upload it again."
+        ) from error
+    if not isinstance(notebook, dict) or "nbformat" not in notebook or not _are_cells(notebook):
+        raise DamagedFile(
+            "This file is JSON, but no Jupyter notebook: it lacks “nbformat” or “cells”. Open it "
+            "in Jupyter and save it again, or upload it under its own extension."
+        )
+    return notebook
+
+
+def _are_cells(notebook: Json) -> bool:
+    """Whether the notebook is built as its format says, as far as it is read here."""
+    groups = notebook.get("worksheets", [notebook])
+    return isinstance(groups, list) and all(
+        isinstance(group, dict)
+        and isinstance(group.get("cells"), list)
+        and all(isinstance(cell, dict) for cell in group["cells"])
+        for group in groups
+    )
+
+
+def _cells(notebook: Json) -> list[Json]:
+    """All cells; format 3 keeps them in worksheets."""
+    return [cell for group in notebook.get("worksheets", [notebook]) for cell in group["cells"]]
+
+
+def _short(outputs: object) -> list[Json]:
+    """One stream that holds the beginning of all that the outputs say in plain text."""
+    texts = [_plain(output) for output in outputs] if isinstance(outputs, list) else []
+    text = "\n".join(text.strip("\n") for text in texts if text.strip())
+    if len(text) > OUTPUT_CHARS:
+        text = text[:OUTPUT_CHARS].rstrip() + " …"
+    # Format 3 calls the name of a stream "stream".
+    stream = {"output_type": "stream", "name": "stdout", "stream": "stdout", "text": text}
+    return [stream] if text else []
+
+
+def _plain(output: object) -> str:
+    if not isinstance(output, dict):
+        return ""
+    if output.get("output_type") in ("error", "pyerr"):
+        return f"{output.get('ename', '')}: {output.get('evalue', '')}"
+    data = output.get("data")
+    text = data.get(_PLAIN_TEXT) if isinstance(data, dict) else None
+    return _joined(text or output.get("text"))
+
+
+def _joined(text: object) -> str:
+    """A multi-line string, which notebooks keep as a list of lines or as one string."""
+    if isinstance(text, list):
+        return "".join(line for line in text if isinstance(line, str))
+    return text if isinstance(text, str) else ""
+
+
+def _jupyter(tree: Tree) -> Json:
+    """The notebook's own metadata, which pandoc puts under one name."""
+    found = tree.meta.get("jupyter", {})
+    return found["c"] if found.get("t") == "MetaMap" else {}
+
+
+def _authors(notebook: Json) -> str:
+    metadata = notebook.get("metadata")
+    authors = metadata.get("authors") if isinstance(metadata, dict) else None
+    named = [item.get("name") for item in authors or [] if isinstance(item, dict)]
+    return ", ".join(name for name in named if isinstance(name, str))
+
+
+PARSER = NotebookParser()

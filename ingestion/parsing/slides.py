@@ -1,0 +1,116 @@
+"""PPTX, PPT and ODP -> Blocks, by anydoc; pages are slides.
+
+anydoc does not say where a slide begins. A mark that is put into every slide before it reads the
+deck comes out between the blocks of two slides. PPT is binary and stays without slide numbers.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from ingestion import filetypes
+from ingestion.domain import Block, BlockKind
+
+from .archive import UNREADABLE
+from .office import DocumentReader, open_document, read_checked, read_metadata
+from .protocol import Extraction, Source
+
+# U+E000 is for private use: no text has it by chance.
+_MARK = "\ue000steelyard-slide\ue000"
+_PPTX_MARK = (
+    '<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    '<p:nvSpPr><p:cNvPr id="0" name=""/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
+    f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{_MARK}</a:t></a:r></a:p></p:txBody></p:sp>"
+).encode()
+# A page of its own: anydoc moves a page's title before its other shapes.
+_ODP_MARK = (
+    '<draw:page xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+    'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><draw:frame><draw:text-box>'
+    f"<text:p>{_MARK}</text:p></draw:text-box></draw:frame></draw:page>"
+).encode()
+_PPTX_SLIDE = re.compile(r"ppt/slides/[^/]+\.xml")
+_PPTX_SHAPES = re.compile(rb"<p:grpSpPr\s*/>|</p:grpSpPr>")
+_ODP_PAGE = re.compile(rb"(?=<draw:page[\s>/])")
+# What PowerPoint fills in for a deck that nobody named, in any of its languages.
+_NO_TITLE = re.compile(r"(?=.*PowerPoint).{1,40}", re.IGNORECASE)
+
+
+class SlidesParser:
+    """Titles as headings, texts, tables, the data of charts; a slide's notes at its end."""
+
+    name = "anydoc-slides"
+
+    def extract(self, source: Source) -> Extraction:
+        data = read_checked(source)
+        # A part that cannot be unpacked: anydoc says which, or reads the others.
+        with suppress(*UNREADABLE):
+            data = _marked(data, source.file_type)
+        document = open_document(data, source.file_type)
+        slides = list(_slides(DocumentReader(document).blocks()))
+        metadata = read_metadata(source)
+        title = "" if _NO_TITLE.fullmatch(metadata.title) else metadata.title
+        pages = len(slides) - 1 or None
+        return Extraction(_blocks(slides), replace(metadata, title=title, page_count=pages))
+
+
+def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
+    """The deck with a mark before every slide, without pictures; unchanged where one has no place.
+
+    Slides out of step with their marks would be cited by wrong numbers: none is better.
+    """
+    if file_type not in (filetypes.PPTX, filetypes.ODP):
+        return data
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(data)) as archive,
+        zipfile.ZipFile(out, "w", zipfile.ZIP_STORED) as marked,
+    ):
+        for name in archive.namelist():
+            if name.startswith(("ppt/media/", "Pictures/")):
+                continue
+            content = archive.read(name)
+            if file_type == filetypes.ODP and name == "content.xml":
+                content = _ODP_PAGE.sub(_ODP_MARK, content)
+            elif file_type == filetypes.PPTX and _PPTX_SLIDE.fullmatch(name):
+                place = _PPTX_SHAPES.search(content)
+                if place is None:
+                    return data
+                content = content[: place.end()] + _PPTX_MARK + content[place.end() :]
+            marked.writestr(name, content)
+    return out.getvalue()
+
+
+def _slides(blocks: Iterable[Block]) -> Iterator[list[Block]]:
+    """The blocks before the first mark (all of them without marks), then those of each slide."""
+    slide: list[Block] = []
+    for block in blocks:
+        if block.text == _MARK:
+            yield slide
+            slide = []
+        else:
+            slide.append(block)
+    yield slide
+
+
+def _blocks(slides: list[list[Block]]) -> Iterator[Block]:
+    """All blocks with their slide's number, each slide's title first.
+
+    The title of the first slide is the deck's: the others stand below it.
+    """
+    for number, slide in enumerate(slides):
+        kinds = [block.kind for block in slide]
+        if number and BlockKind.HEADING in kinds:
+            slide.insert(0, slide.pop(kinds.index(BlockKind.HEADING)))
+        for place, block in enumerate(slide):
+            is_deck_title = (number, place, block.kind) == (1, 0, BlockKind.HEADING)
+            level = 1 if is_deck_title else block.level
+            yield replace(block, page=number or None, level=level)
+
+
+PARSER = SlidesParser()

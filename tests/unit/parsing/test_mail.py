@@ -1,0 +1,124 @@
+"""E-mail: title, sender, the better of two bodies, old encodings, what is attached."""
+
+from __future__ import annotations
+
+import base64
+
+import pytest
+
+from ingestion.domain import BlockKind
+from ingestion.errors import NoText, ParseLimitExceeded
+from tests.samples import builders
+
+from .conftest import Parse
+from .shorthand import h, p
+
+HEADERS = "From: ada@example.org\r\nSubject: Beams\r\nMIME-Version: 1.0\r\n"
+SENDER = p("From: ada@example.org")
+
+
+def test_a_message_with_attachments(parse: Parse) -> None:
+    document = parse(builders.make_eml(), "a.eml")
+    assert list(document.blocks) == [
+        h(1, "Beam handbook"),
+        p(
+            "From: Ada Weigher <ada@example.org>\nTo: bo@example.org\n"
+            "Date: Wed, 01 May 2024 10:00:00 +0200"
+        ),
+        p("A steelyard weighs."),
+        h(2, "The hook"),
+        p("From: cy@example.org"),
+        p("It must hold."),
+        p("Attachments: beam.png"),
+    ]
+    assert document.title == "Beam handbook"
+    assert document.author == "Ada Weigher <ada@example.org>"
+    assert document.created == "2024-05-01T10:00:00+02:00"
+
+
+def test_html_alone_keeps_its_structure_below_the_subject(parse: Parse) -> None:
+    page = "<h1>Größe</h1><p>Zwei Fuß</p>".encode("iso-8859-1")
+    head = (HEADERS + "Content-Type: text/html; charset=iso-8859-1\r\n").encode()
+    encoded = b"Content-Transfer-Encoding: base64\r\n\r\n" + base64.encodebytes(page)
+    document = parse(head + encoded, "a.eml")
+    assert list(document.blocks) == [h(1, "Beams"), SENDER, h(2, "Größe"), p("Zwei Fuß")]
+
+
+@pytest.mark.parametrize(
+    ("plain", "chosen"),
+    [
+        ("See the browser.", "The long arm carries the weight along its whole scale."),
+        ("The long arm carries a weight along it.", "The long arm carries a weight along it."),
+    ],
+    ids=["a stub gives way to HTML", "else plain text"],
+)
+def test_the_better_body(parse: Parse, plain: str, chosen: str) -> None:
+    message = (
+        HEADERS + "Content-Type: multipart/alternative; boundary=b\r\n\r\n--b\r\n"
+        f"Content-Type: text/plain\r\n\r\n{plain}\r\n--b\r\nContent-Type: text/html\r\n\r\n"
+        "<p>The long arm carries the weight along its whole scale.</p>\r\n--b--\r\n"
+    )
+    assert list(parse(message, "a.eml").blocks) == [h(1, "Beams"), SENDER, p(chosen)]
+
+
+@pytest.mark.parametrize("encoding", ["iso-2022-jp", "shift_jis", "euc-jp", "utf-8"])
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_japanese(parse: Parse, encoding: str, is_declared: bool) -> None:
+    text = "さおばかりは重りを動かして重さを量る道具です。古くから市場で使われてきました。"
+    subject = "さおばかりの使い方について"
+    if is_declared:
+        word = base64.b64encode(subject.encode(encoding))
+        head = b"Subject: =?" + encoding.encode() + b"?B?" + word + b"?=\r\n"
+        head += f"MIME-Version: 1.0\r\nContent-Type: text/plain; charset={encoding}\r\n".encode()
+    else:
+        head = b"Subject: " + subject.encode(encoding) + b"\r\n"
+    document = parse(head + b"\r\n" + text.encode(encoding), "a.eml")
+    assert document.title == subject
+    assert list(document.blocks) == [h(1, subject), p(text)]
+
+
+def test_seven_bit_encodings_and_soft_line_ends(parse: Parse) -> None:
+    utf7 = HEADERS + "Content-Type: text/plain; charset=utf-7\r\n\r\nGr+APYA3w-e\r\n"
+    assert parse(utf7, "a.eml").blocks[-1] == p("Größe")
+    flowed = HEADERS + "Content-Type: text/plain; format=flowed\r\n\r\nOne \r\nline.\r\nTwo.\r\n"
+    assert parse(flowed, "a.eml").blocks[-1] == p("One line.\nTwo.")
+
+
+def test_an_attached_text_is_named_and_not_read(parse: Parse) -> None:
+    message = (
+        HEADERS + "Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nHello.\r\n--b\r\n"
+        "Content-Type: text/plain\r\nContent-Disposition: attachment;\r\n"
+        " filename*=utf-8''Gr%C3%B6%C3%9Fe.txt\r\n\r\nsecret\r\n--b\r\n"
+        "Content-Type: application/pdf\r\nContent-Disposition: attachment\r\n\r\nx\r\n--b--\r\n"
+    )
+    texts = [block.text for block in parse(message, "a.eml").blocks]
+    assert texts[2:] == ["Hello.", "Attachments: Größe.txt, unnamed application/pdf"]
+
+
+def test_encrypted_mail_says_so(parse: Parse) -> None:
+    head = HEADERS + "Content-Type: application/pkcs7-mime; smime-type={}; name=smime.p7m\r\n\r\nx"
+    warnings = parse(head.format("enveloped-data"), "a.eml").warnings
+    assert len(warnings) == 1
+    assert "is encrypted" in warnings[0]
+    assert parse(head.format("signed-data"), "a.eml").warnings == ()
+
+
+def test_mail_of_another_shape(parse: Parse) -> None:
+    with pytest.raises(NoText):
+        parse("     \n\n  ", "a.eml")
+    document = parse("Subject: =?x-unknown?Q?B=E9am?=\nDate: soon\n\nText.", "a.eml")
+    assert (document.title, document.created) == ("Béam", "")
+    assert document.blocks[1] == p("Date: soon")
+
+
+def test_a_multipart_without_boundary_is_read_as_text(parse: Parse) -> None:
+    document = parse(HEADERS + "Content-Type: multipart/mixed\r\n\r\nA hook.\r\n", "a.eml")
+    assert list(document.blocks) == [h(1, "Beams"), SENDER, p("A hook.")]
+
+
+def test_mails_in_mails_have_an_end(parse: Parse) -> None:
+    message = "Content-Type: message/rfc822\n\n" * 60 + "Subject: last\n\nText."
+    with pytest.raises(ParseLimitExceeded):
+        parse(message, "a.eml")
+    shallow = parse("Content-Type: message/rfc822\n\n" * 9 + "Subject: last\n\nText.", "a.eml")
+    assert max(b.level for b in shallow.blocks if b.kind is BlockKind.HEADING) == 6
