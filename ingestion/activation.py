@@ -11,6 +11,7 @@ from ingestion import terms
 from ingestion.errors import IngestionError
 from ingestion.leases import Lease, LeaseLost
 from ingestion.models import Document, DocumentVersion, State
+from ingestion.titles import with_file_name
 
 
 def activate(lease: Lease) -> None:
@@ -56,4 +57,5 @@ def _show_as(document: Document, version: DocumentVersion) -> None:
     document.title = version.title
     document.language = version.language
     document.save(update_fields=["current", "title", "language", "updated"])
-    terms.read_title(document.pk, version.language)
+    named = with_file_name(version.title, version.file_name)
+    terms.read_title(document.pk, named, version.language)

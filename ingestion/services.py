@@ -24,7 +24,7 @@ from ingestion.activation import finish
 from ingestion.models import Collection, Document, DocumentVersion, State
 from ingestion.models.library import UNFINISHED
 from ingestion.queueing import enqueue
-from ingestion.titles import title_from_file_name
+from ingestion.titles import title_from_file_name, with_file_name
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -162,7 +162,9 @@ def describe(
         for name, value in fields.items():
             setattr(document, name, value)
         document.save(update_fields=[*fields, "updated"])
-        terms.read_title(document.pk, document.language)
+        file_name = latest.file_name if latest else ""
+        named_as = with_file_name(document.title, file_name)
+        terms.read_title(document.pk, named_as, document.language)
         named = " and ".join(name for name in ("title", "language") if name in fields)
         _log(acting_user, document, CHANGE, f"Changed {named}")
         if latest is not None:

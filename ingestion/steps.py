@@ -49,6 +49,8 @@ from ingestion.models import (
     State,
 )
 from ingestion.parsing import parse_file
+from ingestion.signatures import signature
+from ingestion.titles import with_file_name
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +143,8 @@ def _parse_and_chunk(lease: Lease) -> None:
         warnings=list(parsed.warnings),
     )
     _store_chunks(lease, parsed)
-    terms.read_terms(version.pk, title=version.title)
+    named = with_file_name(version.title, version.file_name)
+    terms.read_terms(version.pk, title=named)
     count = version.chunks.count()
     lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
 
@@ -180,7 +183,7 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks
-                for row in _identifiers(chunk, version.title, headings, patterns)
+                for row in _identifiers(chunk, _names(version, chunk), headings, patterns)
             )
 
 
@@ -208,8 +211,14 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
         end=draft.end,
         tokens=draft.tokens,
         content_hash=draft.content_hash,
+        signature=signature(draft.text),
         text_config=text_config(version.language),
     )
+
+
+def _names(version: DocumentVersion, chunk: Chunk) -> str:
+    """Where an identifier stands as in a title; for the first chunk the file name, too."""
+    return version.title if chunk.ordinal else f"{version.title}\n{version.file_name}"
 
 
 def _identifiers(

@@ -13,6 +13,7 @@ from django.db import connection, transaction
 
 from ingestion.languages import text_config
 from ingestion.models import TermFrequency
+from ingestion.ngrams import spaced, spaced_sql
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -27,7 +28,7 @@ REWEIGH_BATCH = 2_000
 FOLD_LOCK = 7_133_801
 
 # The fences (OFFSET 0) keep the planner from computing to_tsvector once for each use of it.
-_READ = """
+_READ = f"""
 UPDATE ingestion_chunk target
 SET lexemes = fresh.lexemes, length = fresh.length, terms = fresh.terms
 FROM (
@@ -36,15 +37,16 @@ FROM (
     CROSS JOIN LATERAL (
         SELECT setweight(to_tsvector(c.text_config::regconfig, %(title)s), 'A')
             || setweight(to_tsvector(c.text_config::regconfig,
-                                     steelyard_headings(c.heading_path, c.text)), 'B')
-            || to_tsvector(c.text_config::regconfig, c.text) AS lexemes
+                                     {spaced_sql("steelyard_headings(c.heading_path, c.text)")}),
+                         'B')
+            || to_tsvector(c.text_config::regconfig, {spaced_sql("c.text")}) AS lexemes
         OFFSET 0
     ) v
     CROSS JOIN LATERAL (
         SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(v.lexemes)
         OFFSET 0
     ) m
-    CROSS JOIN LATERAL ({weights}) w
+    CROSS JOIN LATERAL ({{weights}}) w
     WHERE c.version_id = %(version)s AND c.text_config = %(config)s
 ) fresh
 WHERE target.id = fresh.id
@@ -145,16 +147,19 @@ def read_terms(version_id: int, *, title: str) -> None:
             # The first chunks of a collection have only themselves to be compared with; `fold`
             # weighs them again as soon as it knows more.
             average = _average_length(cursor, collection_id, config) or float(tokens)
-            _execute(cursor, _READ, average, version=version_id, config=config, title=title)
+            _execute(cursor, _READ, average, version=version_id, config=config, title=spaced(title))
 
 
-def read_title(document_id: int, language: str) -> None:
-    """Fills in the lexemes of a document's title, under its language's text configuration."""
+def read_title(document_id: int, title: str, language: str) -> None:
+    """Fills in the lexemes that a document's title has, under its language's configuration.
+
+    `title` is what it is found by: its own, with the file's name.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE ingestion_document SET title_terms = to_tsvector(%s::regconfig, title)"
+            "UPDATE ingestion_document SET title_terms = to_tsvector(%s::regconfig, %s)"
             " WHERE id = %s",
-            [text_config(language), document_id],
+            [text_config(language), spaced(title), document_id],
         )
 
 

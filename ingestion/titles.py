@@ -7,6 +7,7 @@ import re
 from .filetypes import SUPPORTED
 
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,4}$")
+_WORD = re.compile(r"[^\W_]+")
 _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 
 
@@ -20,6 +21,18 @@ def title_from_file_name(name: str) -> str:
     stem = _without_extension(base).replace("_", " ")
     parts = (" ".join(part.split()) for part in _AUTHOR_SEPARATOR.split(stem))
     return next((part for part in parts if part), base.strip()) or "Untitled"
+
+
+def with_file_name(title: str, file_name: str) -> str:
+    """The title, and after it the words of the file name that it lacks.
+
+    What a document is found by: many are known by their file's name, or the author in it.
+    """
+    said = set(_WORD.findall(title.casefold()))
+    base = re.split(r"[/\\]", file_name.strip())[-1]
+    words = dict.fromkeys(_WORD.findall(_without_extension(base)))
+    lacking = [word for word in words if word.casefold() not in said]
+    return " ".join([title, *lacking]).strip()
 
 
 def _without_extension(name: str) -> str:

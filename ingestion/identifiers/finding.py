@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
-MAX_IDENTIFIER_CHARS = 256
+# What is longer is no code that anybody types; also the width of the column of its forms.
+MAX_IDENTIFIER_CHARS = 200
 # A text is searched in stretches, so that a pattern whose time grows with the square of the
 # text's length stays linear in it.
 _STRETCH = 2_048
@@ -134,7 +135,8 @@ def _found(
     kind: str, text: str, start: int, normaliser: Normaliser, *, loose: bool = False
 ) -> Found | None:
     canonical = normaliser.canonical(text)
-    if not canonical:
+    # Folding can lengthen: ß is two letters then.
+    if not canonical or len(canonical) > MAX_IDENTIFIER_CHARS:
         return None
     return Found(kind, text, canonical, start, start + len(text), normaliser.name, loose)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from ingestion.identifiers.finding import Found, find_identifiers
+from ingestion.identifiers.finding import MAX_IDENTIFIER_CHARS, Found, find_identifiers
 from ingestion.identifiers.normalisers import NORMALISERS
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern
 
@@ -32,7 +32,7 @@ def index_forms(found: Found) -> tuple[Form, ...]:
     """The forms to store for an identifier, the strongest first; also those to look up."""
     forms = {found.canonical: FULL}
     for form, strength in NORMALISERS[found.normaliser].lesser(found.text):
-        if form:
+        if form and len(form) <= MAX_IDENTIFIER_CHARS:
             forms.setdefault(form, strength)
     ranked = sorted(forms.items(), key=lambda item: -item[1])
     return tuple(Form(form, strength) for form, strength in ranked)

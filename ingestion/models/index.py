@@ -69,6 +69,9 @@ class Chunk(models.Model):
     text_config = models.CharField(max_length=64, default="simple")
     lexemes = SearchVectorField(null=True)
     terms = SparseVectorField(dimensions=TERM_DIMENSIONS, null=True)
+    signature = models.BigIntegerField(
+        null=True, help_text="Near-duplicates differ in few of its 64 bits."
+    )
     length = models.PositiveIntegerField(default=0, help_text="Term occurrences: BM25's length.")
 
     objects = ChunkQuerySet.as_manager()

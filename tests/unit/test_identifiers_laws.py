@@ -90,3 +90,11 @@ def test_an_identifier_on_the_border_of_two_stretches_is_found_once() -> None:
     for shift in range(2030, 2060):
         text = "x " * (shift // 2) + " " * (shift % 2) + "INC-2024-0042 end"
         assert [one.canonical for one in find_identifiers(text)] == ["inc2024-0042"]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(150, 300), st.sampled_from(["a/", "ß_", "v_", "x.", "a1-", "A::"]))
+def test_no_form_is_too_long_for_its_column(length: int, unit: str) -> None:
+    text = (unit * length)[:length] + "b1.py"
+    for one in find_identifiers(text):
+        assert all(len(form.form) <= MAX_IDENTIFIER_CHARS for form in index_forms(one))
