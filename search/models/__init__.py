@@ -1,5 +1,6 @@
 """W5: what administrators decide about ranking, and what was measured of it."""
 
+from search.models.curated import Calibration, Pin, Synonym
 from search.models.labels import QUERY_CLASSES
 from search.models.measured import ConfigurationStamp, EvaluationRun
 from search.models.profiles import ClassWeights, ProfileChange, SearchProfile
@@ -7,10 +8,13 @@ from search.models.rules import ClassRule
 
 __all__ = [
     "QUERY_CLASSES",
+    "Calibration",
     "ClassRule",
     "ClassWeights",
     "ConfigurationStamp",
     "EvaluationRun",
+    "Pin",
     "ProfileChange",
     "SearchProfile",
+    "Synonym",
 ]

@@ -12,7 +12,11 @@ def choices(enum: type[Any], **labels: str) -> list[tuple[str, str]]:
 
 
 FUSIONS = choices(
-    domain.Fusion, linear="Weighted sum of strengths", rrf="Reciprocal rank fusion (ranks only)"
+    domain.Fusion,
+    linear="Weighted sum of strengths",
+    rrf="Reciprocal rank fusion (ranks only)",
+    combmnz="Weighted sum times the signals that found it (CombMNZ)",
+    max="Largest weighted strength",
 )
 NORMALISERS = choices(
     domain.Normaliser,
@@ -26,6 +30,7 @@ NORMALISERS = choices(
 KEYWORD_SCORERS = choices(
     domain.KeywordScorer,
     bm25="BM25",
+    bm25_fixed="BM25 without document frequencies, by parts of words",
     ts_rank="Postgres ts_rank",
     ts_rank_cd="Postgres ts_rank_cd",
     overlap="Matched terms / query terms",
@@ -44,4 +49,14 @@ QUERY_CLASSES = choices(
     debug="Debug: an error, something not working",
     comparison="Comparison: this or that",
     general="General: everything else",
+)
+CLASSIFIERS = choices(
+    domain.Classifier,
+    rules="The rules under Classifier rules",
+    none="None: every question is general",
+    specificity="By the share of identifiers among the words (IndexFoundry's option B)",
+    anchors="By anchors and length, weighing each question by itself (IndexFoundry)",
+    definitions="Definitions and explanations apart (textbook)",
+    mind="Mind's patterns",
+    **{"physical-ai": "Physical AI's patterns"},
 )

@@ -6,22 +6,58 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
-from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import DataError, connection, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
 
+from ingestion.identifiers import regex_problems
 from search import domain
 from search.models.labels import (
+    CLASSIFIERS,
     FUSIONS,
     KEYWORD_SCORERS,
     NORMALISERS,
     QUERY_CLASSES,
     TITLE_SCORERS,
 )
+from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
+# The others' raw scores have one reading: see `ranking.fusion`.
+NORMALISED = (domain.Signal.VECTOR, domain.Signal.KEYWORD, domain.Signal.TITLE)
+# Variants are named after what they vary: `textbook:60/40`.
+NAME = RegexValidator(
+    r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
+    "Use small letters, digits and - _ . : / between them, as in “library” or “library:titles”.",
+)
+
+
+def check_boosts(value: object) -> None:
+    """Raises ValidationError with what is wrong about a profile's boosts."""
+    try:
+        boosts = parse_boosts(value)
+    except ValueError as error:
+        raise ValidationError(str(error)) from error
+    for boost in boosts:
+        # Python's regular expressions and Postgres' differ: every search would fail.
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SELECT '' ~ %s", [boost.pattern.replace("{anchor}", "x")])
+        except DataError as error:
+            reason = str(error).splitlines()[0]
+            raise ValidationError(
+                f"Boost {boost.name}: Postgres cannot read its pattern: {reason}. Write it without "
+                "named groups and the like."
+            ) from error
+
+
+def check_regex(value: str) -> None:
+    """Raises ValidationError for what is no regular expression."""
+    if problems := regex_problems(value):
+        raise ValidationError(problems)
 
 
 class SearchProfile(models.Model):
@@ -32,7 +68,7 @@ class SearchProfile(models.Model):
         ACTIVE = "active", "Active"
         RETIRED = "retired", "Published, not active"
 
-    name = models.SlugField(max_length=60)
+    name = models.CharField(max_length=60, validators=[NAME])
     version = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
     description = models.TextField(blank=True)
@@ -45,11 +81,63 @@ class SearchProfile(models.Model):
     vector_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="none")
     keyword_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="max")
     title_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="none")
+    classifier = models.CharField(
+        max_length=12,
+        choices=CLASSIFIERS,
+        default="rules",
+        help_text="Who tells the class of a question, and with it its weights.",
+    )
+    bypass = models.CharField(
+        max_length=200,
+        blank=True,
+        validators=[check_regex],
+        help_text="A regular expression: questions that it matches go to the keywords alone, and "
+        "the embedding model is not asked.",
+    )
     rrf_k = models.PositiveSmallIntegerField(
         "rank constant",
         default=RRF_K,
         validators=[MinValueValidator(1)],
         help_text="For rank fusion: larger makes the first ranks count less.",
+    )
+    both_factor = models.FloatField(
+        "factor for both",
+        default=1.0,
+        validators=[MinValueValidator(1), MaxValueValidator(10)],
+        help_text="For rank fusion: multiplies the score of what meaning and keywords both found.",
+    )
+    both_first = models.BooleanField(
+        default=False,
+        help_text="What meaning and keywords both found comes before all that one of them found.",
+    )
+    own_candidates_only = models.BooleanField(
+        default=False,
+        help_text="A signal counts only for the candidates that it brought itself, not for those "
+        "of the others.",
+    )
+    boosts = models.JSONField(
+        default=list,
+        blank=True,
+        validators=[check_boosts],
+        help_text="Factors and terms for what a passage holds: a list of objects with name, "
+        "amount, multiply (true or false), and anchor, pattern, kinds or query_class.",
+    )
+    feedback = models.FloatField(
+        default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(2)],
+        help_text="How much it counts that a passage is like the first results: 0 for not at all, "
+        "0.5 for half as much as the best score.",
+    )
+    recency_half_life = models.PositiveIntegerField(
+        default=365,
+        validators=[MinValueValidator(1)],
+        help_text="Days after which a document counts half as recent.",
+    )
+    confidence_threshold = models.FloatField(
+        default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text="Below this probability a search says that it may not have found the answer, "
+        "and tries other weights; 0 for never.",
     )
     depth = models.PositiveSmallIntegerField(
         default=100,
@@ -58,9 +146,10 @@ class SearchProfile(models.Model):
     )
     keyword_scorer = models.CharField(max_length=12, choices=KEYWORD_SCORERS, default="bm25")
     keyword_budget = models.PositiveIntegerField(
-        default=10_000,
+        default=20_000,
         validators=[MinValueValidator(100)],
-        help_text="Chunks the keyword signal may score, from the rarest term on.",
+        help_text="At most so many chunks are scored by keywords; most questions need far fewer. "
+        "Less can miss passages for questions of common words alone.",
     )
     title_scorer = models.CharField(max_length=10, choices=TITLE_SCORERS, default="coverage")
     based_on = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
@@ -92,6 +181,27 @@ class SearchProfile(models.Model):
                 name="profile_rrf_k_positive",
                 violation_error_message="The rank constant must be 1 or more.",
             ),
+            models.CheckConstraint(
+                condition=Q(both_factor__gte=1),
+                name="profile_both_factor_lowers_nothing",
+                violation_error_message="What both signals found cannot count for less: the "
+                "factor must be 1 or more.",
+            ),
+            models.CheckConstraint(
+                condition=Q(feedback__gte=0, feedback__lte=2),
+                name="profile_feedback_range",
+                violation_error_message="The feedback must lie between 0 and 2.",
+            ),
+            models.CheckConstraint(
+                condition=Q(confidence_threshold__gte=0, confidence_threshold__lte=1),
+                name="profile_confidence_threshold_range",
+                violation_error_message="The confidence threshold must lie between 0 and 1.",
+            ),
+            models.CheckConstraint(
+                condition=Q(recency_half_life__gte=1),
+                name="profile_recency_half_life_positive",
+                violation_error_message="The half-life must be a day or more.",
+            ),
         )
 
     def __str__(self) -> str:
@@ -113,9 +223,18 @@ class SearchProfile(models.Model):
             fusion=domain.Fusion(self.fusion),
             normalisers={
                 signal: domain.Normaliser(getattr(self, f"{signal.value}_normaliser"))
-                for signal in domain.Signal
+                for signal in NORMALISED
             },
+            classifier=domain.Classifier(self.classifier),
+            bypass=self.bypass,
             rrf_k=self.rrf_k,
+            both_factor=self.both_factor,
+            both_first=self.both_first,
+            own_candidates_only=self.own_candidates_only,
+            boosts=parse_boosts(self.boosts),
+            feedback=self.feedback,
+            recency_half_life=self.recency_half_life,
+            confidence_threshold=self.confidence_threshold,
             depth=self.depth,
             keyword_scorer=domain.KeywordScorer(self.keyword_scorer),
             keyword_budget=self.keyword_budget,
@@ -131,6 +250,12 @@ class ClassWeights(models.Model):
     vector = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
     keyword = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
     title = models.DecimalField(max_digits=5, decimal_places=4, validators=SHARE)
+    recency = models.DecimalField(
+        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
+    )
+    synonym = models.DecimalField(
+        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
+    )
 
     class Meta:
         ordering = ("pk",)
@@ -143,22 +268,29 @@ class ClassWeights(models.Model):
                 violation_error_message="This profile already has weights for that class.",
             ),
             models.CheckConstraint(
-                condition=Q(vector__gte=0, keyword__gte=0, title__gte=0),
+                condition=Q(
+                    vector__gte=0, keyword__gte=0, title__gte=0, recency__gte=0, synonym__gte=0
+                ),
                 name="class_weights_not_negative",
                 violation_error_message="A weight cannot be negative.",
             ),
             models.CheckConstraint(
-                condition=Q(vector=Decimal(1) - F("keyword") - F("title")),
+                condition=Q(
+                    vector=Decimal(1) - F("keyword") - F("title") - F("recency") - F("synonym")
+                ),
                 name="class_weights_sum_to_one",
                 violation_error_message="The weights of a class must sum to 1.",
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.query_class}: {self.vector} / {self.keyword} / {self.title}"
+        shares = " / ".join(str(getattr(self, signal.value)) for signal in domain.Signal)
+        return f"{self.query_class}: {shares}"
 
     def as_weights(self) -> domain.Weights:
-        return domain.Weights(float(self.vector), float(self.keyword), float(self.title))
+        return domain.Weights(
+            **{signal.value: float(getattr(self, signal.value)) for signal in domain.Signal}
+        )
 
 
 class ProfileChange(models.Model):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from ingestion.filetypes import SUPPORTED
+from ingestion.filetypes import SUPPORTED, main_extensions
 from ingestion.languages import primary_code
 from search.domain import QueryFilters
 from search.errors import InvalidFilter
@@ -62,9 +62,10 @@ def _media_types(operator: Operator) -> tuple[str, ...]:
         if given == kind.media_type or f"{kind.label.casefold()} ".startswith(f"{given} ")
     }
     if not found:
-        names = ", ".join(sorted({kind.extension.lstrip(".") for kind in SUPPORTED.values()}))
+        names = ", ".join(main_extensions())
         raise InvalidFilter(
-            f"“{operator.written}”: there is no such type. Use one of: {names}. {_OR_QUOTE}"
+            f"“{operator.written}”: there is no such type. Use one of: {names}, "
+            f"or one of source code (py, js). {_OR_QUOTE}"
         )
     return tuple(found)
 

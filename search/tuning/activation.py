@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from search import configuration
-from search.domain import QueryClass, Weights
+from search.domain import QueryClass, Signal, Weights
 from search.errors import ProfileError
 from search.models import ClassWeights, ProfileChange, SearchProfile
 
@@ -20,17 +20,26 @@ if TYPE_CHECKING:
 # What a profile is made of besides its weights: what a draft copies and a difference lists.
 FIELDS = (
     "description",
+    "classifier",
+    "bypass",
     "fusion",
     "vector_normaliser",
     "keyword_normaliser",
     "title_normaliser",
     "rrf_k",
+    "both_factor",
+    "both_first",
+    "own_candidates_only",
+    "boosts",
+    "feedback",
+    "recency_half_life",
+    "confidence_threshold",
     "depth",
     "keyword_scorer",
     "keyword_budget",
     "title_scorer",
 )
-SIGNALS = ("vector", "keyword", "title")
+SIGNALS = tuple(signal.value for signal in Signal)
 # Its two texts side by side would hide the figures that matter.
 DESCRIPTION_CHANGED = "description: rewritten"
 

@@ -14,7 +14,10 @@ from search.domain import (
     Candidate,
     Fusion,
     IdentifierMatch,
+    Leaf,
+    Node,
     Normaliser,
+    Operation,
     Signal,
     Weights,
 )
@@ -199,14 +202,55 @@ candidate_lists = st.lists(st.tuples(scores, scores, scores), min_size=1, max_si
 )
 
 
+every_option = st.builds(
+    RankingOptions,
+    fusion=st.sampled_from(list(Fusion)),
+    both_factor=st.floats(1, 3),
+    both_first=st.booleans(),
+    own_depth=st.none() | st.integers(1, 25),
+)
+
+
+def value_of(node: Node) -> float:
+    """The value that the leaves make, by the operations between them."""
+    if isinstance(node, Leaf):
+        return node.value
+    combine = {
+        Operation.SUM: math.fsum,
+        Operation.PRODUCT: math.prod,
+        Operation.LARGEST: max,
+    }
+    return combine[node.operation]([value_of(part) for part in node.parts])
+
+
 class TestLaws:
-    @given(candidate_lists, shares, st.sampled_from(list(Fusion)))
+    @given(candidate_lists, shares, st.sampled_from([Fusion.LINEAR, Fusion.RRF]))
     def test_a_score_is_the_sum_of_its_contributions(
         self, candidates: list[Candidate], weights: Weights, fusion: Fusion
     ) -> None:
         for hit in rank(candidates, weights, RankingOptions(fusion=fusion)):
             parts = hit.explanation.contributions
             assert hit.score == math.fsum(part.weight * part.strength for part in parts)
+
+    @given(candidate_lists, shares, every_option)
+    def test_the_leaves_of_an_explanation_make_the_score_exactly(
+        self, candidates: list[Candidate], weights: Weights, options: RankingOptions
+    ) -> None:
+        for hit in rank(candidates, weights, options):
+            assert hit.score == value_of(hit.explanation.root)
+
+    @given(candidate_lists, shares, shares)
+    def test_f4_03_a_changed_weight_changes_the_score_where_strengths_differ(
+        self, candidates: list[Candidate], one: Weights, other: Weights
+    ) -> None:
+        before = {hit.candidate.chunk_id: hit for hit in rank(candidates, one, AS_IT_IS)}
+        for hit in rank(candidates, other, AS_IT_IS):
+            held = before[hit.candidate.chunk_id]
+            change = math.fsum(
+                part.strength * (other.of(part.signal) - one.of(part.signal))
+                for part in hit.explanation.contributions
+            )
+            assert hit.score - held.score == approx(change, abs=1e-9)
 
     @given(candidate_lists, shares, st.sampled_from(list(Fusion)), st.randoms())
     def test_the_order_of_the_candidates_does_not_matter(

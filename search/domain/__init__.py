@@ -1,0 +1,65 @@
+"""The words of a question: Query, Signal, Candidate, Weights, Contribution, Explanation, Hit.
+
+Plain frozen values. No Django, no I/O.
+"""
+
+from search.domain.choices import (
+    Classifier,
+    Fusion,
+    KeywordScorer,
+    Normaliser,
+    QueryClass,
+    Signal,
+    TitleScorer,
+)
+from search.domain.profiles import Boost, Profile
+from search.domain.questions import (
+    SUM_TOLERANCE,
+    Classification,
+    Query,
+    QueryFilters,
+    QueryIdentifier,
+    TermStatistic,
+    Weights,
+)
+from search.domain.rankings import (
+    Candidate,
+    Combination,
+    Contribution,
+    Explanation,
+    Hit,
+    IdentifierMatch,
+    Leaf,
+    Node,
+    Operation,
+    Tier,
+)
+
+__all__ = [
+    "SUM_TOLERANCE",
+    "Boost",
+    "Candidate",
+    "Classification",
+    "Classifier",
+    "Combination",
+    "Contribution",
+    "Explanation",
+    "Fusion",
+    "Hit",
+    "IdentifierMatch",
+    "KeywordScorer",
+    "Leaf",
+    "Node",
+    "Normaliser",
+    "Operation",
+    "Profile",
+    "Query",
+    "QueryClass",
+    "QueryFilters",
+    "QueryIdentifier",
+    "Signal",
+    "TermStatistic",
+    "Tier",
+    "TitleScorer",
+    "Weights",
+]

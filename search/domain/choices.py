@@ -1,0 +1,76 @@
+"""The names that a ranking is described with: signals, classes, and the ways to choose from."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Signal(StrEnum):
+    """One way of telling that a chunk fits a query."""
+
+    VECTOR = "vector"
+    KEYWORD = "keyword"
+    TITLE = "title"
+    RECENCY = "recency"
+    SYNONYM = "synonym"
+
+
+class QueryClass(StrEnum):
+    """What kind of question it is: the union of the seed systems' classes."""
+
+    LOOKUP = "lookup"
+    CONCEPT = "concept"
+    CODE = "code"
+    DEBUG = "debug"
+    COMPARISON = "comparison"
+    GENERAL = "general"
+
+
+class Normaliser(StrEnum):
+    """How a signal's raw scores become strengths; see `ranking.normalise`."""
+
+    NONE = "none"
+    MAX = "max"
+    MINMAX = "minmax"
+    ZSCORE = "zscore"
+    RECIPROCAL_RANK = "reciprocal_rank"
+    COSINE = "cosine"
+
+
+class Fusion(StrEnum):
+    """How the parts of a score become one; see `ranking.fusion`."""
+
+    LINEAR = "linear"
+    RRF = "rrf"
+    COMBMNZ = "combmnz"
+    MAX = "max"
+
+
+class KeywordScorer(StrEnum):
+    """How the keyword signal scores a chunk; see `retrieval.lexical`."""
+
+    BM25 = "bm25"
+    BM25_FIXED = "bm25_fixed"
+    TS_RANK = "ts_rank"
+    TS_RANK_CD = "ts_rank_cd"
+    OVERLAP = "overlap"
+
+
+class TitleScorer(StrEnum):
+    """How the title signal scores a document; see `retrieval.title`."""
+
+    COVERAGE = "coverage"
+    ONCE = "once"
+    PER_TERM = "per_term"
+
+
+class Classifier(StrEnum):
+    """Who tells a query's class; see `query.classifiers`. RULES are the administrators' rows."""
+
+    RULES = "rules"
+    NONE = "none"
+    SPECIFICITY = "specificity"
+    ANCHORS = "anchors"
+    DEFINITIONS = "definitions"
+    MIND = "mind"
+    PHYSICAL_AI = "physical-ai"

@@ -1,0 +1,172 @@
+"""What is ranked and why: Candidate, Contribution, Explanation, Hit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from search.domain.choices import Signal
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifierMatch:
+    """How well a chunk holds an identifier of the query.
+
+    `strength` is 1 for the full form, less for a tail; `place` is 0 title, 1 heading, 2 body.
+    """
+
+    form: str
+    strength: float
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A chunk that some signal found, with its raw score under every signal.
+
+    A signal missing from `raw` did not run, or cannot score this chunk. A raw score of 0 or
+    less under keyword, title or synonym means that nothing matched. `boosts` counts what each
+    of the profile's boosts, by name, found in its text. `pin` is its document's place among
+    those pinned to the query, from 0. `signature`: near-duplicates differ in few of its 64 bits.
+    `embedding` holds half-precision numbers, big-endian; None where none was asked for.
+    """
+
+    chunk_id: int
+    document_id: int
+    raw: Mapping[Signal, float]
+    identifier: IdentifierMatch | None = None
+    boosts: Mapping[str, int] = field(default_factory=dict)
+    pin: int | None = None
+    signature: int | None = None
+    embedding: bytes | None = field(default=None, repr=False)
+
+
+class Operation(StrEnum):
+    """How a node of an explanation makes its value of its parts'."""
+
+    SUM = "sum"
+    PRODUCT = "product"
+    LARGEST = "largest"
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A number that an explanation takes as given."""
+
+    label: str
+    value: float
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """One signal's part of a score: `value` = `weight` x `strength`, which is made from `raw`."""
+
+    signal: Signal
+    raw: float | None
+    strength: float
+    weight: float
+
+    @property
+    def value(self) -> float:
+        return self.weight * self.strength
+
+    @property
+    def label(self) -> str:
+        return self.signal.value
+
+    @property
+    def operation(self) -> Operation:
+        return Operation.PRODUCT
+
+    @property
+    def parts(self) -> tuple[Node, ...]:
+        return (Leaf("weight", self.weight), Leaf("strength", self.strength))
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A sum, product or largest of its parts."""
+
+    label: str
+    operation: Operation
+    parts: tuple[Node, ...]
+    value: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        combine = _COMBINE[self.operation]
+        object.__setattr__(self, "value", combine([part.value for part in self.parts]))
+
+
+Node = Leaf | Contribution | Combination
+"""A part of an explanation. Each has a label, a value and parts; all but leaves an operation."""
+
+_COMBINE: Mapping[Operation, Callable[[list[float]], float]] = {
+    Operation.SUM: math.fsum,
+    Operation.PRODUCT: math.prod,
+    Operation.LARGEST: lambda values: max(values, default=0.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A rank before any score. Lower `order` comes first; one that begins with 1 has no reason."""
+
+    order: tuple[float, ...] = (1.0,)
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a hit stands where it stands: the tier first, then the score.
+
+    The score is the value of `root`, a tree over the contributions.
+    """
+
+    contributions: tuple[Contribution, ...]
+    tier: Tier
+    root: Node
+
+    @classmethod
+    def of(cls, contributions: tuple[Contribution, ...], tier: Tier | None = None) -> Explanation:
+        """The plain sum of the contributions."""
+        total = Combination("sum of the parts", Operation.SUM, contributions)
+        return cls(contributions, tier or Tier(), total)
+
+    @property
+    def score(self) -> float:
+        return self.root.value
+
+    @property
+    def adjustments(self) -> tuple[tuple[Operation, Node], ...]:
+        """What was done to the contributions' combination, the first first.
+
+        Factors and terms: boosts, feedback. Applied in order they make the score.
+        """
+        node, found = self.root, []
+        while isinstance(node, Combination) and isinstance(node.parts[0], Combination):
+            found.append([(node.operation, part) for part in node.parts[1:]])
+            node = node.parts[0]
+        return tuple(pair for step in reversed(found) for pair in step)
+
+    def share(self, signal: Signal) -> float:
+        """What the signal contributed, before any boost; 0 when it did not."""
+        return math.fsum(part.value for part in self.contributions if part.signal is signal)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A ranked candidate. `rank` counts from 1 over the whole ranking, not the page."""
+
+    candidate: Candidate
+    explanation: Explanation
+    rank: int
+
+    @property
+    def score(self) -> float:
+        return self.explanation.score

@@ -1,0 +1,108 @@
+"""Installs what ships: profiles, the classifier's rules, the identifiers' patterns."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from decimal import Decimal
+
+from django.db import transaction
+from django.utils import timezone
+
+from ingestion.identifiers import DEFAULT_PATTERNS
+from ingestion.models import IdentifierPattern
+from search.domain import Profile
+from search.models import ClassRule, ClassWeights, SearchProfile
+from search.presets.own import DEFAULT
+from search.presets.preset import Preset
+from search.presets.shipped import PRESETS
+from search.query.rules import EARLIER, RULES, fingerprint
+from search.ranking.boosts import as_json
+
+# Columns of the same name hold the rest of a Profile.
+_ELSEWHERE = {"name", "version", "weights", "normalisers", "boosts"}
+
+
+@transaction.atomic
+def install_presets() -> None:
+    """Installs what is missing of the shipped profiles, rules and patterns.
+
+    What is there stays as it is, but for rules of an earlier version that nobody has edited. The
+    default becomes active only where no profile is.
+    """
+    for preset in PRESETS:
+        _install_profile(preset)
+    _install_rules()
+    _install_patterns()
+    if not SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).exists():
+        SearchProfile.objects.filter(name=DEFAULT.name, version=DEFAULT.profile.version).update(
+            state=SearchProfile.State.ACTIVE
+        )
+
+
+def columns(profile: Profile) -> dict[str, object]:
+    """A profile's settings as the columns of its row; without its name, version and weights."""
+    plain = (each.name for each in fields(Profile) if each.name not in _ELSEWHERE)
+    return {
+        **{name: getattr(profile, name) for name in plain},
+        **{f"{signal}_normaliser": each for signal, each in profile.normalisers.items()},
+        "boosts": as_json(profile.boosts),
+    }
+
+
+def _install_profile(preset: Preset) -> None:
+    profile = preset.profile
+    row, created = SearchProfile.objects.get_or_create(
+        name=profile.name,
+        version=profile.version,
+        defaults={
+            "description": preset.description,
+            "state": SearchProfile.State.RETIRED,
+            "published": timezone.now(),
+            **columns(profile),
+        },
+    )
+    if not created:
+        return
+    ClassWeights.objects.bulk_create(
+        ClassWeights(
+            profile=row,
+            query_class=query_class,
+            # By its shortest decimal: the database checks that the decimals sum to 1.
+            **{signal: Decimal(str(share)) for signal, share in weights.as_dict().items()},
+        )
+        for query_class, weights in profile.weights.items()
+    )
+
+
+def _install_rules() -> None:
+    """Rows that an earlier version shipped and nobody has edited give way to today's rules."""
+    for row in ClassRule.objects.filter(name__in=EARLIER, enabled=True):
+        if fingerprint(row.as_rule(), row.position) in EARLIER[row.name]:
+            row.delete()
+    for position, rule in enumerate(RULES, start=1):
+        ClassRule.objects.get_or_create(
+            name=rule.name,
+            defaults={
+                "position": position * 10,
+                "pattern": rule.pattern,
+                "predicate": rule.predicate,
+                "query_class": rule.query_class,
+                "confidence": rule.confidence,
+                "examples": list(rule.examples),
+                "counter_examples": list(rule.counter_examples),
+            },
+        )
+
+
+def _install_patterns() -> None:
+    for position, shipped in enumerate(DEFAULT_PATTERNS, start=1):
+        IdentifierPattern.objects.get_or_create(
+            name=shipped.name,
+            defaults={
+                "regex": shipped.regex,
+                "normaliser": shipped.normaliser,
+                "examples": list(shipped.examples),
+                "counter_examples": list(shipped.counter_examples),
+                "position": position * 10,
+            },
+        )

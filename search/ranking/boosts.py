@@ -1,0 +1,141 @@
+"""Q6: boosts: factors and terms that the score gets for what a chunk holds or is.
+
+What is searched in the chunks is found by the database (`retrieval.boosts`); here are the
+anchors that a query names, and the arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import lru_cache
+
+from search.domain import Boost, Candidate, Combination, Leaf, Node, Operation, QueryClass
+
+MAX_BOOSTS = 20
+# A question names few codes; whoever pastes a page does not mean each of its numbers.
+MAX_ANCHORS = 10
+MAX_AMOUNT = 100.0
+_FIELDS = {each.name for each in fields(Boost)}
+
+
+def boosted(score: Node, candidate: Candidate, boosts: Sequence[Boost]) -> Node:
+    """The score after all boosts, in their order; the score itself where none applies."""
+    for boost in boosts:
+        found = candidate.boosts.get(boost.name, 0)
+        if not found:
+            continue
+        leaves = (Leaf(f"boost: {boost.name}", boost.amount),) * found
+        operation = Operation.PRODUCT if boost.multiply else Operation.SUM
+        score = Combination("boosted", operation, (score, *leaves))
+    return score
+
+
+def applicable(boosts: Sequence[Boost], query_class: QueryClass) -> tuple[Boost, ...]:
+    """The boosts that a query of this class may get, in their order."""
+    return tuple(boost for boost in boosts if boost.query_class in (None, query_class))
+
+
+def anchors(boost: Boost, text: str) -> tuple[str, ...]:
+    """The texts in the query that the boost looks for in chunks, each once, in their order."""
+    if not boost.anchor:
+        return ()
+    matches = _compiled(boost.anchor).finditer(text)
+    found = (match.group(1) if match.re.groups else match.group() for match in matches)
+    return tuple(dict.fromkeys(anchor for anchor in found if anchor))[:MAX_ANCHORS]
+
+
+def parse_boosts(rows: object) -> tuple[Boost, ...]:
+    """The boosts that a list of JSON objects describes, with the fields of `Boost` by name.
+
+    Raises ValueError with a sentence that says which one is wrong and why.
+    """
+    if not isinstance(rows, list):
+        raise ValueError('Give a list of boosts, as in [{"name": "codes", "amount": 1.5}].')
+    if len(rows) > MAX_BOOSTS:
+        raise ValueError(f"A profile holds {MAX_BOOSTS} boosts at most, not {len(rows)}.")
+    boosts = tuple(_boost(place, row) for place, row in enumerate(rows, start=1))
+    names = [boost.name for boost in boosts]
+    if len(set(names)) < len(names):
+        raise ValueError("Each boost needs a name of its own.")
+    return boosts
+
+
+def as_json(boosts: Sequence[Boost]) -> list[dict[str, object]]:
+    """The rows that `parse_boosts` reads, without the fields left at their defaults."""
+    rows = []
+    for boost in boosts:
+        row: dict[str, object] = {"name": boost.name, "amount": boost.amount}
+        row |= {"multiply": boost.multiply} if not boost.multiply else {}
+        row |= {"anchor": boost.anchor} if boost.anchor else {}
+        row |= {"pattern": boost.pattern} if boost.pattern else {}
+        row |= {"kinds": list(boost.kinds)} if boost.kinds else {}
+        row |= {"query_class": boost.query_class.value} if boost.query_class else {}
+        rows.append(row)
+    return rows
+
+
+def _boost(place: int, row: object) -> Boost:
+    if not isinstance(row, Mapping):
+        raise ValueError(f"Boost {place} must be an object with a name and an amount.")
+    what = f"Boost {row.get('name') or place}"
+    if unknown := sorted(set(map(str, row)) - _FIELDS):
+        raise ValueError(f"{what} has no field {unknown[0]!r}. Choose of: {sorted(_FIELDS)}.")
+    texts = {name: row.get(name, "") for name in ("name", "anchor", "pattern")}
+    kinds = row.get("kinds", [])
+    if not all(isinstance(text, str) for text in texts.values()) or not texts["name"]:
+        raise ValueError(f"{what} needs a name, and texts for its anchor and its pattern.")
+    if not isinstance(kinds, list) or not all(isinstance(kind, str) for kind in kinds):
+        raise ValueError(f'{what}: kinds must be a list such as ["code", "table"].')
+    if not isinstance(row.get("multiply", True), bool):
+        raise ValueError(f"{what}: multiply must be true or false.")
+    if not (texts["anchor"] or texts["pattern"] or kinds):
+        raise ValueError(f"{what} would apply to every chunk: give it an anchor, pattern or kinds.")
+    _check_patterns(what, **texts)
+    return Boost(
+        amount=_amount(what, row),
+        multiply=row.get("multiply", True),
+        kinds=tuple(kinds),
+        query_class=_query_class(what, row.get("query_class")),
+        **texts,
+    )
+
+
+def _check_patterns(what: str, *, name: str, anchor: str, pattern: str) -> None:
+    """Raises ValueError for a pattern that cannot be read. Postgres' own reads much the same."""
+    del name
+    try:
+        re.compile(anchor)
+        re.compile(pattern.replace("{anchor}", "x"))
+    except re.error as error:
+        raise ValueError(f"{what}: {error.pattern!r} is no regular expression: {error}.") from error
+    if "{anchor}" in pattern and not anchor:
+        raise ValueError(f"{what}: its pattern speaks of an {{anchor}}, but it has none.")
+
+
+def _amount(what: str, row: Mapping[object, object]) -> float:
+    amount = row.get("amount")
+    if isinstance(amount, bool) or not isinstance(amount, int | float):
+        raise ValueError(f"{what} needs an amount: a number to multiply by or to add.")
+    multiplies = row.get("multiply", True)
+    low = 0.0 if multiplies else -MAX_AMOUNT
+    if not (math.isfinite(amount) and low <= amount <= MAX_AMOUNT):
+        raise ValueError(f"{what}: its amount must lie between {low:g} and {MAX_AMOUNT:g}.")
+    return float(amount)
+
+
+def _query_class(what: str, value: object) -> QueryClass | None:
+    if value in (None, ""):
+        return None
+    try:
+        return QueryClass(str(value))
+    except ValueError as error:
+        names = ", ".join(QueryClass)
+        raise ValueError(f"{what}: query_class must be one of {names}.") from error
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)

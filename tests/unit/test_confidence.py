@@ -1,0 +1,438 @@
+"""How sure a ranking is: hand-worked evidence, the laws of a probability, the fit, second tries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from ingestion import terms as bm25
+from search.domain import (
+    Candidate,
+    Contribution,
+    Explanation,
+    Hit,
+    IdentifierMatch,
+    KeywordScorer,
+    Profile,
+    Query,
+    Signal,
+    TermStatistic,
+    Weights,
+)
+from search.evaluation.reliability import (
+    Kind,
+    Sample,
+    auroc,
+    calibration_error,
+    fit,
+    is_held_out,
+    measure,
+)
+from search.ranking import RankingOptions
+from search.ranking.confidence import (
+    BM25_BOUND,
+    DOUBT,
+    FEATURES,
+    SHIPPED,
+    Calibration,
+    Evidence,
+    Logistic,
+    Ran,
+    confidence,
+    shifted,
+    shipped,
+)
+from search.second_try import Ranking, surest
+
+QUERY = Query("sliding weights")
+TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))
+MINILM = next(iter(SHIPPED.values()))
+# Reads the first hit's keyword score alone, so that a test can say which ranking is surer.
+BY_KEYWORD = Calibration(
+    {
+        Ran.BOTH: Logistic(-2.0, {"keyword": 4.0}),
+        Ran.VECTOR: Logistic(-1.0, {"cosine": 2.0}),
+        Ran.KEYWORD: Logistic(0.0, {"keyword": 1.0}),
+    }
+)
+
+
+def candidate(chunk: int, *, document: int = 0, **raw: float) -> Candidate:
+    scores = {Signal(name): score for name, score in raw.items()}
+    return Candidate(chunk, document or chunk, scores)
+
+
+def in_order(candidates: Sequence[Candidate], *, scale: float = 1.0) -> list[Hit]:
+    """Hits in the order given, whose fused scores fall and are multiplied by `scale`."""
+    return [
+        Hit(
+            each,
+            Explanation.of((Contribution(Signal.VECTOR, None, scale / rank, 1.0),)),
+            rank=rank,
+        )
+        for rank, each in enumerate(candidates, start=1)
+    ]
+
+
+def sure(hits: Sequence[Hit], query: Query = QUERY, **options: Any) -> float | None:
+    return confidence(hits, query, TERMS, MINILM, **options)
+
+
+class TestEvidence:
+    def test_hand_worked(self) -> None:
+        hits = in_order(
+            [
+                candidate(1, document=7, vector=0.6, keyword=3.3),
+                candidate(2, document=7, vector=0.5, keyword=1.1),
+                candidate(3, document=8, vector=0.4, keyword=2.2),
+            ]
+        )
+        found = Evidence.of(hits, TERMS)
+
+        # Of (k1 + 1) * (2 + .5) = 5.5 the first holds 3.3 and the best other document 2.2.
+        assert found == Evidence(
+            Ran.BOTH,
+            cosine=approx(0.6),
+            cosine_lead=approx(0.2),
+            keyword=approx(0.6),
+            keyword_lead=approx(0.2),
+            agreement=1.0,
+            terms=approx(math.log(3)),
+        )
+
+    def test_the_bound_is_that_of_bm25(self) -> None:
+        assert approx(bm25.K1 + 1) == BM25_BOUND
+
+    def test_a_hit_beyond_the_tenth_gives_no_lead(self) -> None:
+        ten = [candidate(n, vector=0.5, keyword=1.0) for n in range(1, 11)]
+        beyond = candidate(11, vector=0.1, keyword=5.0)
+        found = Evidence.of(in_order([*ten, beyond]), TERMS)
+        assert found is not None
+        assert found.keyword_lead == 0
+
+    @pytest.mark.parametrize(
+        ("raw", "scorer", "by_meaning", "ran"),
+        [
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, True, Ran.BOTH),
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.TS_RANK, True, Ran.VECTOR),
+            ({"vector": 0.5, "keyword": 1.0}, KeywordScorer.BM25, False, Ran.KEYWORD),
+            ({"keyword": 1.0}, KeywordScorer.BM25, True, Ran.KEYWORD),
+            ({"keyword": 1.0}, KeywordScorer.OVERLAP, True, None),
+        ],
+        ids=["both", "other scorer", "foreign language", "degraded", "nothing to read"],
+    )
+    def test_reads_what_ran(
+        self, raw: Mapping[str, float], scorer: KeywordScorer, by_meaning: bool, ran: Ran | None
+    ) -> None:
+        found = Evidence.of(in_order([candidate(1, **raw)]), TERMS, scorer, by_meaning=by_meaning)
+        assert (found and found.ran) == ran
+
+    @pytest.mark.parametrize(
+        ("first", "second", "agreement"),
+        [
+            ({"document": 1, "vector": 0.9, "keyword": 0}, {"document": 1, "keyword": 4.0}, 1),
+            ({"document": 1, "vector": 0.9, "keyword": 0}, {"document": 2, "keyword": 4.0}, 0),
+            ({"vector": 0.0, "keyword": 0.0}, {"vector": 0.0, "keyword": 0.0}, 0),
+        ],
+        ids=["one document", "two documents", "nothing found"],
+    )
+    def test_agreement(
+        self, first: Mapping[str, Any], second: Mapping[str, Any], agreement: int
+    ) -> None:
+        found = Evidence.of(in_order([candidate(1, **first), candidate(2, **second)]), TERMS)
+        assert found is not None
+        assert found.agreement == agreement
+
+
+class TestConfidence:
+    def test_is_the_logistic_of_the_evidence(self) -> None:
+        hits = in_order([candidate(1, vector=0.5, keyword=2.75)])
+        # A keyword share of 2.75 / 5.5; odds of -2 + 4 * .5 = 0.
+        assert confidence(hits, QUERY, TERMS, BY_KEYWORD) == approx(0.5)
+        degraded = in_order([candidate(1, keyword=5.5)])
+        assert confidence(degraded, QUERY, TERMS, BY_KEYWORD) == approx(1 / (1 + math.exp(-1)))
+
+    def test_is_unknown_without_a_calibration(self) -> None:
+        assert confidence(in_order([candidate(1, vector=0.9)]), QUERY, TERMS, None) is None
+
+    def test_is_unknown_where_no_signal_can_be_read(self) -> None:
+        assert sure(in_order([candidate(1, keyword=1)]), scorer=KeywordScorer.TS_RANK) is None
+
+    def test_is_none_at_all_of_nothing(self) -> None:
+        assert sure([]) == 0
+
+    @pytest.mark.parametrize(
+        ("strength", "expected"), [(1.0, 1 - DOUBT), (0.5, 0.5), (None, DOUBT)]
+    )
+    def test_an_identifier_is_answered_by_what_holds_it(
+        self, strength: float | None, expected: float
+    ) -> None:
+        query = Query("D-40", is_identifier=True, needs_no_embedding=True)
+        match = IdentifierMatch("d40", strength, 2) if strength is not None else None
+        hits = in_order([replace(candidate(1, keyword=5.5), identifier=match)])
+        assert sure(hits, query) == approx(expected)
+
+    def test_a_name_that_prose_could_hold_is_judged_as_prose(self) -> None:
+        hits = in_order([candidate(1, vector=0.8, keyword=4.0)])
+        assert sure(hits, Query("VectorStore", is_identifier=True)) == sure(hits)
+
+    def test_an_administrators_pin_answers(self) -> None:
+        assert sure(in_order([replace(candidate(1, vector=0.0), pin=0)])) == 1 - DOUBT
+
+
+SCORES = st.fixed_dictionaries(
+    {},
+    optional={
+        "vector": st.floats(-1, 1),
+        "keyword": st.floats(0, 1e4),
+        "title": st.floats(0, 10),
+    },
+)
+RANKINGS = st.lists(SCORES, min_size=1, max_size=14).map(
+    lambda rows: [candidate(n, document=n // 2 + 1, **raw) for n, raw in enumerate(rows)]
+)
+
+
+@given(RANKINGS, st.sampled_from(KeywordScorer), st.sampled_from([MINILM, BY_KEYWORD]))
+def test_a_confidence_lies_between_0_and_1(
+    candidates: list[Candidate], scorer: KeywordScorer, calibration: Calibration
+) -> None:
+    for terms in (TERMS, ()):
+        value = confidence(in_order(candidates), QUERY, terms, calibration, scorer=scorer)
+        assert value is None or 0 <= value <= 1
+
+
+@given(RANKINGS, st.sampled_from([1e-3, 0.0164, 7.0, 1e6]))
+def test_the_scale_of_the_fused_score_does_not_matter(
+    candidates: list[Candidate], scale: float
+) -> None:
+    """F4-05: an RRF score of .0164 says no less than a sum of .7."""
+    assert sure(in_order(candidates, scale=scale)) == sure(in_order(candidates))
+
+
+@given(st.sampled_from(Ran), st.tuples(*[st.floats(0, 1)] * 6), st.integers(0, 5), st.floats(0, 1))
+def test_more_evidence_of_any_kind_makes_it_surer(
+    ran: Ran, values: tuple[float, ...], which: int, more: float
+) -> None:
+    greater = tuple(v + more * (place == which) for place, v in enumerate(values))
+    model = MINILM.models[ran]
+    before, after = (model.probability(Evidence(ran, *each)) for each in (values, greater))
+    assert after >= before
+
+
+class TestCalibration:
+    def test_comes_back_from_json(self) -> None:
+        assert Calibration.from_json(MINILM.as_json()) == MINILM
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {},
+            None,
+            [],
+            {**MINILM.as_json(), "both": {"intercept": 1}},
+            {**MINILM.as_json(), "vector": {"intercept": "x", "slopes": {}}},
+            {
+                **MINILM.as_json(),
+                "vector": {
+                    "intercept": math.nan,
+                    "slopes": dict.fromkeys(FEATURES[Ran.VECTOR], 1.0),
+                },
+            },
+        ],
+        ids=["empty", "null", "list", "no slopes", "text", "not a number"],
+    )
+    def test_refuses_what_it_did_not_write(self, value: Any) -> None:
+        with pytest.raises(ValueError, match="calibration"):
+            Calibration.from_json(value)
+
+    def test_ships_for_its_own_model_alone(self) -> None:
+        (model,) = SHIPPED
+        assert shipped(f"{model}r2") is MINILM
+        assert shipped("text-embedding-3-small-1536") is None
+
+
+def samples(
+    count: int, seed: int, truth: Logistic, *, ran: Ran = Ran.BOTH, kind: Kind | None = None
+) -> list[Sample]:
+    """Questions whose share of answers is exactly what `truth` says of their evidence."""
+    chance = np.random.default_rng(seed)
+    made = []
+    for number in range(count):
+        cosine, keyword, lead, terms = chance.uniform(size=4)
+        evidence = Evidence(
+            ran, cosine, lead / 2, keyword, lead / 3, float(chance.integers(2)), 1 + terms
+        )
+        answered = bool(chance.uniform() < truth.probability(evidence))
+        which = kind or (Kind.ANSWERABLE if answered else Kind.FOREIGN)
+        made.append(Sample(which, f"document {number}", answered, evidence))
+    return made
+
+
+TRUTH = Logistic(
+    -4.0, {"cosine": 5.0, "keyword": 3.0, "keyword_lead": 2.0, "agreement": 0.5, "terms": 0.2}
+)
+
+
+class TestFit:
+    def test_finds_the_law_that_the_questions_follow(self) -> None:
+        found = fit(samples(20_000, 1, TRUTH) + samples(4_000, 2, TRUTH, ran=Ran.KEYWORD))
+        both = found.models[Ran.BOTH]
+        assert both.intercept == approx(TRUTH.intercept, abs=0.5)
+        for feature, slope in TRUTH.slopes.items():
+            assert both.slopes[feature] == approx(slope, abs=0.4), feature
+        assert {ran: tuple(m.slopes) for ran, m in found.models.items()} == dict(FEATURES)
+
+    def test_is_calibrated_on_questions_never_seen(self) -> None:
+        kept, aside = samples(4_000, 1, TRUTH), samples(4_000, 3, TRUTH)
+        found = fit(kept + samples(500, 2, TRUTH, ran=Ran.KEYWORD))
+        figures = measure(found, aside)["both"]
+        assert figures["ECE"] < 0.04
+        assert figures["AUROC"] == figures["AUROC_foreign"] > 0.75
+        assert figures["below"]["0.5"]["answerable"] < 0.5 < figures["below"]["0.5"]["foreign"]
+
+    def test_stays_finite_where_a_feature_parts_the_classes(self) -> None:
+        parted = [
+            Sample(Kind.FOREIGN, str(n), n % 2 == 0, Evidence(ran, cosine=float(n % 2 == 0)))
+            for n in range(40)
+            for ran in (Ran.BOTH, Ran.KEYWORD)
+        ]
+        found = fit(parted)
+        assert Calibration.from_json(found.as_json()) == found
+
+    @pytest.mark.parametrize("answered", [True, False])
+    def test_needs_both_outcomes(self, answered: bool) -> None:
+        one_sided = [
+            replace(sample, answered=answered)
+            for ran in (Ran.BOTH, Ran.KEYWORD)
+            for sample in samples(10, 1, TRUTH, ran=ran)
+        ]
+        with pytest.raises(ValueError, match="answered and questions that are not"):
+            fit(one_sided)
+
+    def test_the_split_keeps_a_group_together_and_halves_the_rest(self) -> None:
+        groups = [f"squad: article {number}" for number in range(2_000)]
+        aside = {group for group in groups if is_held_out(group, 0)}
+        assert len(aside) == approx(1_000, abs=100)
+        assert aside == {group for group in groups if is_held_out(group, 0)}
+        assert aside != {group for group in groups if is_held_out(group, 1)}
+
+
+@pytest.mark.parametrize(
+    ("answered", "confidences", "expected"),
+    [
+        ([False, True], [0.1, 0.9], 1.0),
+        ([True, False], [0.1, 0.9], 0.0),
+        ([True, False], [0.4, 0.4], 0.5),
+        # Of the pairs (.8, .3), (.8, .5), (.5, .3), (.5, .5) three are in order and one is tied.
+        ([True, True, False, False], [0.8, 0.5, 0.3, 0.5], 3.5 / 4),
+    ],
+)
+def test_auroc(answered: list[bool], confidences: list[float], expected: float) -> None:
+    assert auroc(answered, confidences) == approx(expected)
+
+
+def test_auroc_of_one_outcome_is_unknown() -> None:
+    assert math.isnan(auroc([True, True], [0.1, 0.2]))
+
+
+def test_calibration_error_hand_worked() -> None:
+    # 15 bins of two: in each the mean confidence is .5 and one of two is answered, but for the
+    # last, where none is: .5 away in 2 of 30.
+    answered = [True, False] * 14 + [False, False]
+    confidences = [0.5] * 30
+    assert calibration_error(answered, confidences) == approx(0.5 * 2 / 30)
+    # All in one bin of equal width: 14 / 30 answered.
+    assert calibration_error(answered, confidences, equal_width=True) == approx(0.5 - 14 / 30)
+    assert calibration_error([True, False], [1.0, 0.0], equal_width=True) == 0
+
+
+class TestShift:
+    @pytest.mark.parametrize(
+        ("weights", "expected"),
+        [
+            (Weights(vector=0.6, keyword=0.3, title=0.1), (0.45, 0.45, 0.1)),
+            (Weights(vector=0.3, keyword=0.55, title=0.15), (0.425, 0.425, 0.15)),
+        ],
+        ids=["towards keywords", "towards meaning"],
+    )
+    def test_goes_to_the_middle(
+        self, weights: Weights, expected: tuple[float, float, float]
+    ) -> None:
+        found = shifted(weights)
+        assert found is not None
+        assert (found.vector, found.keyword, found.title) == approx(expected)
+
+    @pytest.mark.parametrize(
+        "weights",
+        [
+            Weights(vector=0.5, keyword=0.5, title=0),
+            Weights(vector=1, keyword=0, title=0),
+            Weights(vector=0, keyword=1, title=0),
+        ],
+        ids=["there already", "vectors alone", "keywords alone"],
+    )
+    def test_has_nowhere_to_go(self, weights: Weights) -> None:
+        assert shifted(weights) is None
+
+
+class TestSecondTry:
+    WEIGHTS = Weights(vector=0.8, keyword=0.2, title=0)
+    # Under .8/.2 the first scores .8 * .6 + .2 * .25 = .53, the second .8 * .3 + .2 = .44;
+    # half and half makes it .425 against .65.
+    NEAR = candidate(1, vector=0.6, keyword=1.0)
+    WORDS = candidate(2, vector=0.3, keyword=4.0)
+
+    def tried(
+        self, threshold: float, calibration: Calibration | None = BY_KEYWORD, **may: bool
+    ) -> Ranking:
+        return surest(
+            QUERY,
+            (self.NEAR, self.WORDS),
+            TERMS,
+            self.WEIGHTS,
+            Profile("made", 1, {}, confidence_threshold=threshold),
+            RankingOptions(),
+            calibration,
+            group=True,
+            **may,
+        )
+
+    def test_is_kept_when_surer(self) -> None:
+        found = self.tried(0.9)
+        assert [hit.candidate.chunk_id for hit in found.hits] == [2, 1]
+        assert found.weights == Weights(vector=0.5, keyword=0.5, title=0)
+        assert found.second_try is not None
+        assert found.second_try.weights_before == self.WEIGHTS
+        assert found.second_try.confidence_before < (found.confidence or 0)
+
+    def test_is_dropped_when_less_sure(self) -> None:
+        by_cosine = Calibration({**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})})
+        found = self.tried(0.9, by_cosine)
+        assert [hit.candidate.chunk_id for hit in found.hits] == [1, 2]
+        assert (found.weights, found.second_try) == (self.WEIGHTS, None)
+
+    @pytest.mark.parametrize(
+        ("threshold", "calibration", "may_shift"),
+        [
+            (0.0, BY_KEYWORD, True),
+            (0.1, BY_KEYWORD, True),
+            (0.9, BY_KEYWORD, False),
+            (1, None, True),
+        ],
+        ids=["off", "sure enough", "forced weights", "no calibration"],
+    )
+    def test_is_not_made(
+        self, threshold: float, calibration: Calibration | None, may_shift: bool
+    ) -> None:
+        found = self.tried(threshold, calibration, may_shift=may_shift)
+        assert (found.weights, found.second_try) == (self.WEIGHTS, None)
+        assert [hit.candidate.chunk_id for hit in found.hits] == [1, 2]

@@ -1,0 +1,169 @@
+"""Q6: which hits share a place: of one document, and near-duplicates of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.domain import Candidate, Explanation, Hit, IdentifierMatch, Signal, Weights
+from search.ranking import RankingOptions, rank
+from search.ranking.grouping import Group, grouped
+
+BOUND = 7
+ZERO = 0
+NEAR = 0b111_1111  # seven bits from ZERO
+FAR = 0b1111_1111  # eight bits from ZERO, one from NEAR
+NEGATIVE = -1  # all 64 bits: none in common with ZERO
+Shape = tuple[int, list[int], list[int]]
+
+
+def hits(*candidates: tuple[int, int | None]) -> tuple[Hit, ...]:
+    """Hits in this order, of (document, signature); chunks are numbered from 1."""
+    return ranking(
+        [Candidate(n, doc, {}, signature=bits) for n, (doc, bits) in enumerate(candidates, 1)]
+    )
+
+
+def ranking(candidates: Sequence[Candidate]) -> tuple[Hit, ...]:
+    return tuple(Hit(c, Explanation.of(()), n) for n, c in enumerate(candidates, 1))
+
+
+def shape(groups: Sequence[Group]) -> list[Shape]:
+    """Each group as the chunks of its best, folded and copied hits."""
+    return [
+        (
+            group.best.candidate.chunk_id,
+            [hit.candidate.chunk_id for hit in group.folded],
+            [hit.candidate.chunk_id for hit in group.copies],
+        )
+        for group in groups
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ranked", "groups"),
+    [
+        ([], []),
+        ([(7, None)], [(1, [], [])]),
+        ([(7, None), (8, None), (7, None), (7, None)], [(1, [3, 4], []), (2, [], [])]),
+        ([(7, ZERO), (8, ZERO)], [(1, [], [2])]),
+        ([(7, ZERO), (8, NEAR)], [(1, [], [2])]),
+        ([(7, ZERO), (8, FAR)], [(1, [], []), (2, [], [])]),
+        ([(7, ZERO), (8, NEGATIVE)], [(1, [], []), (2, [], [])]),
+        ([(7, NEGATIVE), (8, NEGATIVE << 7)], [(1, [], [2])]),
+        ([(7, None), (8, None)], [(1, [], []), (2, [], [])]),
+        ([(7, ZERO), (8, None)], [(1, [], []), (2, [], [])]),
+        ([(7, None), (8, ZERO)], [(1, [], []), (2, [], [])]),
+        ([(7, ZERO), (8, ZERO), (8, NEGATIVE), (8, None)], [(1, [], [2]), (3, [4], [])]),
+        ([(7, NEGATIVE), (7, ZERO), (8, ZERO)], [(1, [2], [3])]),
+        ([(7, FAR), (8, ZERO), (9, NEAR)], [(1, [], [3]), (2, [], [])]),
+        ([(7, ZERO), (8, NEAR), (9, FAR)], [(1, [], [2, 3])]),
+    ],
+    ids=[
+        "nothing",
+        "one",
+        "one document",
+        "equal",
+        "as far as may be",
+        "a bit too far",
+        "opposite",
+        "negative and near",
+        "no signatures",
+        "none after zero",
+        "zero after none",
+        "a copy, and more of its document",
+        "a copy of what is folded",
+        "the better of two originals",
+        "a copy of a copy",
+    ],
+)
+def test_groups(ranked: list[tuple[int, int | None]], groups: list[Shape]) -> None:
+    assert shape(grouped(hits(*ranked), max_distance=BOUND)) == groups
+
+
+def test_what_is_pinned_stands_for_itself() -> None:
+    same = [Candidate(1, 7, {}, pin=0, signature=ZERO), Candidate(2, 8, {}, pin=1, signature=ZERO)]
+    unpinned = Candidate(3, 9, {}, signature=ZERO)
+
+    assert shape(grouped(ranking([*same, unpinned]), max_distance=BOUND)) == [
+        (1, [], [3]),
+        (2, [], []),
+    ]
+
+
+def test_who_names_another_code_is_no_copy() -> None:
+    """Two reports from one form: a question that names both wants both."""
+    first, second = (IdentifierMatch(form, 1, 2) for form in ("inc-1", "inc-2"))
+    named = [
+        Candidate(1, 7, {}, first, signature=ZERO),
+        Candidate(2, 8, {}, second, signature=ZERO),
+        Candidate(3, 9, {}, second, signature=ZERO),
+        Candidate(4, 10, {}, signature=ZERO),
+    ]
+
+    assert shape(grouped(ranking(named), max_distance=BOUND)) == [(1, [], [4]), (2, [], [3])]
+
+
+def test_groups_stand_where_their_best_hits_stand() -> None:
+    """Tiers and all: the ranking's order is the groups' order."""
+    candidates = [
+        Candidate(1, 7, {Signal.VECTOR: 0.9}),
+        Candidate(2, 8, {Signal.VECTOR: 0.8}),
+        Candidate(3, 8, {Signal.VECTOR: 0.1}, IdentifierMatch("d40", 1, 2)),
+        Candidate(4, 9, {Signal.VECTOR: 0.0}, pin=0),
+    ]
+    ranked = rank(candidates, Weights(1, 0, 0), RankingOptions())
+
+    assert shape(grouped(ranked, max_distance=BOUND)) == [(4, [], []), (3, [2], []), (1, [], [])]
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda doc, bits, pin, form: (doc, bits, pin, form),
+            st.integers(1, 6),
+            st.sampled_from([None, ZERO, NEAR, FAR, NEGATIVE, 1 << 62]),
+            st.sampled_from([None, None, None, 0]),
+            st.sampled_from([None, None, "a", "b"]),
+        ),
+        max_size=25,
+    )
+)
+def test_every_hit_stands_once_under_one_no_worse(
+    drawn: list[tuple[int, int | None, int | None, str | None]],
+) -> None:
+    ranked = ranking(
+        [
+            Candidate(n, doc, {}, form and IdentifierMatch(form, 1, 2), pin=pin, signature=bits)
+            for n, (doc, bits, pin, form) in enumerate(drawn, 1)
+        ]
+    )
+    groups = grouped(ranked, max_distance=BOUND)
+
+    parts = [(group.best, *group.folded, *group.copies) for group in groups]
+    assert sorted(hit.rank for part in parts for hit in part) == [hit.rank for hit in ranked]
+    assert [group.best.rank for group in groups] == sorted(group.best.rank for group in groups)
+    for group in groups:
+        document = group.best.candidate.document_id
+        assert all(hit.rank > group.best.rank for hit in (*group.folded, *group.copies))
+        assert {hit.candidate.document_id for hit in group.folded} <= {document}
+        assert document not in {hit.candidate.document_id for hit in group.copies}
+        assert all(hit.candidate.pin is None for hit in group.copies)
+    heads = [group.best.candidate.document_id for group in groups]
+    assert len(heads) == len(set(heads))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 5), st.sampled_from([None, ZERO, NEAR, FAR])), max_size=20)
+)
+def test_what_comes_later_moves_nothing(ranked: list[tuple[int, int | None]]) -> None:
+    """The groups of a ranking's beginning are the beginning of its groups: a limit cuts, only."""
+    whole = grouped(hits(*ranked), max_distance=BOUND)
+    for length in range(len(ranked)):
+        begun = grouped(hits(*ranked[:length]), max_distance=BOUND)
+        assert [group.best.rank for group in begun] == [
+            group.best.rank for group in whole[: len(begun)]
+        ]

@@ -1,0 +1,271 @@
+"""Preset tests 2, 5 and 6: every shipped profile's weights, and the laws that all of them keep."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import Candidate, Classifier, Profile, QueryClass, Signal, Weights
+from search.models.profiles import NAME, check_regex
+from search.presets import PRESETS, SEEDS
+from search.query.classifiers import anchors
+from search.ranking import rank
+from search.ranking.boosts import anchors as boost_anchors
+from search.ranking.boosts import as_json, parse_boosts
+from search.understanding import ranking_options
+
+BY_NAME = {preset.name: preset.profile for preset in PRESETS}
+names = st.sampled_from(sorted(BY_NAME))
+classes = st.sampled_from(list(QueryClass))
+every = pytest.mark.parametrize("profile", BY_NAME.values(), ids=list(BY_NAME))
+
+share = st.floats(0, 1, allow_nan=False)
+SIGNALS = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
+raw_scores = st.fixed_dictionaries(dict.fromkeys(SIGNALS, share))
+# Some signals miss some candidates; a boost counts for some.
+candidate_lists = st.lists(
+    st.tuples(raw_scores, st.sets(st.sampled_from(SIGNALS), max_size=2), st.integers(0, 2)),
+    min_size=1,
+    max_size=12,
+)
+Rows = list[tuple[dict[Signal, float], set[Signal], int]]
+
+
+def candidates_of(rows: Rows, profile: Profile) -> list[Candidate]:
+    return [
+        Candidate(
+            pk,
+            pk,
+            {signal: score for signal, score in raw.items() if signal not in missing},
+            boosts={boost.name: count for boost in profile.boosts},
+        )
+        for pk, (raw, missing, count) in enumerate(rows, start=1)
+    ]
+
+
+def scores(
+    candidates: Sequence[Candidate], profile: Profile, query_class: QueryClass, weights: Weights
+) -> dict[int, float]:
+    """Scores by chunk, best first."""
+    hits = rank(candidates, weights, ranking_options(profile, query_class))
+    return {hit.candidate.chunk_id: hit.score for hit in hits}
+
+
+class TestWeights:
+    @every
+    def test_every_class_has_weights_that_sum_to_one(self, profile: Profile) -> None:
+        assert set(profile.weights) == set(QueryClass)
+        for weights in profile.weights.values():
+            assert sum(weights.as_dict().values()) == approx(1, abs=1e-9)
+
+    @pytest.mark.parametrize(
+        ("name", "by_class", "rest"),
+        [
+            pytest.param("indexfoundry", {}, (0.7, 0.3, 0), id="S1-12"),
+            pytest.param(
+                "indexfoundry:adaptive",
+                {"lookup": (0.3, 0.7, 0), "general": (0.5, 0.5, 0)},
+                (0.7, 0.3, 0),
+                id="S1-19 S1-20 S1-21",
+            ),
+            pytest.param("indexfoundry:anchor", {}, (0.7, 0.3, 0), id="S1-24"),
+            pytest.param("indexfoundry:rrf", {}, (0.5, 0.5, 0), id="S1-37"),
+            pytest.param("concept-rag", {}, (0.4, 0.3, 0.3), id="S2-08"),
+            pytest.param("concept-rag:titles", {}, (0.3, 0.2, 0.5), id="S2-17"),
+            pytest.param("concept-rag:semantics", {}, (0.6, 0.2, 0.2), id="S2-18"),
+            pytest.param("textbook", {}, (0.7, 0.3, 0), id="S3-09"),
+            pytest.param("textbook:rrf", {}, (0.5, 0.5, 0), id="S3-34"),
+            pytest.param("textbook:100/0", {}, (1, 0, 0), id="S3-22"),
+            pytest.param("textbook:0/100", {}, (0, 1, 0), id="S3-23"),
+            pytest.param("textbook:50/50", {}, (0.5, 0.5, 0), id="S3-24"),
+            pytest.param("textbook:60/40", {}, (0.6, 0.4, 0), id="S3-32"),
+            pytest.param("textbook:80/20", {}, (0.8, 0.2, 0), id="S3-32 too"),
+            pytest.param(
+                "textbook:adaptive",
+                {"lookup": (0.2, 0.8, 0), "concept": (0.8, 0.2, 0)},
+                (0.7, 0.3, 0),
+                id="S3-25",
+            ),
+            pytest.param(
+                "mind",
+                {
+                    "lookup": (0.3, 0.7, 0),
+                    "concept": (0.8, 0.2, 0),
+                    "debug": (0.5, 0.5, 0),
+                    "comparison": (0.8, 0.2, 0),
+                },
+                (0.6, 0.4, 0),
+                id="S4-06 to S4-10",
+            ),
+            pytest.param(
+                "physical-ai",
+                {"concept": (0.8, 0.2, 0), "code": (0.5, 0.5, 0), "debug": (0.6, 0.4, 0)},
+                (0.7, 0.3, 0),
+                id="S5-06 to S5-10",
+            ),
+        ],
+    )
+    def test_are_the_seeds(
+        self,
+        name: str,
+        by_class: dict[str, tuple[float, float, float]],
+        rest: tuple[float, float, float],
+    ) -> None:
+        for query_class, weights in BY_NAME[name].weights.items():
+            assert weights == Weights(*by_class.get(query_class.value, rest))
+
+    @pytest.mark.parametrize(
+        ("name", "fields"),
+        [
+            pytest.param("indexfoundry", {"depth": 20, "bypass": r"^[A-Z]\d+$"}, id="S1-28 S1-31"),
+            pytest.param("indexfoundry:rrf", {"rrf_k": 60, "bypass": ""}, id="S1-37"),
+            pytest.param("textbook", {"depth": 20, "own_candidates_only": True}, id="S3-35 S3-36"),
+            pytest.param("textbook:rrf", {"depth": 10}, id="S3-34"),
+            pytest.param(
+                "mind", {"rrf_k": 60, "both_factor": 1.2, "both_first": True}, id="part 2, presets"
+            ),
+            pytest.param("physical-ai", {"depth": 50}, id="S5-04 S5-05"),
+        ],
+    )
+    def test_other_constants_are_the_seeds(self, name: str, fields: dict[str, object]) -> None:
+        assert {each: getattr(BY_NAME[name], each) for each in fields} == fields
+
+
+class TestAsData:
+    def test_names_are_unique_and_seeds_have_none_of_our_rules(self) -> None:
+        assert len(BY_NAME) == len(PRESETS)
+        assert all(each.profile.classifier is not Classifier.RULES for each in SEEDS)
+
+    @every
+    def test_the_admin_would_take_it(self, profile: Profile) -> None:
+        NAME(profile.name)
+        if profile.bypass:
+            check_regex(profile.bypass)
+        assert parse_boosts(as_json(profile.boosts)) == profile.boosts
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "D40",
+            "what of D40, AB12 and 1725?",
+            'a "fire door" near D40',
+            '"one" and "two words"',
+            'the "D40" pump',
+            'an open " quote',
+            "nothing at all",
+        ],
+    )
+    def test_f1_01_the_boosts_anchors_are_the_classifiers(self, text: str) -> None:
+        (boost,) = BY_NAME["indexfoundry:anchor"].boosts
+        assert set(boost_anchors(boost, text)) == set(anchors.anchors(text))
+
+    @given(st.text(alphabet="AB1 2x-.,", max_size=40))
+    def test_f1_01_for_any_text_without_quotes(self, text: str) -> None:
+        (boost,) = BY_NAME["indexfoundry:anchor"].boosts
+        assert set(boost_anchors(boost, text)) == set(anchors.anchors(text)[:10])
+
+
+class TestLaws:
+    @given(names, classes, candidate_lists, st.randoms())
+    def test_order_independent(
+        self, name: str, query_class: QueryClass, rows: Rows, chance: random.Random
+    ) -> None:
+        profile = BY_NAME[name]
+        candidates = candidates_of(rows, profile)
+        shuffled = list(candidates)
+        chance.shuffle(shuffled)
+        weights = profile.weights[query_class]
+        straight = scores(candidates, profile, query_class, weights)
+        assert list(scores(shuffled, profile, query_class, weights).items()) == list(
+            straight.items()
+        )
+
+    @given(names, classes, candidate_lists, st.sampled_from(SIGNALS), share)
+    def test_monotone_in_each_signal(
+        self, name: str, query_class: QueryClass, rows: Rows, signal: Signal, more: float
+    ) -> None:
+        """More of a signal lowers neither the score nor the rank of a candidate."""
+        profile = BY_NAME[name]
+        weights = profile.weights[query_class]
+        before = candidates_of(rows, profile)
+        first = before[0]
+        raised = {**first.raw, signal: first.raw.get(signal, 0.0) + more}
+        after = [replace(first, raw=raised), *before[1:]]
+        was = scores(before, profile, query_class, weights)
+        now = scores(after, profile, query_class, weights)
+        assert now[1] >= was[1] - 1e-12
+        assert list(now).index(1) <= list(was).index(1) or now[1] == approx(was[1])
+
+    @given(names, classes, candidate_lists)
+    def test_scores_lie_between_zero_and_one(
+        self, name: str, query_class: QueryClass, rows: Rows
+    ) -> None:
+        """Where the raw scores do, before boosts; rank fusion stays far below 1 (F4-05)."""
+        profile = replace(BY_NAME[name], boosts=())
+        candidates = candidates_of(rows, profile)
+        found = scores(candidates, profile, query_class, profile.weights[query_class])
+        assert all(0 <= score <= 1 + 1e-9 for score in found.values())
+
+    @every
+    def test_f4_03_weights_have_an_effect(self, profile: Profile) -> None:
+        """Preset test 6: by more of one signal's weight, what that signal prefers gains."""
+        by_meaning = Candidate(1, 1, {Signal.VECTOR: 0.9, Signal.KEYWORD: 0.1})
+        by_words = Candidate(2, 2, {Signal.VECTOR: 0.1, Signal.KEYWORD: 0.9})
+        pair = (by_meaning, by_words)
+        meaning = scores(pair, profile, QueryClass.GENERAL, Weights(0.9, 0.1, 0))
+        words = scores(pair, profile, QueryClass.GENERAL, Weights(0.1, 0.9, 0))
+        assert list(meaning) == [1, 2]
+        assert list(words) == [2, 1]
+        assert meaning[1] > words[1]
+        assert words[2] > meaning[2]
+
+    @every
+    def test_f4_04_a_keyword_score_of_zero_is_not_found(self, profile: Profile) -> None:
+        """It gets no more than a candidate that the keywords cannot score at all."""
+        without = Candidate(1, 1, {Signal.VECTOR: 0.5})
+        zero = Candidate(1, 1, {Signal.VECTOR: 0.5, Signal.KEYWORD: 0.0})
+        other = Candidate(2, 2, {Signal.VECTOR: 0.4, Signal.KEYWORD: 2.0})
+        weights = Weights(0.5, 0.5, 0)
+        assert scores((without, other), profile, QueryClass.GENERAL, weights) == scores(
+            (zero, other), profile, QueryClass.GENERAL, weights
+        )
+
+    def test_s1_28_the_bypass_minds_the_case(self) -> None:
+        bypass = re.compile(BY_NAME["indexfoundry"].bypass)
+        assert bypass.search("D40")
+        assert not any(bypass.search(text) for text in ("d40", "AB12", "D40?", "Room D40", "40"))
+
+
+class TestErrata:
+    """docs/relevance.md: what the seeds' records state wrongly, by their own rules."""
+
+    def test_s1_05_rank_fusion_tells_the_first_from_the_fifth_by_a_fifteenth(self) -> None:
+        profile = BY_NAME["indexfoundry:rrf"]
+        five = [Candidate(pk, pk, {Signal.VECTOR: 1 / pk}) for pk in range(1, 6)]
+        found = scores(five, profile, QueryClass.GENERAL, profile.weights[QueryClass.GENERAL])
+        assert found[1] / found[5] == approx(1.066, abs=5e-4)
+
+    @pytest.mark.parametrize(
+        ("raw", "score"),
+        [
+            pytest.param((1.0, 2 * 2.5, 2 * 10.0), 7.9, id="S2-13 the most for two terms"),
+            pytest.param((0.45, 1.2, 10.0), 3.54, id="S2-16 the sample"),
+            pytest.param((0.45, 1.2, 20.0), 6.54, id="S2-16 with 20"),
+        ],
+    )
+    def test_concept_rags_scores(self, raw: tuple[float, float, float], score: float) -> None:
+        profile = BY_NAME["concept-rag"]
+        one = Candidate(1, 1, dict(zip(SIGNALS, raw, strict=True)))
+        found = scores([one], profile, QueryClass.GENERAL, profile.weights[QueryClass.GENERAL])
+        assert found[1] == approx(score)
+
+    def test_s5_10_comparison_takes_the_base(self) -> None:
+        weights = BY_NAME["physical-ai"].weights
+        assert weights[QueryClass.COMPARISON] == weights[QueryClass.GENERAL]
