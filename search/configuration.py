@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Mapping
@@ -14,10 +15,26 @@ from ingestion.identifiers import Pattern
 from ingestion.models import EmbeddingSpace, IdentifierPattern
 from search.domain import Profile
 from search.errors import NoActiveProfile, UnknownProfile
-from search.models import ClassRule, ClassWeights, ConfigurationStamp, SearchProfile
+from search.models import (
+    Calibration,
+    ClassRule,
+    ClassWeights,
+    ConfigurationStamp,
+    Pin,
+    SearchProfile,
+    Synonym,
+)
+from search.models.curated import pins_by_query
 from search.query import ClassifierRule
+from search.query.expand import Synonyms
+from search.ranking import confidence
 
-WATCHED = (SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace)
+logger = logging.getLogger(__name__)
+
+WATCHED = (
+    SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin,
+    Calibration,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +47,9 @@ class Configuration:
     rules: tuple[ClassifierRule, ...] = ()
     patterns: tuple[Pattern, ...] = ()
     space: EmbeddingSpace | None = None
+    synonyms: Synonyms | None = None
+    pins: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    calibration: confidence.Calibration | None = None
 
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one that `key` names: `name` or `name@version`.
@@ -82,11 +102,29 @@ def _read(stamp: int) -> Configuration:
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
     profiles = {row: row.as_profile() for row in rows.prefetch_related("class_weights")}
     active = [p for row, p in profiles.items() if row.state == SearchProfile.State.ACTIVE]
+    space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
     return Configuration(
         stamp=stamp,
         active=active[0] if active else None,
         published={(p.name, p.version): p for p in profiles.values()},
         rules=tuple(row.as_rule() for row in ClassRule.objects.filter(enabled=True)),
         patterns=tuple(row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)),
-        space=EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first(),
+        space=space,
+        synonyms=Synonyms.of(row.as_group() for row in Synonym.objects.filter(enabled=True)),
+        pins=pins_by_query(Pin.objects.filter(enabled=True)),
+        calibration=_calibration(space),
     )
+
+
+def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
+    """The space's own calibration, else the one that ships for its model; None for neither."""
+    if space is None:
+        return None
+    row = Calibration.objects.filter(space=space).first()
+    if row is None:
+        return confidence.shipped(space.fingerprint)
+    try:
+        return confidence.Calibration.from_json(row.coefficients)
+    except ValueError as error:
+        logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
+        return None

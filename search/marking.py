@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 
-from search.snippets import MARK_END, MARK_START
+from ingestion.ngrams import tidied_sql
+from search.snippets import MARK_END, MARK_START, mark_runs, restored
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
+_PARTED = "\ue002"  # like MARK_START it stands in no text
+_MARKED = """
+ts_headline(ingestion_chunk.text_config::regconfig, {text}, {question}, %s)
+|| '{parted}' || ingestion_chunk.text
+"""
+
+
+class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
+    """Finishes what Postgres marked: it reads no runs of letters, and was given a tidied text."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+
+    def from_db_value(self, value: str, *_: Any) -> str:
+        headline, text = value.split(_PARTED, 1)
+        return mark_runs(restored(headline, text), self.words)
 
 
 def marked(question: str, *params: str) -> RawSQL:
@@ -15,9 +35,5 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is SQL of ours for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    return RawSQL(
-        "ts_headline(ingestion_chunk.text_config::regconfig, ingestion_chunk.text,"
-        f" {question}, %s)",
-        (*params, _OPTIONS),
-        output_field=TextField(),
-    )
+    sql = _MARKED.format(parted=_PARTED, text=tidied_sql("ingestion_chunk.text"), question=question)
+    return RawSQL(sql, (*params, _OPTIONS), output_field=_MarkedText(" ".join(params)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingestion.models.library import Viewer
 from search import configuration
@@ -19,37 +19,58 @@ from search.domain import (
     Hit,
     Profile,
     Query,
-    QueryClass,
     Signal,
     TermStatistic,
     Weights,
 )
-from search.embedding import QueryVector, embed_query
-from search.query import classify, parse
-from search.ranking import RankingOptions, rank
+from search.embedding import QueryVector
+from search.query import parse
+from search.query.expand import expansions, pins_for
+from search.query.spelling import correctable, corrected
+from search.ranking import applicable
+from search.ranking.fusion import OPTIONAL
+from search.ranking.grouping import Group
 from search.results import Result, results_for
-from search.retrieval import Filters, Retrieval, Scope, retrieve
+from search.retrieval import Filters, Retrieval, Scope, Wanted, retrieve
+from search.retrieval.spelling import neighbours
+from search.second_try import SecondTry, is_low, surest
+from search.understanding import (
+    Choices,
+    Understood,
+    as_ranked,
+    leaning,
+    options_for,
+    query_vector,
+    understand,
+)
+
+__all__ = [
+    "DEFAULT_PAGE_SIZE",
+    "MAX_PAGE_SIZE",
+    "Choices",
+    "SearchResponse",
+    "page_of",
+    "search",
+]
 
 DEFAULT_PAGE_SIZE = 10
 MAX_PAGE_SIZE = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a caller decides in place of the active profile and the classifier. Empty: nothing."""
-
-    profile: str = ""
-    query_class: QueryClass | None = None
-    weights: Weights | None = None
+KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
-    `hits` is the whole ranking, of which `results` shows a page: all candidates that the
-    profile's depth brings. `degraded` names the signals that could not run. `milliseconds` has
-    `embed`, `retrieve`, `rank`, `show` and `total`.
+    `hits` is the whole ranking: all candidates that the profile's depth brings. `groups` are the
+    same hits folded by document, of which `results` shows a page; a group each unless `grouped`.
+    `degraded` names the signals that could not run. `confidence` is the probability that the
+    first ten results answer the query, whatever page is shown; None where the embedding space has
+    no calibration. `second_try`: `weights` are not those asked for, but surer ones.
+    `notes` say in sentences why the weights are not the class's. `suggestion` is the query in
+    better spelling, empty where there is none; `corrected_from` the query as typed where it found
+    nothing and this answers its correction. `milliseconds` has `embed`, `retrieve`, `rank`, `show`
+    and `total`.
     """
 
     query: Query
@@ -58,17 +79,34 @@ class SearchResponse:
     weights: Weights
     results: tuple[Result, ...] = ()
     hits: tuple[Hit, ...] = field(default=(), repr=False)
+    groups: tuple[Group, ...] = field(default=(), repr=False)
+    grouped: bool = True
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     degraded: tuple[Signal, ...] = ()
+    confidence: float | None = None
+    second_try: SecondTry | None = None
     forced: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    suggestion: str = ""
+    corrected_from: str = ""
     terms: tuple[TermStatistic, ...] = ()
     milliseconds: dict[str, float] = field(default_factory=dict)
 
     @property
+    def low_confidence(self) -> bool:
+        """Whether the first page may well hold no answer, as the profile draws the line."""
+        return is_low(self.confidence, self.profile)
+
+    @property
     def total(self) -> int:
-        """How many hits can be paged through."""
-        return len(self.hits)
+        """How many groups can be paged through."""
+        return len(self.groups)
+
+    @property
+    def first(self) -> int:
+        """The place of the first result of the page among all results, from 1."""
+        return (self.page - 1) * self.page_size + 1
 
     @property
     def pages(self) -> int:
@@ -81,117 +119,145 @@ def search(
     viewer: Viewer,
     filters: Filters | None = None,
     choices: Choices | None = None,
+    group: bool = True,
     page: int = 1,
     page_size: int = DEFAULT_PAGE_SIZE,
 ) -> SearchResponse:
     """The results of `text` among what `viewer` may read, best first.
 
-    Costs three queries: the configuration's stamp, the candidates, the page shown. The order
+    With `group` a document has one place, its best passage's, and near-duplicates share one.
+    Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
+    words that no searched text holds, and three more to search their correction. The order
     never depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
     UnknownProfile, NoActiveProfile.
     """
     started = time.perf_counter()
-    configured = configuration.current()
-    choices = choices or Choices()
-    profile = configured.profile(choices.profile)
-    query = parse(text, configured.patterns)
-    understood = _understand(query, configured, profile, choices)
-    if query.is_empty:
-        return understood.response(query, page=1, page_size=page_size)
+    choices, filters = choices or Choices(), filters or Filters()
+    asked = _Asked(viewer, filters, choices, group, page, page_size)
+    response, found = _answer(text, asked)
+    suggestion = _suggestion(response, found, asked) if found else ""
+    if suggestion and not response.total and not choices.exact:
+        insisting = replace(asked, choices=replace(choices, exact=True))
+        instead, _ = _answer(suggestion, insisting)
+        if instead.total:
+            original = response.query.original
+            response, suggestion = replace(instead, corrected_from=original), ""
+    elapsed = (time.perf_counter() - started) * 1000
+    milliseconds = {**response.milliseconds, "total": elapsed}
+    return replace(response, suggestion=suggestion, milliseconds=milliseconds)
 
-    vector = _vector(query, configured, understood.weights)
-    found = _retrieve(query, viewer, filters or Filters(), understood, configured, vector)
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked besides the words."""
+
+    viewer: Viewer
+    filters: Filters
+    choices: Choices
+    group: bool
+    page: int
+    page_size: int
+
+
+def _answer(text: str, asked: _Asked) -> tuple[SearchResponse, Retrieval | None]:
+    """The response to `text` as it stands, and what was retrieved; None for an empty query."""
+    configured = configuration.current()
+    profile = configured.profile(asked.choices.profile)
+    query = parse(text, configured.patterns)
+    query = replace(query, expansions=expansions(query.text, configured.synonyms))
+    understood = understand(query, configured, profile, asked.choices)
+    if query.is_empty:
+        return _response(understood, query, page_size=asked.page_size), None
+
+    vector = query_vector(query, configured, understood)
+    found = _retrieve(query, asked, understood, configured, vector)
+    as_classified, understood = understood, leaning(understood, query, found, configured, vector)
+    means_something = vector.values is not None and understood is as_classified
     ranking_started = time.perf_counter()
-    hits = rank(found.candidates, understood.weights, ranking_options(profile))
-    ranked = time.perf_counter()
-    shown = page_of(hits, page, page_size)
-    results = results_for(shown, viewer=viewer, terms=found.terms)
+    ranking = surest(
+        query,
+        found.candidates,
+        found.terms,
+        understood.weights,
+        profile,
+        options_for(understood, query, found.terms),
+        configured.calibration,
+        group=asked.group,
+        by_meaning=means_something,
+        may_shift=asked.choices.weights is None and means_something,
+    )
+    ranking_finished = time.perf_counter()
+    shown = page_of(ranking.groups, asked.page, asked.page_size)
+    results = results_for(shown, viewer=asked.viewer, terms=found.terms)
     finished = time.perf_counter()
-    return understood.response(
+    response = _response(
+        as_ranked(understood, ranking),
         query,
         results=results,
-        hits=hits,
-        page=page,
-        page_size=page_size,
+        hits=ranking.hits,
+        groups=ranking.groups,
+        confidence=ranking.confidence,
+        second_try=ranking.second_try,
+        grouped=asked.group,
+        page=asked.page,
+        page_size=asked.page_size,
         degraded=vector.degraded,
         terms=found.terms,
         milliseconds={
             "embed": vector.milliseconds,
             "retrieve": found.milliseconds,
-            "rank": (ranked - ranking_started) * 1000,
-            "show": (finished - ranked) * 1000,
-            "total": (finished - started) * 1000,
+            "rank": (ranking_finished - ranking_started) * 1000,
+            "show": (finished - ranking_finished) * 1000,
         },
+    )
+    return response, found
+
+
+def page_of(groups: Sequence[Group], page: int, page_size: int) -> Sequence[Group]:
+    """The groups of a page, counted from 1; none beyond the last."""
+    first = (page - 1) * page_size
+    return groups[first : first + page_size]
+
+
+def _response(understood: Understood, query: Query, **fields: object) -> SearchResponse:
+    return SearchResponse(
+        query=query,
+        profile=understood.profile,
+        classification=understood.classification,
+        weights=understood.weights,
+        forced=understood.forced,
+        notes=understood.notes,
+        **fields,  # type: ignore[arg-type]
     )
 
 
-def ranking_options(profile: Profile) -> RankingOptions:
-    """How a profile makes strengths and combines them."""
-    return RankingOptions(profile.fusion, profile.normalisers, profile.rrf_k)
-
-
-def page_of(hits: Sequence[Hit], page: int, page_size: int) -> Sequence[Hit]:
-    """The hits of a page, counted from 1; none beyond the last."""
-    first = (page - 1) * page_size
-    return hits[first : first + page_size]
-
-
-@dataclass(frozen=True, slots=True)
-class _Understood:
-    """What is settled before anything is retrieved."""
-
-    profile: Profile
-    classification: Classification
-    weights: Weights
-    forced: tuple[str, ...]
-
-    def response(self, query: Query, **fields: object) -> SearchResponse:
-        return SearchResponse(
-            query=query,
-            profile=self.profile,
-            classification=self.classification,
-            weights=self.weights,
-            forced=self.forced,
-            **fields,  # type: ignore[arg-type]
-        )
-
-
-def _understand(
-    query: Query, configured: Configuration, profile: Profile, choices: Choices
-) -> _Understood:
-    """The class and the weights: a caller's word first, then the class's, by the profile."""
-    classification = classify(query, configured.rules)
-    if choices.query_class is not None:
-        classification = Classification(choices.query_class, "asked for by the caller", 1.0)
-    weights = choices.weights or profile.weights[classification.query_class]
-    forced = {
-        "profile": bool(choices.profile),
-        "class": choices.query_class is not None,
-        "weights": choices.weights is not None,
-    }
-    names = tuple(name for name, is_forced in forced.items() if is_forced)
-    return _Understood(profile, classification, weights, names)
-
-
-def _vector(query: Query, configured: Configuration, weights: Weights) -> QueryVector:
-    """The query's vector; none where it can change nothing (S1-29) or there is no space yet."""
-    if query.needs_no_embedding or configured.space is None or not weights.vector:
-        return QueryVector()
-    return embed_query(query.text, configured.space)
+def _suggestion(response: SearchResponse, found: Retrieval, asked: _Asked) -> str:
+    """The query with its unknown words as the searched text spells them; empty without any."""
+    if not found.unknown or (response.page > 1 and response.total):
+        return ""
+    scope = Scope.of(asked.viewer, asked.filters).narrowed_by(response.query)
+    return corrected(response.query, neighbours(found.unknown, scope))
 
 
 def _retrieve(
     query: Query,
-    viewer: Viewer,
-    filters: Filters,
-    understood: _Understood,
+    asked: _Asked,
+    understood: Understood,
     configured: Configuration,
     vector: QueryVector,
 ) -> Retrieval:
+    profile = understood.profile
     return retrieve(
         query,
-        Scope.of(viewer, filters).narrowed_by(query),
-        understood.profile,
+        Scope.of(asked.viewer, asked.filters).narrowed_by(query),
+        profile,
         space=configured.space,
         embedding=vector.values,
+        wanted=Wanted(
+            signals=frozenset(s for s in OPTIONAL if understood.weights.of(s) > 0),
+            embeddings=profile.feedback > 0,
+            boosts=applicable(profile.boosts, understood.classification.query_class),
+            pins=pins_for(query.original, configured.pins),
+            words=tuple(word.text for word in correctable(query)),
+        ),
     )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+
+from ingestion.ngrams import units
 
 # Private-use characters: they survive escaping and stand in no text (parsers may leave none).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -15,6 +18,7 @@ SNIPPET_CHARS = 300
 _BLOCK_BREAK = re.compile(rf"(?<![.!?:;,\s])({MARK_END}?)\n\s*\n\s*(?=\S)")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+_PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 
 
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
@@ -34,6 +38,53 @@ def highlight(marked: str) -> SafeString:
     escaped = str(escape(marked))
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
     return mark_safe(html)  # noqa: S308  # escaped above
+
+
+def mark_runs(marked: str, words: str) -> str:
+    """`marked` with the `words` marked too that stand within runs of letters without spaces.
+
+    `words` may be a query, or a tsquery's text.
+    """
+    pairs, singles = _sought(words)
+    if not pairs and not singles:
+        return marked
+    parts = _PARTS.split(marked)
+    parts[::2] = [_with_runs(part, pairs, singles) for part in parts[::2]]
+    return "".join(parts)
+
+
+def restored(marked: str, text: str) -> str:
+    """The marks of `marked` in `text`, of which it differs in single characters."""
+    characters = iter(text)
+    marks = (MARK_START, MARK_END)
+    if len(marked) - sum(map(marked.count, marks)) != len(text):
+        return marked
+    return "".join(one if one in marks else next(characters) for one in marked)
+
+
+def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
+    """The pairs of neighbouring letters to mark, and letters that stand alone and in no pair."""
+    found = units(words)
+    pairs = {(a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start}
+    return pairs, {unit for *_, unit in found} - {unit for pair in pairs for unit in pair}
+
+
+def _with_runs(text: str, pairs: set[tuple[str, str]], singles: set[str]) -> str:
+    found = units(text)
+    marked = {place for place, (*_, unit) in enumerate(found) if unit in singles}
+    for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(found)):
+        if end == start and (a, b) in pairs:
+            marked |= {place, place + 1}
+    pieces: list[str] = []
+    last = 0
+    for place in sorted(marked):
+        start, end, _ = found[place]
+        if pieces and start == last:
+            pieces[-1] = pieces[-1].removesuffix(MARK_END) + text[start:end] + MARK_END
+        else:
+            pieces += [text[last:start], MARK_START, text[start:end] + MARK_END]
+        last = end
+    return "".join(pieces) + text[last:]
 
 
 def _unmark(marked: str) -> tuple[str, list[tuple[int, int]]]:
@@ -64,8 +115,11 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     best = min(best, len(plain) - length)
     first = _WORD_START.search(plain, best)
     start = first.start() if first and first.start() < best + lead else best
-    end = plain.rfind(" ", start, start + length) if start + length < len(plain) else len(plain)
-    return start, end if end > start else min(start + length, len(plain))
+    if start + length >= len(plain):
+        return start, len(plain)
+    # Some scripts part no words by spaces: the nearest may be far off.
+    end = plain.rfind(" ", start + length - lead, start + length)
+    return start, end if end > start else start + length
 
 
 def _words_within(plain: str, marks: list[tuple[int, int]], start: int, length: int) -> int:

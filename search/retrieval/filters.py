@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from typing import Self
+from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import F, Q, QuerySet
@@ -23,7 +24,8 @@ from search.retrieval.phrases import contains, lacks, titled
 class Filters:
     """Empty fields filter nothing. `after` and `before` are inclusive days of the document's date.
 
-    `collections` are slugs, `media_types` exact media types, `languages` ISO 639-1 codes.
+    `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
+    ISO 639-1 codes.
     """
 
     collections: tuple[str, ...] = ()
@@ -31,14 +33,19 @@ class Filters:
     languages: tuple[str, ...] = ()
     after: date | None = None
     before: date | None = None
+    documents: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The chunks that a question may find, and the collections that its statistics come from."""
+    """The chunks that a question may find, and the collections that its statistics come from.
+
+    `narrowed`: the chunks may be fewer than the collections hold.
+    """
 
     chunks: QuerySet[Chunk]
     collections: QuerySet[Collection]
+    narrowed: bool = False
 
     @classmethod
     def of(cls, viewer: Viewer, filters: Filters) -> Self:
@@ -47,7 +54,10 @@ class Scope:
         collections = Collection.objects.visible_to(viewer)
         if filters.collections:
             collections = collections.filter(slug__in=filters.collections)
-        return cls(_fitting(chunks, filters), collections)
+        fitting = _fitting(chunks, filters)
+        if filters.documents:
+            fitting = fitting.filter(document__public_id__in=filters.documents)
+        return cls(fitting, collections, narrowed=fitting is not chunks)
 
     def narrowed_by(self, query: Query) -> Self:
         """What is left that holds the query's phrases, fits its filters, and none it excludes."""
@@ -60,6 +70,7 @@ class Scope:
             # Not a join: see `visible_to`.
             readable = ArraySubquery(collections.order_by().values("pk"))
             chunks = chunks.filter(EqualsAny(F("collection_id"), readable))
+        readable_chunks = chunks
         chunks = _fitting(chunks, wanted)
         if unwanted.media_types:
             chunks = chunks.exclude(version__media_type__in=unwanted.media_types)
@@ -73,7 +84,8 @@ class Scope:
         )
         for condition in conditions:
             chunks = chunks.filter(condition)
-        return type(self)(chunks, collections)
+        narrowed = self.narrowed or chunks is not readable_chunks
+        return type(self)(chunks, collections, narrowed)
 
 
 def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:

@@ -9,6 +9,7 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
 from search.domain import Profile, Query
+from search.retrieval.lexical import bm25
 
 # A code that more chunks hold is a common word there (`max_length` in Django's documentation):
 # in a longer query it is left to the keyword signal. A guess, twice the usual depth.
@@ -65,10 +66,10 @@ def params(query: Query) -> dict[str, Any]:
 
 def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
     """Chunks that hold a form asked for: whole forms first, then by place, then by BM25."""
-    bm25 = RawSQL("-(ingestion_chunk.terms <#> (SELECT weights FROM question))", (), FloatField())
+    score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
     # The plain condition brings the identifiers' table into the query, which _HELD reads.
     held = chunks.filter(
         RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
     )
-    order = (F("identifiers__strength").desc(), "identifiers__place", bm25.desc(nulls_last=True))
+    order = (F("identifiers__strength").desc(), "identifiers__place", score.desc(nulls_last=True))
     return held.order_by(*order, "pk").values("pk")[: max(profile.depth, MAX_HOLDERS)]

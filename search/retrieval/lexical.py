@@ -7,62 +7,85 @@ collections that the viewer may read, so that nothing of the others shows in a s
 
 from __future__ import annotations
 
-from django.db.models import BooleanField, FloatField, QuerySet
-from django.db.models.expressions import RawSQL
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models import QuerySet
 
 from ingestion.models import Chunk
-from search.domain import KeywordScorer, Profile
+from ingestion.ngrams import spaced
+from search.domain import KeywordScorer, Profile, Query
+from search.query.language import configs_of
+from search.retrieval.pruning import pruned
 from search.retrieval.sql import SignalSQL
 
-# Common tables of the statement. `readable` holds the ids of the searched collections.
+# How often the lexemes of a table `lexeme` stand in the searched collections, and what they weigh.
 # A lexeme is looked up as it stands in the index, so it is quoted, never parsed again.
-TABLES = """
-lexeme AS (
-    SELECT DISTINCT l.lexeme
-    FROM (
-        SELECT text_config FROM ingestion_corpusstatistics
-        WHERE collection_id IN (SELECT id FROM readable)
-        UNION
-        SELECT text_config FROM ingestion_corpuschange
-        WHERE collection_id IN (SELECT id FROM readable)
-    ) configs, unnest(to_tsvector(configs.text_config::regconfig, %(text)s)) l
-),
-corpus AS (
-    SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks
-    FROM (
-        SELECT chunks FROM ingestion_corpusstatistics
-        WHERE collection_id IN (SELECT id FROM readable)
-        UNION ALL
-        SELECT chunks FROM ingestion_corpuschange
-        WHERE collection_id IN (SELECT id FROM readable)
-    ) parts
-),
-frequency AS (
+_TERMS = """
+{prefix}frequency AS (
     SELECT lexeme, sum(chunks) AS chunks
     FROM (
         SELECT lexeme, chunks FROM ingestion_termfrequency
-        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM lexeme))
+        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
           AND collection_id IN (SELECT id FROM readable)
         UNION ALL
         SELECT lexeme, chunks FROM ingestion_termchange
-        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM lexeme))
+        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
           AND collection_id IN (SELECT id FROM readable)
     ) parts
     GROUP BY lexeme
     HAVING sum(chunks) > 0
 ),
-term AS MATERIALIZED (
+{prefix}term AS MATERIALIZED (
     SELECT lexeme, f.chunks,
            ln(1 + (greatest(corpus.chunks - f.chunks, 0) + 0.5) / (f.chunks + 0.5))::float8 AS idf,
            sum(f.chunks) OVER (ORDER BY f.chunks, lexeme) - f.chunks AS chunks_before,
            '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted
-    FROM frequency f, corpus
+    FROM {prefix}frequency f, corpus
+)
+"""
+# The weights of the terms as a vector, by the ids that chunks keep them under.
+_WEIGHTS = """
+(SELECT ('{{' || string_agg(id || ':' || idf, ',') || '}}/1000000000')::sparsevec
+ FROM (SELECT steelyard_term_id(lexeme) AS id, max(idf)::real AS idf
+       FROM {prefix}term GROUP BY 1) weights) AS weights
+"""
+
+
+def terms(prefix: str = "") -> str:
+    """Common tables `frequency` and `term` of the lexemes in `lexeme`, all with the prefix."""
+    return _TERMS.format(prefix=prefix).strip()
+
+
+def weights(prefix: str = "") -> str:
+    """The column `weights` of a query's row: what BM25 takes the chunks' terms times."""
+    return _WEIGHTS.format(prefix=prefix).strip()
+
+
+# Common tables of the statement. `readable` holds the ids of the searched collections.
+TABLES = f"""
+config AS MATERIALIZED (
+    SELECT text_config, sum(chunks) AS chunks
+    FROM (
+        SELECT text_config, chunks FROM ingestion_corpusstatistics
+        WHERE collection_id IN (SELECT id FROM readable)
+        UNION ALL
+        SELECT text_config, chunks FROM ingestion_corpuschange
+        WHERE collection_id IN (SELECT id FROM readable)
+    ) parts
+    GROUP BY text_config
 ),
+lexeme AS (
+    SELECT DISTINCT l.lexeme
+    FROM config, unnest(to_tsvector(config.text_config::regconfig, %(spaced)s)) l
+),
+corpus AS (
+    SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks FROM config
+),
+{terms()},
 question AS MATERIALIZED (
     SELECT
-        (SELECT ('{' || string_agg(id || ':' || idf, ',') || '}/1000000000')::sparsevec
-         FROM (SELECT steelyard_term_id(lexeme) AS id, max(idf)::real AS idf
-               FROM term GROUP BY 1) weights) AS weights,
+        {weights()},
         (SELECT string_agg(quoted, ' | ')::tsquery FROM term) AS any_term,
         (SELECT string_agg(quoted, ' | ')::tsquery FROM term
          WHERE chunks_before < %(budget)s) AS rare_term,
@@ -71,15 +94,72 @@ question AS MATERIALIZED (
 )
 """
 
+# What the statement says of the query as a whole: its terms, rarest first; which of the words asked
+# about no searched text holds under any configuration; what each configuration keeps of it.
+FINDINGS = """
+json_build_object(
+    'terms',
+    (SELECT json_agg(json_build_array(lexeme, chunks, idf) ORDER BY chunks, lexeme) FROM term),
+    'unknown',
+    (SELECT json_agg(word)
+     FROM unnest(%(words)s::text[]) word
+     WHERE EXISTS (SELECT FROM config WHERE chunks > 0) AND NOT EXISTS (
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
+         WHERE reading = ''::tsvector
+            OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM frequency))),
+    'readings',
+    (SELECT json_agg(json_build_array(
+                read.text_config, read.chunks,
+                (SELECT coalesce(sum(cardinality(positions)), 0)
+                 FROM unnest(to_tsvector(read.text_config::regconfig, %(spaced)s)))))
+     FROM (SELECT text_config, chunks FROM config
+           UNION ALL
+           SELECT known, 0 FROM unnest(%(known_configs)s::text[]) known
+           WHERE known NOT IN (SELECT text_config FROM config)) read)
+)
+"""
+
+
+def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict[str, Any]:
+    """What the common tables need of a query: `words` to ask about, the model's `languages`."""
+    return {
+        "text": query.text,
+        "spaced": spaced(query.text),
+        "words": list(words),
+        "known_configs": list(configs_of(languages)),
+    }
+
+
+def bm25(chunk: str, query: str = "question") -> str:
+    """BM25 of the chunk that goes by that name; `query` is the table with the query's weights."""
+    return f"-({chunk}.terms <#> (SELECT weights FROM {query}))"
+
+
+# concept-rag's (F2-01): terms of over 2 letters, counted in every word that contains one; no idf;
+# k1 1.5, b .75, and every collection's average length taken for 100 words. At most 2.5 a term.
+_BM25_FIXED = r"""(
+    SELECT coalesce(sum(tf * (1.5 + 1) / (tf + 1.5 * (1 - 0.75 + 0.75 * words / 100.0))), 0)::float8
+    FROM (
+        SELECT count(*) FILTER (WHERE strpos(word, sought) > 0) AS tf, count(*) AS words
+        FROM (SELECT DISTINCT regexp_split_to_table(lower(%(text)s::text), '\W+')) asked(sought),
+             regexp_split_to_table(lower({c}.text), '\s+') word
+        WHERE length(sought) > 2 AND word <> ''
+        GROUP BY sought
+    ) counted
+)"""
+
 _SCORES = {
-    KeywordScorer.BM25: "-({c}.terms <#> (SELECT weights FROM question))",
+    KeywordScorer.BM25: bm25("{c}"),
     KeywordScorer.TS_RANK: "ts_rank({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
     KeywordScorer.TS_RANK_CD: "ts_rank_cd({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
     KeywordScorer.OVERLAP: (
         "(SELECT count(*) FROM term WHERE lexeme = ANY(tsvector_to_array({c}.lexemes)))::float8"
         " / (SELECT greatest(lexemes, 1) FROM question)"
     ),
+    KeywordScorer.BM25_FIXED: _BM25_FIXED,
 }
+# It reads each chunk's words again: only the candidates', which BM25 finds for it.
+_FOUND_BY = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
 
 
 def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
@@ -87,14 +167,15 @@ def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
 
     `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1].
     """
-    score = _SCORES[profile.keyword_scorer]
-    found = chunks.filter(
-        RawSQL(  # constant text: the values come from the common tables
-            "ingestion_chunk.lexemes @@ (SELECT rare_term FROM question)",
-            (),
-            output_field=BooleanField(),
-        )
+    scorer = profile.keyword_scorer
+    score = _SCORES[scorer]
+    order = _SCORES[_FOUND_BY.get(scorer, scorer)]
+    tables, find, found = pruned(
+        chunks,
+        profile,
+        order=order.format(c="ingestion_chunk"),
+        bm25=bm25("ingestion_chunk"),
     )
-    strength = RawSQL(score.format(c="ingestion_chunk"), (), output_field=FloatField())
-    ordered = found.order_by(strength.desc(), "pk").values("pk")[: profile.depth]
-    return SignalSQL(score=f"coalesce({score.format(c='c')}, 0)", find=ordered)
+    return SignalSQL(
+        score=f"coalesce({score.format(c='c')}, 0)", find=find, score_params=found, tables=tables
+    )

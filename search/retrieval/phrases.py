@@ -11,6 +11,9 @@ import re
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
+from ingestion.ngrams import IN_RUN, has_part, spaced
+from search.retrieval.sql import literally
+
 # The readings under all text configurations at once (search migration 0003): a constant for the
 # planner, which an index can find and whose selectivity it knows; a query that changes with the
 # row's configuration would read every row. Where a reading has no lexemes ("to be", "C++") it
@@ -23,7 +26,7 @@ _LITERALLY = """
 """
 # What the parsers of Postgres drop and yet tells C++ from C, A* from A. Hyphens and the marks of
 # sentences are left to them.
-_SYMBOLS = re.compile(r"[^\w\s,.;:!?'’()/-]")
+_SYMBOLS = re.compile(r"[^\w\s,.;:!?'’()/、。，．：；！？（）「」『』・…-]")
 
 
 def contains(phrase: str) -> RawSQL:
@@ -44,7 +47,11 @@ def titled(phrase: str, *, negated: bool = False) -> RawSQL:
     The documents come as an array that Postgres fills once ahead of the scan; a join could cost
     the vector index its order.
     """
-    pattern = _pattern(phrase)
+    pattern, read = _pattern(phrase), spaced(phrase)
+    if has_part(phrase):
+        sql = """(SELECT d.title ~* %s FROM ingestion_document d
+                  WHERE d.id = ingestion_chunk.document_id)"""
+        return RawSQL(f"NOT {sql}" if negated else sql, (pattern,), output_field=BooleanField())
     precisely = "AND d.title ~* %s" if _SYMBOLS.search(phrase) else ""
     sql = f"""
     (ingestion_chunk.document_id = ANY(ARRAY(
@@ -53,23 +60,30 @@ def titled(phrase: str, *, negated: bool = False) -> RawSQL:
                       ELSE d.title_terms @@ {_OWN_READING} END {precisely}
           FROM ingestion_document d WHERE d.id = ingestion_chunk.document_id))
     """
-    params = (phrase, phrase, pattern, phrase, *((pattern,) if precisely else ()))
+    params = (read, read, pattern, read, *((pattern,) if precisely else ()))
     return RawSQL(f"NOT {sql}" if negated else sql, params, output_field=BooleanField())
 
 
 def _containing(phrase: str) -> tuple[str, tuple[str, ...]]:
-    literally = (_pattern(phrase),) * 3
+    literally, read = (_pattern(phrase),) * 3, spaced(phrase)
+    if has_part(phrase):
+        return _LITERALLY, literally
     precisely = f"AND {_LITERALLY}" if _SYMBOLS.search(phrase) else ""
     sql = f"""
     (ingestion_chunk.lexemes @@ {_ANY_READING}
      AND CASE WHEN numnode({_OWN_READING}) = 0 THEN {_LITERALLY}
               ELSE ingestion_chunk.lexemes @@ {_OWN_READING} END {precisely})
     """
-    return sql, (phrase, phrase, *literally, phrase, *(literally if precisely else ()))
+    return sql, (read, read, *literally, read, *(literally if precisely else ()))
 
 
 def _pattern(phrase: str) -> str:
-    """A regular expression of Postgres: the words as they are, whatever stands between them."""
+    """A regular expression of Postgres: the words as they are, whatever stands between them.
+
+    A letter that is written without spaces between the words ends none.
+    """
     words = (word.strip(",.;:!?") or word for word in phrase.split())
-    escaped = r"\W+".join(re.sub(r"(\W)", r"\\\1", word) for word in words)
-    return rf"(?<!\w){escaped}(?!\w)"
+    escaped = r"\W+".join(map(literally, words))
+    begins = "" if IN_RUN.match(phrase) else r"(?<!\w)"
+    ends = "" if IN_RUN.match(phrase[-1:]) else r"(?!\w)"
+    return f"{begins}{escaped}{ends}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,17 +16,32 @@ from ingestion.models import Chunk
 class SignalSQL:
     """One signal's part of the statement.
 
-    `find` selects the ids of its candidates, best first, cut to the profile's depth; None when
-    it only scores. `score` is an expression over chunk `c` and document `d`, NULL where the
-    signal cannot score the chunk. Both may read the common tables `term` and `question`.
+    `find` selects the ids of its candidates, cut to the profile's depth; None when it only
+    scores. `score` is an expression over chunk `c` and document `d`, NULL where the signal cannot
+    score the chunk. Both may read the common tables `term` and `question`, and `tables` of the
+    signal's own, which follow those. `score_params` are those of all this text, by name.
+    `embedding` is an expression for the chunk's own, as bytes.
     """
 
     score: str
-    find: QuerySet[Chunk, Any] | None = None
+    find: QuerySet[Chunk, Any] | str | None = None
     score_params: Mapping[str, Any] = field(default_factory=dict)
+    tables: str = ""
+    embedding: str = "NULL"
 
 
-def compiled(queryset: QuerySet[Any, Any]) -> tuple[str, tuple[Any, ...]]:
-    """A queryset's SQL and its positional parameters."""
-    sql, params = queryset.query.sql_with_params()
-    return sql, tuple(params)
+def literally(text: str) -> str:
+    """The text as a regular expression of Postgres that matches just it.
+
+    Postgres takes marks of letters for letters, and a backslash before a letter for an error.
+    """
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
+
+
+def named(queryset: QuerySet[Any, Any], prefix: str) -> tuple[str, dict[str, Any]]:
+    """A queryset's SQL and its parameters by name: `prefix` and a number."""
+    sql, values = queryset.query.sql_with_params()
+    keys = [f"{prefix}{i}" for i in range(len(values))]
+    # A literal percent sign stays doubled: the statement as a whole is formatted once more.
+    text = sql.replace("%%", "%%%%") % tuple(f"%({key})s" for key in keys)
+    return text, dict(zip(keys, values, strict=True))

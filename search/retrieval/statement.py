@@ -11,25 +11,55 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from ingestion.models import Chunk, EmbeddingSpace
-from search.domain import Candidate, IdentifierMatch, Profile, Query, Signal, TermStatistic
+from search.domain import (
+    Boost,
+    Candidate,
+    IdentifierMatch,
+    Profile,
+    Query,
+    Signal,
+    TermStatistic,
+)
+from search.query.language import Reading
 from search.retrieval import identifier, lexical
+from search.retrieval.boosts import counts
 from search.retrieval.filters import Scope
 from search.retrieval.lexical import keyword
-from search.retrieval.sql import SignalSQL, compiled
+from search.retrieval.pins import PLACE, pinned_chunks
+from search.retrieval.recency import recency
+from search.retrieval.sql import SignalSQL, named
+from search.retrieval.synonym import synonym
 from search.retrieval.title import title
-from search.retrieval.vector import vector
+from search.retrieval.vector import index_settings, vector
 
-# HNSW looks at this many neighbours at least; below the depth it could not fill the list.
-MIN_EF_SEARCH = 100
-MAX_EF_SEARCH = 1000
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a search wants of the candidates besides the signals that always run.
+
+    `signals` are the optional ones that count; `embeddings`: their embeddings too; `pins` ids of
+    documents, in their order; `words` those of the query that are looked up in the vocabulary.
+    """
+
+    signals: frozenset[Signal] = frozenset()
+    embeddings: bool = False
+    boosts: tuple[Boost, ...] = ()
+    pins: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The union of the candidates, the query's terms rarest first, and what the database took."""
+    """The union of the candidates, the query's terms rarest first, and what the database took.
+
+    `unknown` are the words asked about that no searched collection holds; `readings` the query
+    under the text configurations of the searched collections and of the space's languages.
+    """
 
     candidates: tuple[Candidate, ...]
     terms: tuple[TermStatistic, ...]
+    unknown: tuple[str, ...]
+    readings: tuple[Reading, ...]
     milliseconds: float
 
 
@@ -40,97 +70,143 @@ def retrieve(
     *,
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
+    wanted: Wanted = Wanted(),
 ) -> Retrieval:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
     Without an embedding the vector signal does not run.
     """
-    chunks = scope.chunks
-    signals = {Signal.KEYWORD: keyword(chunks, profile), Signal.TITLE: title(chunks, profile)}
-    if space is not None and embedding is not None:
-        signals[Signal.VECTOR] = vector(chunks, profile, space, embedding)
+    signals = _signals(query, scope, profile, space, embedding, wanted)
+    boosts, boost_params = counts(wanted.boosts, query)
     finders = [signal.find for signal in signals.values() if signal.find is not None]
     if query.identifiers:
-        finders.append(identifier.holders(chunks, profile))
-    statement, params = _statement(scope, signals, finders, named=bool(query.identifiers))
+        finders.append(identifier.holders(scope.chunks, profile))
+    if wanted.pins:
+        finders.append(pinned_chunks(scope.chunks, wanted.pins))
+    statement, params = _statement(scope, signals, finders, boosts, query, wanted)
     values = {
-        "text": query.text,
+        **lexical.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
+        "pinned": list(wanted.pins),
         **identifier.params(query),
+        **boost_params,
         **{key: value for s in signals.values() for key, value in s.score_params.items()},
     }
     started = time.perf_counter()
-    rows = _run(statement, params | values, ef_search=profile.depth)
+    rows = _run(statement, params | values, index_settings(profile))
     elapsed = (time.perf_counter() - started) * 1000
-    return Retrieval(*_read(rows, tuple(signals)), elapsed)
+    return Retrieval(*_read(rows, tuple(boosts), tuple(signals)), elapsed)
+
+
+def _signals(
+    query: Query,
+    scope: Scope,
+    profile: Profile,
+    space: EmbeddingSpace | None,
+    embedding: Sequence[float] | None,
+    wanted: Wanted,
+) -> dict[Signal, SignalSQL]:
+    """The signals that run, in their order."""
+    chunks = scope.chunks
+    signals = {Signal.KEYWORD: keyword(chunks, profile), Signal.TITLE: title(chunks, profile)}
+    if space is not None and embedding is not None:
+        signals[Signal.VECTOR] = vector(scope, profile, space, embedding)
+    if Signal.RECENCY in wanted.signals:
+        signals[Signal.RECENCY] = recency(profile)
+    if Signal.SYNONYM in wanted.signals and query.expansions:
+        signals[Signal.SYNONYM] = synonym(chunks, profile, query)
+    return signals
 
 
 def _statement(
     scope: Scope,
     signals: dict[Signal, SignalSQL],
-    finders: list[QuerySet[Chunk, Any]],
-    *,
-    named: bool,
+    finders: list[QuerySet[Chunk, Any] | str],
+    boosts: dict[str, str],
+    query: Query,
+    wanted: Wanted,
 ) -> tuple[str, dict[str, Any]]:
     """The statement's text and the parameters of its generated parts, all of them by name."""
     params: dict[str, Any] = {}
 
-    def part(queryset: QuerySet[Any, Any]) -> str:
-        sql, values = compiled(queryset)
-        keys = [f"p{len(params) + i}" for i in range(len(values))]
-        params.update(zip(keys, values, strict=True))
-        return sql % tuple(f"%({key})s" for key in keys) if values else sql.replace("%%", "%")
+    def part(found: QuerySet[Any, Any] | str) -> str:
+        if isinstance(found, str):
+            return found
+        sql, values = named(found, f"part{len(params)}_")
+        params.update(values)
+        return sql
 
+    has_identifiers = bool(query.identifiers)
     readable = part(scope.collections.order_by().values("pk"))
     found = "\n    UNION\n    ".join(f"({part(finder)})" for finder in finders)
-    scores = ",\n           ".join(f"{s.score} AS {name}" for name, s in signals.items())
-    held = "held.form, held.strength, held.place" if named else "NULL, NULL, NULL"
+    values = [*boosts.values(), *(signal.score for signal in signals.values())]
+    embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
+    scores = ",\n           ".join(f"{value} AS value_{i}" for i, value in enumerate(values))
+    held = "held.form, held.strength, held.place" if has_identifiers else "NULL, NULL, NULL"
+    pin = PLACE if wanted.pins else "NULL"
     text = f"""
 WITH readable(id) AS MATERIALIZED ({readable}),
 {lexical.TABLES},
-{identifier.TABLES if named else ""}
+{"".join(signal.tables for signal in signals.values())}
+{identifier.TABLES if has_identifiers else ""}
 candidate(id) AS MATERIALIZED (
     {found}
 ),
 scored AS (
-    SELECT c.id, c.document_id, {held},
+    SELECT c.id, c.document_id, {held}, {pin} AS pin, c.signature,
+           {embedding} AS embedding,
            {scores}
     FROM candidate JOIN ingestion_chunk c USING (id)
     JOIN ingestion_document d ON d.id = c.document_id
-    {identifier.MATCH if named else ""}
+    {identifier.MATCH if has_identifiers else ""}
 )
-SELECT (SELECT json_agg(json_build_array(lexeme, chunks, idf) ORDER BY chunks, lexeme) FROM term),
-       scored.*
+SELECT ({lexical.FINDINGS}), scored.*
 FROM (VALUES (1)) always LEFT JOIN scored ON true
 """
     return text, params
 
 
-def _run(statement: str, params: dict[str, Any], *, ef_search: int) -> list[tuple[Any, ...]]:
-    """The statement's rows. The settings of the index travel with it and end with it."""
-    ef = min(max(ef_search, MIN_EF_SEARCH), MAX_EF_SEARCH)
-    settings = (
-        f"SELECT set_config('hnsw.ef_search', '{ef}', true),"
-        " set_config('hnsw.iterative_scan', 'strict_order', true);"
+def _brings_embeddings(signals: dict[Signal, SignalSQL], wanted: Wanted) -> bool:
+    """Whether there are embeddings to bring along, and somebody asks for them."""
+    return wanted.embeddings and Signal.VECTOR in signals
+
+
+def _run(statement: str, params: dict[str, Any], settings: dict[str, str]) -> list[tuple[Any, ...]]:
+    """The statement's rows. The settings travel with it and end with it."""
+    set_all = ", ".join(
+        f"set_config('{name}', '{value}', true)" for name, value in settings.items()
     )
     with connection.cursor() as cursor:
-        cursor.execute(settings + statement, params)
+        cursor.execute(f"SELECT {set_all};{statement}", params)
         cursor.nextset()
         return list(cursor.fetchall())
 
 
 def _read(
-    rows: list[tuple[Any, ...]], signals: tuple[Signal, ...]
-) -> tuple[tuple[Candidate, ...], tuple[TermStatistic, ...]]:
-    terms = tuple(TermStatistic(*values) for values in rows[0][0] or ())
-    candidates = tuple(
-        Candidate(
-            chunk_id=row[1],
-            document_id=row[2],
-            raw={s: float(raw) for s, raw in zip(signals, row[6:], strict=True) if raw is not None},
-            identifier=IdentifierMatch(row[3], row[4], row[5]) if row[3] is not None else None,
-        )
-        for row in rows
-        if row[1] is not None
+    rows: list[tuple[Any, ...]], boosts: tuple[str, ...], signals: tuple[Signal, ...]
+) -> tuple[tuple[Candidate, ...], tuple[TermStatistic, ...], tuple[str, ...], tuple[Reading, ...]]:
+    findings = rows[0][0]
+    found = (row[1:] for row in rows if row[1] is not None)
+    return (
+        tuple(_candidate(row, boosts, signals) for row in found),
+        tuple(TermStatistic(*values) for values in findings["terms"] or ()),
+        tuple(findings["unknown"] or ()),
+        tuple(Reading(*values) for values in findings["readings"] or ()),
     )
-    return candidates, terms
+
+
+def _candidate(
+    row: tuple[Any, ...], boosts: tuple[str, ...], signals: tuple[Signal, ...]
+) -> Candidate:
+    chunk, document, form, strength, place, pin, signature, embedding, *values = row
+    counted, scores = values[: len(boosts)], values[len(boosts) :]
+    return Candidate(
+        chunk_id=chunk,
+        document_id=document,
+        raw={s: float(raw) for s, raw in zip(signals, scores, strict=True) if raw is not None},
+        identifier=IdentifierMatch(form, strength, place) if form is not None else None,
+        boosts={name: count for name, count in zip(boosts, counted, strict=True) if count},
+        pin=pin,
+        signature=signature,
+        embedding=embedding,
+    )

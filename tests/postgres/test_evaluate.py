@@ -115,6 +115,25 @@ def test_figures_go_to_the_terminal_to_json_and_to_the_database(
     assert row.by_class["concept"]["queries"] == 1
 
 
+def test_all_stands_for_every_published_profile(folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    evaluate("--collection", folder, "--profile", "all", "--limit", "1", "--json", file)
+    names = [run["profile"] for run in json.loads(file.read_text())["runs"]]
+    assert names[:4] == ["default", "keyword-only", "vector-only", "rrf"]
+    assert names[4:] == sorted(names[4:])
+    assert {"textbook:60/40", "concept-rag", "mind"} <= set(names)
+
+
+def test_the_same_queries_make_up_a_class_under_every_classifier(folder: Path) -> None:
+    evaluate("--collection", folder, "--profile", "default", "textbook:60/40", "mind")
+    counts = [
+        {query_class: part["queries"] for query_class, part in run.by_class.items()}
+        for run in EvaluationRun.objects.all()
+    ]
+    assert len(counts) == 3
+    assert counts[0] == counts[1] == counts[2]
+
+
 def test_second_run_loads_nothing_again(folder: Path) -> None:
     evaluate("--collection", folder)
     versions = set(DocumentVersion.objects.values_list("pk", flat=True))

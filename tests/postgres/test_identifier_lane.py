@@ -75,7 +75,7 @@ def test_the_heading_of_a_small_section_is_a_heading() -> None:
     # A list of contents is no heading, though its lines read like one.
     index = "# Index\n\n- E-77\n\n" + "Words. " * 200 + "\n\n## E-77\n\n" + "More. " * 200
     make_document(collection, index, file_name="c.md")
-    hits = search("E-77", viewer=AnonymousUser()).results
+    hits = search("E-77", viewer=AnonymousUser(), group=False).results
     reasons = {(hit.title, hit.chunk): hit.hit.explanation.tier.reason for hit in hits}
     assert "heading" in reasons["Codes", 0]
     assert "text" in reasons["Log", 0]

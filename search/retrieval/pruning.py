@@ -1,0 +1,123 @@
+"""Q3: which chunks the keyword signal scores: those that can reach the top (decision 13).
+
+MaxScore (Turtle & Flood 1995) in steps that Postgres can run: the chunks that hold a rare term
+set a bar; of the others only those are scored whose terms could carry them over it. No term adds
+more than its idf times k1 + 1, however often it stands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import BooleanField, FloatField, QuerySet
+from django.db.models.expressions import RawSQL
+
+from ingestion.models import Chunk
+from ingestion.terms import K1
+from search.domain import Profile
+from search.retrieval.sql import named
+
+# Terms from the rarest on until they stand in so many chunks set the bar. `benchmarks.pruning`:
+# the least time, and 1,000 hardly more.
+SEED_CHUNKS = 500
+# The bar is the score of this rank: so many are sure to be the best. A page; of a list of 100 it
+# costs less than 1%; at 30 it would cost none, for a sixth more time (decision 13).
+SURE_RANKS = 10
+
+# What carries a chunk over the bar, of the common terms. `most` is what a term can add, `rest` that
+# of it and all commoner ones together. A chunk whose rarest common term has a `rest` below the bar
+# is out; where that term alone does not reach the bar, one of the others must stand there too
+# that does, with all that are commoner still. The index answers such pairs from its posting lists.
+# Only terms within the budget begin a pair: under a filter that leaves the bar low the search does
+# not go through every chunk, and the condition of a question of 60 words stays small.
+PAIRS = """
+SELECT string_agg(
+           CASE WHEN most > score THEN quoted
+                ELSE quoted || ' & (' || (
+                    SELECT string_agg(commoner.quoted, ' | ') FROM common commoner
+                    WHERE commoner.rest < common.rest AND common.most + commoner.rest > score
+                ) || ')'
+           END, ' | ')::tsquery AS terms
+FROM common, bar
+WHERE rest > score AND chunks_before < %(budget)s
+"""
+
+# A seed that spends half of the budget has been cut. Then all terms count as common, each for what
+# it adds where it stands once in a chunk of average length: the other half of the budget goes to
+# the chunks that hold several.
+_TABLES = """
+seed({columns}) AS MATERIALIZED ({seed}),
+bar AS MATERIALIZED (
+    SELECT coalesce((SELECT {bm25} FROM seed ORDER BY {bm25} DESC NULLS LAST
+                     OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score
+),
+common AS MATERIALIZED (
+    SELECT quoted, chunks_before, idf * weight AS most,
+           sum(idf * weight) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
+    FROM term,
+         (SELECT count(*) >= {half} AS cut,
+                 CASE WHEN count(*) >= {half} THEN 1 ELSE {most_weight} END AS weight
+          FROM seed) seeded
+    WHERE cut OR chunks_before >= {seed_chunks}
+),
+hopeful AS MATERIALIZED ({hopeful}),
+other(id, score) AS MATERIALIZED (
+    SELECT * FROM ({other}) found
+    LIMIT greatest(%(budget)s - (SELECT count(*) FROM seed), 0)
+),
+"""
+
+_SEED_TERMS = """
+(SELECT string_agg(quoted, ' | ')::tsquery FROM term WHERE chunks_before < {seed_chunks})
+"""
+
+# The best of each part first: to sort out the chunks in both by UNION takes long over thousands.
+_FIND = """
+SELECT id FROM (
+    (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+    UNION
+    (SELECT id, score FROM other ORDER BY score DESC NULLS LAST, id LIMIT {depth})
+) best
+ORDER BY score DESC NULLS LAST, id LIMIT {depth}
+"""
+
+
+def pruned(
+    chunks: QuerySet[Chunk], profile: Profile, *, order: str, bm25: str
+) -> tuple[str, str, dict[str, Any]]:
+    """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
+
+    Both are expressions over `ingestion_chunk`. By `bm25` the best `SURE_RANKS` are those of
+    scoring every chunk, unless the budget ran out; by another order they are those of the chunks
+    that BM25 lets through.
+    """
+    half = max(1, profile.keyword_budget // 2)
+    # One column where the order is BM25: Postgres would compute two equal ones twice.
+    scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
+    seed_terms = _SEED_TERMS.format(seed_chunks=SEED_CHUNKS)
+    seed_sql, seed_params = named(_scored(chunks, seed_terms, scores)[:half], "seed")
+    other = _scored(chunks, "(SELECT terms FROM hopeful)", {"score": order})
+    other_sql, other_params = named(other, "other")
+    tables = _TABLES.format(
+        columns=", ".join(("id", *scores)),
+        seed=seed_sql,
+        bm25=list(scores)[-1],
+        sure_ranks=SURE_RANKS,
+        most_weight=K1 + 1,
+        seed_chunks=SEED_CHUNKS,
+        half=half,
+        hopeful=PAIRS,
+        other=other_sql,
+    )
+    return tables, _FIND.format(depth=int(profile.depth)), seed_params | other_params
+
+
+def _scored(chunks: QuerySet[Chunk], terms: str, scores: dict[str, str]) -> QuerySet[Chunk, Any]:
+    """The chunks whose lexemes fit `terms`, in no order, with their scores."""
+    holding = RawSQL(  # constant text: the values come from the common tables
+        f"ingestion_chunk.lexemes @@ {terms}", (), output_field=BooleanField()
+    )
+    columns = {name: RawSQL(sql, (), FloatField()) for name, sql in scores.items()}
+    scored = chunks.filter(holding).order_by().annotate(**columns)
+    found: QuerySet[Chunk, Any] = scored.values("pk", *scores)
+    return found

@@ -1,0 +1,105 @@
+"""Q3: the words of the searched collections that are spelt like an unknown one; one query.
+
+The vocabulary is the document frequencies': stems. What is shown must be a word, so it comes out
+of a chunk that holds the stem. Nothing of a collection that is not searched is ever read.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from django.db import connection
+
+from search.query.spelling import Neighbour
+from search.retrieval.filters import Scope
+from search.retrieval.sql import named
+
+# Few miss the first letter (Pollock & Zamora 1984), and it makes this quick: of 137,000 stems a
+# trigram index leaves 25,000 to be compared with a word, the plain index of a letter some 6,000.
+# Of trigrams in common. Two letters swapped in the middle of a word of six leave .27 (pyhton).
+MIN_SIMILARITY = 0.2
+# Guesses that bound the work: stems a word is compared with, chunks read for each of them.
+MOST_STEMS = 8
+# Of three the first may all say “relation” where “related” was meant.
+MOST_CHUNKS = 10
+# Stemmers take endings off; the beginning of a word they leave alone.
+SAME_BEGINNING = 2
+# Letters more or fewer.
+MOST_DIFFERENCE = 2
+
+_STATEMENT = f"""
+WITH readable(id) AS MATERIALIZED ({{readable}}),
+config AS (
+    SELECT text_config FROM ingestion_corpusstatistics
+    WHERE collection_id IN (SELECT id FROM readable)
+    UNION
+    SELECT text_config FROM ingestion_corpuschange
+    WHERE collection_id IN (SELECT id FROM readable)
+),
+asked AS (
+    SELECT DISTINCT word, stem
+    FROM unnest(%(words)s::text[]) word, LATERAL (
+        SELECT lower(word) AS stem
+        UNION
+        SELECT l.lexeme FROM config, unnest(to_tsvector(config.text_config::regconfig, word)) l
+    ) stems
+),
+near AS (
+    SELECT word, lexeme, chunks, row_number() OVER (
+        PARTITION BY word
+        ORDER BY similarity + same_letters::int * {MIN_SIMILARITY} DESC, chunks DESC, lexeme
+    ) AS place
+    FROM (
+        SELECT word, lexeme, max(similarity(lexeme, stem)) AS similarity,
+               bool_or(ARRAY(SELECT unnest(string_to_array(lexeme, NULL)) ORDER BY 1)
+                       = ARRAY(SELECT unnest(string_to_array(stem, NULL)) ORDER BY 1)
+               ) AS same_letters,
+               (sum(chunks) / count(DISTINCT stem))::bigint AS chunks
+        FROM asked JOIN ingestion_termfrequency f
+          ON f.lexeme >= left(asked.stem, 1) AND f.lexeme < left(asked.stem, 1) || chr(1114111)
+        WHERE CASE  -- the cheap conditions first
+            WHEN f.collection_id <> ALL(ARRAY(SELECT id FROM readable)) OR f.chunks <= 0
+                OR abs(length(f.lexeme) - length(asked.stem)) > {MOST_DIFFERENCE} THEN false
+            ELSE similarity(f.lexeme, asked.stem) >= {MIN_SIMILARITY} AND f.lexeme !~ '[0-9]'
+        END
+        GROUP BY word, lexeme
+    ) alike
+),
+nearest AS MATERIALIZED (SELECT * FROM near WHERE place <= {MOST_STEMS})
+SELECT DISTINCT nearest.word, spelt.word, nearest.chunks
+FROM nearest
+CROSS JOIN LATERAL (
+    SELECT c.text_config, c.text, c.heading_path, d.title
+    FROM ({{chunks}}) readable_chunk(id)
+    JOIN ingestion_chunk c USING (id) JOIN ingestion_document d ON d.id = c.document_id
+    WHERE c.lexemes @@ (
+        '''' || replace(replace(nearest.lexeme, '\\', '\\\\'), '''', '''''') || ''''
+    )::tsquery AND c.searchable
+    LIMIT {MOST_CHUNKS}
+) held
+CROSS JOIN LATERAL (
+    SELECT DISTINCT lower(one) AS word
+    FROM regexp_split_to_table(
+        concat_ws(' ', held.title, array_to_string(held.heading_path, ' '), held.text),
+        '[^[:alpha:]]+'
+    ) one
+    WHERE left(lower(one), {SAME_BEGINNING}) = left(nearest.lexeme, {SAME_BEGINNING})
+) spelt
+WHERE nearest.lexeme = ANY(tsvector_to_array(
+    to_tsvector(held.text_config::regconfig, spelt.word)
+))
+"""
+
+
+def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neighbour]]:
+    """For each of the words those of the scope that are spelt alike, in no order; maybe none."""
+    readable, readable_params = named(scope.collections.order_by().values("pk"), "readable_")
+    chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
+    statement = _STATEMENT.format(readable=readable, chunks=chunks)
+    found: dict[str, list[Neighbour]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, {"words": list(words), **readable_params, **chunk_params})
+        for word, spelling, count in cursor.fetchall():
+            found[word].append(Neighbour(spelling, count))
+    return found

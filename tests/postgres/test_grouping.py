@@ -1,0 +1,170 @@
+"""Signatures in the database, and a ranking grouped by document from the statement to the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from pytest_django import DjangoAssertNumQueries
+
+from ingestion.models import Chunk, Document
+from ingestion.signatures import fill_signatures, signature
+from search.pipeline import SearchResponse, search
+from search.results import results_for
+from search.retrieval import Filters
+from tests.factories import make_collection, make_document
+from tests.web.repeats import edition, lasting_repeats
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = AnonymousUser()
+QUESTION = "handover of a shift"
+
+
+@pytest.fixture(scope="module")
+def repeats(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_repeats(django_db_blocker) as filled:
+        yield filled
+
+
+def titles(response: SearchResponse) -> list[str]:
+    return [result.title for result in response.results]
+
+
+def test_every_chunk_that_is_long_enough_has_its_signature(repeats: SimpleNamespace) -> None:
+    chunks = list(Chunk.objects.all())
+
+    assert {chunk.signature for chunk in chunks} != {None}
+    assert all(chunk.signature == signature(chunk.text) for chunk in chunks)
+    short = repeats.other.chunks.get()
+    assert short.signature is None
+
+
+def test_chunks_from_before_get_theirs_in_a_migration(repeats: SimpleNamespace) -> None:
+    historical = MigrationLoader(connection).project_state().apps.get_model("ingestion", "Chunk")
+    before = dict(Chunk.objects.values_list("pk", "signature"))
+    signed = [pk for pk, bits in before.items() if bits is not None]
+    Chunk.objects.filter(pk__in=signed[1:]).update(signature=None)
+
+    assert fill_signatures(historical.objects.all()) == len(signed) - 1
+    assert dict(Chunk.objects.values_list("pk", "signature")) == before
+    assert fill_signatures(historical.objects.all()) == 0
+
+
+def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) -> None:
+    response = search(QUESTION, viewer=NOBODY)
+
+    assert titles(response) == ["Old handover", "Shift manual", "Canteen"]
+    editions, manual, _ = response.results
+    assert {copy.title for copy in editions.copies} == {"Rules of the founder", "Shift manual"}
+    assert (editions.folded, editions.folded_count) == ((), 2)
+    # Its first passage stands with the editions, so that another one speaks for the rest.
+    assert [passage.chunk for passage in (manual, *manual.folded)] == [
+        ordinal
+        for hit in response.hits
+        for ordinal in repeats.manual.chunks.filter(
+            pk=hit.candidate.chunk_id, ordinal__gt=0
+        ).values_list("ordinal", flat=True)
+    ][:4]
+    assert manual.folded_count == repeats.manual.chunks.count() - 2
+    assert manual.copies == ()
+
+
+def test_grouping_loses_no_hit_and_moves_none(repeats: SimpleNamespace) -> None:
+    together, apart = (search(QUESTION, viewer=NOBODY, group=group) for group in (True, False))
+
+    assert together.hits == apart.hits
+    parts = [hit for group in together.groups for hit in (group.best, *group.folded, *group.copies)]
+    assert sorted(hit.rank for hit in parts) == [hit.rank for hit in together.hits]
+    assert (together.grouped, together.total) == (True, len(together.groups))
+    assert (apart.grouped, apart.total) == (False, len(apart.hits))
+    assert [result.hit for result in apart.results] == list(apart.hits)
+    assert all(result.folded_count == 0 for result in apart.results)
+
+
+@pytest.mark.parametrize("group", [True, False], ids=["grouped", "every passage"])
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_order_does_not_depend_on_the_page(
+    repeats: SimpleNamespace, size: int, group: bool
+) -> None:
+    whole = search(QUESTION, viewer=NOBODY, group=group, page_size=50)
+    pages = [
+        search(QUESTION, viewer=NOBODY, group=group, page=page, page_size=size)
+        for page in range(1, -(-whole.total // size) + 1)
+    ]
+
+    assert [result for page in pages for result in page.results] == list(whole.results)
+    assert {page.pages for page in pages} == {len(pages)}
+    assert [page.first for page in pages] == [1 + size * n for n in range(len(pages))]
+
+
+def test_what_a_viewer_may_not_read_is_folded_nowhere(
+    repeats: SimpleNamespace, reader: User, member: User
+) -> None:
+    closed = repeats.hidden.pk
+    for viewer in (NOBODY, reader):
+        response = search(QUESTION, viewer=viewer)
+        documents = {hit.candidate.document_id for hit in response.hits}
+        shown = [
+            passage.title
+            for result in response.results
+            for passage in (result, *result.folded, *result.copies)
+        ]
+        assert closed not in documents
+        assert "Zanzibar handover" not in shown
+        assert search(QUESTION, viewer=viewer, filters=_only(repeats.hidden)).total == 0
+
+    editions = search(QUESTION, viewer=member).results[0]
+    assert "Zanzibar handover" in {editions.title, *(copy.title for copy in editions.copies)}
+
+
+def test_a_document_alone_shows_all_its_passages(repeats: SimpleNamespace) -> None:
+    response = search(QUESTION, viewer=NOBODY, filters=_only(repeats.manual), group=False)
+
+    assert response.total == repeats.manual.chunks.count()
+    assert set(titles(response)) == {"Shift manual"}
+    both = search(QUESTION, viewer=NOBODY, filters=_only(repeats.manual, repeats.other))
+    assert sorted(titles(both)) == ["Canteen", "Shift manual"]
+
+
+def test_a_named_code_stands_before_its_near_duplicate_and_neither_is_lost() -> None:
+    collection = make_collection("Reports")
+    for number in ("0041", "0042"):
+        text = edition(f"Report {number}", "12 March 2024") + f"\nThis is INC-2024-{number}.\n"
+        make_document(collection, text, file_name=f"{number}.md")
+
+    one = search("INC-2024-0042 handover", viewer=NOBODY)
+    assert titles(one)[0] == "Report 0042"
+    assert "Report 0041" in {copy.title for copy in one.results[0].copies}
+    both = search("INC-2024-0041 INC-2024-0042 handover", viewer=NOBODY)
+    assert sorted(titles(both)[:2]) == ["Report 0041", "Report 0042"]
+
+
+@pytest.mark.parametrize("group", [True, False], ids=["grouped", "every passage"])
+def test_folded_passages_cost_no_query(
+    repeats: SimpleNamespace, group: bool, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    search(QUESTION, viewer=NOBODY)  # reads the configuration, which is then kept
+    with django_assert_num_queries(3):
+        response = search(QUESTION, viewer=NOBODY, group=group)
+    assert response.results
+
+
+def test_a_chunk_gone_since_it_was_ranked_is_left_out(repeats: SimpleNamespace) -> None:
+    response = search(QUESTION, viewer=NOBODY)
+    editions = response.groups[0]
+    Chunk.objects.filter(pk=editions.copies[0].candidate.chunk_id).delete()
+
+    shown = results_for(response.groups, viewer=NOBODY, terms=response.terms)
+    assert len(shown[0].copies) == 1
+    Chunk.objects.filter(pk=editions.best.candidate.chunk_id).delete()
+    assert len(results_for(response.groups, viewer=NOBODY, terms=())) == len(shown) - 1
+
+
+def _only(*documents: Document) -> Filters:
+    return Filters(documents=tuple(document.public_id for document in documents))

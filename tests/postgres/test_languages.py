@@ -1,0 +1,254 @@
+"""U4, Q3: text without word breaks is found, ranked and marked; a model's languages weigh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection, connections, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from ingestion.models import Chunk, Document, EmbeddingSpace
+from ingestion.ngrams import spaced, spaced_sql
+from search.domain import Signal, Weights
+from search.pipeline import Choices, SearchResponse, search
+from search.query.language import VECTOR_KEPT
+from search.reading import passages_of
+from search.retrieval import Filters
+from tests.explaining import recomputed
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+NOBODY = AnonymousUser()
+KEYWORDS = Choices(weights=Weights(0, 1, 0))
+DOCUMENTS = {
+    "泵站": "水泵站把冷水从河里送到山上。每个月都要给轴承加润滑油，并检查阀门。",
+    "图书馆": "市图书馆每天早上九点开门。借书需要读者证，图书馆的阅览室在二楼。",
+    "编程": "我们使用Python编程语言写后台服务，版本是３．１１，数据库用Postgres。",
+    "天気": "明日の天気は晴れのち雨です。傘を持って出かけてください。",
+    "カメラ": "新しいｶﾒﾗの使い方を説明します。電池を入れてから電源ボタンを押します。",
+    "猫": "庭に子猫がいます。猫は魚が好きです。",
+    "รถไฟ": "รถไฟไปเชียงใหม่ออกจากสถานีกรุงเทพทุกวันตอนหกโมงเย็น",
+    "ตลาด": "ตลาดน้ำเปิดทุกวันเสาร์และขายผลไม้สด",
+    "도서관": "도서관에서 책을 빌리려면 회원증이 필요합니다.",
+    "Notes": "The old “gearbox”—rebuilt in March—hums. A plain sentence about 水 in English.",
+}
+GERMAN = (
+    "Die Pumpen der Station fördern kaltes Wasser aus dem Fluss in den Speicher. "
+    "Einmal im Monat werden die Lager geschmiert und die Ventile geprüft."
+)
+ENGLISH = "The pumps of the station lift cold water from the river. The valves are checked monthly."
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The documents for all tests of this file, in a transaction around theirs."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        shelf = make_collection("Shelf")
+        for title, text in DOCUMENTS.items():
+            make_document(shelf, text, file_name=f"{title}.txt", title=title)
+        german = make_collection("Werk", language="de")
+        make_document(german, GERMAN, file_name="werk.txt")
+        english = make_collection("Works", language="en")
+        make_document(english, ENGLISH, file_name="works.txt")
+        yield
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+def titles(text: str, choices: Choices = KEYWORDS) -> list[str]:
+    found = search(text, viewer=NOBODY, filters=Filters(collections=("shelf",)), choices=choices)
+    return [result.title for result in found.results]
+
+
+@pytest.mark.usefixtures("library")
+class TestWithoutWordBreaks:
+    @pytest.mark.parametrize(
+        ("text", "best"),
+        [
+            pytest.param("润滑油", "泵站", id="Chinese, inside a sentence"),
+            pytest.param("图书馆几点开门", "图书馆", id="Chinese question"),
+            pytest.param("Python", "编程", id="Latin inside Chinese"),
+            pytest.param("傘", "天気", id="one Japanese letter"),
+            pytest.param("電源ボタン", "カメラ", id="Japanese, two scripts"),
+            pytest.param("子猫", "猫", id="Japanese in title and text"),
+            pytest.param("สถานีกรุงเทพ", "รถไฟ", id="Thai, inside a sentence"),
+            pytest.param("ผลไม้", "ตลาด", id="Thai with marks"),
+            pytest.param("책", "도서관", id="Korean without its particle"),
+            pytest.param("gearbox", "Notes", id="English in typographic quotes"),
+        ],
+    )
+    def test_found_by_a_word(self, text: str, best: str) -> None:
+        assert titles(text)[0] == best
+
+    def test_half_width_is_found_by_full_width_and_back(self) -> None:
+        assert titles("カメラ")[0] == titles("ｶﾒﾗ")[0] == "カメラ"
+
+    def test_what_shares_a_letter_is_found_after_what_shares_a_word(self) -> None:
+        assert set(titles("潜水艇")) == {"泵站", "Notes"}  # of the submarine only the water
+        assert titles("火星") == []
+
+    def test_the_better_match_comes_first(self) -> None:
+        ranked = titles("猫は魚")
+        assert ranked[0] == "猫"
+        # Both hold 水; only one holds 冷水.
+        assert titles("冷水") == ["泵站", "Notes"]
+
+    def test_a_title_is_found_by_a_part_of_it(self) -> None:
+        found = search(
+            "图书", viewer=NOBODY, filters=Filters(collections=("shelf",)), choices=KEYWORDS
+        )
+        assert found.hits[0].candidate.raw[Signal.TITLE] == approx(1)
+
+    @pytest.mark.parametrize(
+        ("text", "found"),
+        [
+            pytest.param('"阅览室"', ["图书馆"], id="a phrase inside a sentence"),
+            pytest.param('"室阅览"', [], id="not in another order"),
+            pytest.param('"使用Python编程"', ["编程"], id="a phrase of two scripts"),
+            pytest.param('"天気は晴れ"', ["天気"], id="a Japanese phrase"),
+            pytest.param('"魚" 猫', ["猫"], id="one letter that is a word"),
+            pytest.param('"傘を"', ["天気"], id="a word and a particle"),
+            pytest.param('"ตอนหกโมง"', ["รถไฟ"], id="a Thai phrase"),
+            pytest.param('"傘、持" 天気', [], id="punctuation is no word"),
+            pytest.param("猫 雨 -子猫", ["天気"], id="an excluded word"),
+            pytest.param("title:图书 阅览室", ["图书馆"], id="a title's part"),
+            pytest.param("title:の 猫", [], id="a particle in a title"),
+            pytest.param('"plain sentence"', ["Notes"], id="English as ever"),
+        ],
+    )
+    def test_phrases_and_exclusions(self, text: str, found: list[str]) -> None:
+        assert titles(text) == found
+
+    def test_a_particle_alone_is_taken_literally(self) -> None:
+        assert set(titles('"の" 説明 天気')) == {"天気", "カメラ"}
+
+    @pytest.mark.parametrize(
+        ("text", "marked"),
+        [
+            pytest.param("润滑油", "<mark>润滑油</mark>", id="Chinese"),
+            pytest.param("カメラ", "<mark>ｶﾒﾗ</mark>", id="half width"),
+            pytest.param("เชียงใหม่", "<mark>เชียงใหม่</mark>", id="Thai"),
+            pytest.param("gearbox", "“<mark>gearbox</mark>”—rebuilt", id="within quotes"),
+        ],
+    )
+    def test_the_words_found_are_marked(self, text: str, marked: str) -> None:
+        found = search(text, viewer=NOBODY, choices=KEYWORDS)
+        assert marked in found.results[0].snippet
+
+    def test_they_are_marked_in_the_whole_document_too(self) -> None:
+        document = Document.objects.get(title="泵站")
+        reading = passages_of(document, viewer=NOBODY, asked=None, words="“润滑油” 冷水")
+        html = "".join(str(part.html) for part in reading.passages[0].parts)
+        assert html.count("<mark>") == 2
+        assert "<mark>润滑油</mark>" in html
+
+    def test_text_and_offsets_stay_as_they_are(self) -> None:
+        for chunk in Chunk.objects.select_related("version"):
+            assert chunk.version.text[chunk.start : chunk.end] == chunk.text
+
+
+@pytest.mark.parametrize("config", ["english", "simple", "german"])
+def test_plain_text_keeps_its_lexemes(config: str, db: None) -> None:
+    text = "The pumps' 3.5 kW motors (see D-40, a/b or x@y.org) don't hum; naïve café, Größe."
+    statement = f"SELECT to_tsvector(%s, {spaced_sql('%s')}) = to_tsvector(%s, %s)"
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [config, text, config, text])
+        assert cursor.fetchone()[0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(text=st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=40))
+def test_postgres_reads_as_python_does(text: str, db: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {spaced_sql('%s')}", [text])
+        assert cursor.fetchone()[0] == spaced(text)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@given(text=st.text(alphabet="北京大学のカガｶﾞประเที่한국ာမက az1.,。“”—-\"'\\:", max_size=30))
+def test_no_mixture_of_scripts_is_an_error(text: str, library: None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {spaced_sql('%s')}", [text])
+        assert cursor.fetchone()[0] == spaced(text)
+    if any(map(str.isalnum, text)) and not text.lstrip().startswith("-"):
+        search(f'"{text}" 猫', viewer=NOBODY, choices=KEYWORDS)
+
+
+@pytest.mark.usefixtures("library")
+class TestModelsLanguages:
+    """The shipped default: .60/.30/.10 for a general question."""
+
+    @pytest.fixture(autouse=True)
+    def model_of_english(self, library: None) -> None:
+        space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
+        space.languages = ["en"]
+        space.save()
+
+    def ask(self, text: str, collection: str, **choices: Any) -> SearchResponse:
+        filters = Filters(collections=(collection,))
+        return search(text, viewer=NOBODY, filters=filters, choices=Choices(**choices))
+
+    def test_an_unknown_language_leans_on_the_keywords(self) -> None:
+        answer = self.ask("Wohin fließt das Wasser der Pumpen", "werk")
+        before = answer.profile.weights[answer.classification.query_class]
+        assert answer.weights.vector == approx(before.vector * VECTOR_KEPT)
+        assert answer.weights.keyword == approx(before.keyword + before.vector * (1 - VECTOR_KEPT))
+        assert answer.weights.title == before.title
+        assert answer.notes == ("Matching by meaning knows no German, so keywords count for more.",)
+
+    def test_the_explanation_shows_the_weights_that_ranked(self) -> None:
+        answer = self.ask("Wasser der Pumpen", "werk")
+        parts = {part.signal: part for part in answer.hits[0].explanation.contributions}
+        assert parts[Signal.VECTOR].weight == answer.weights.vector < 0.6
+        assert answer.hits[0].score == approx(recomputed(answer.hits[0]))
+
+    @pytest.mark.parametrize(
+        ("text", "collection"),
+        [
+            pytest.param("Where does the water of the pumps go", "works", id="a known language"),
+            pytest.param("Wohin fließt das Wasser der Pumpen", "works", id="German on English"),
+            pytest.param("Where does the water of the pumps go", "werk", id="English on German"),
+            pytest.param("gearbox", "shelf", id="nobody can tell"),
+        ],
+    )
+    def test_the_weights_stay(self, text: str, collection: str) -> None:
+        answer = self.ask(text, collection)
+        assert answer.weights == answer.profile.weights[answer.classification.query_class]
+        assert answer.notes == ()
+
+    def test_a_script_tells_the_language(self) -> None:
+        assert "no Chinese" in self.ask("图书馆几点开门", "shelf").notes[0]
+        assert "no Japanese" in self.ask("カメラの使い方", "shelf").notes[0]
+        assert "no Thai" in self.ask("รถไฟไปเชียงใหม่", "shelf").notes[0]
+
+    def test_a_mixed_library_is_asked_in_its_own_languages(self) -> None:
+        def notes(text: str) -> tuple[str, ...]:
+            filters = Filters(collections=("werk", "works"))
+            return search(text, viewer=NOBODY, filters=filters).notes
+
+        assert notes("Wohin fließt das Wasser der Pumpen") != ()
+        assert notes("Where does the water of the pumps go") == ()
+
+    def test_forced_weights_stand(self) -> None:
+        forced = Weights(0.7, 0.3, 0)
+        answer = self.ask("Wasser der Pumpen", "werk", weights=forced)
+        assert answer.weights == forced
+        assert answer.notes == ()
+
+    @pytest.mark.parametrize("profile", ["textbook", "vector-only", "rrf"])
+    def test_fixed_profiles_stand(self, profile: str) -> None:
+        answer = self.ask("Wasser der Pumpen", "werk", profile=profile)
+        assert answer.weights == answer.profile.weights[answer.classification.query_class]
+
+    def test_a_model_of_many_languages_knows_all(self) -> None:
+        EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).update(languages=[])
+        space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
+        space.save()
+        assert self.ask("Wasser der Pumpen", "werk").notes == ()

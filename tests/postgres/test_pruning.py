@@ -1,0 +1,191 @@
+"""Q3: the keyword signal scores few chunks, and the best of all chunks are among them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection, connections, transaction
+
+from ingestion import terms
+from ingestion.models import Chunk, Collection, Document, DocumentVersion
+from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, Weights
+from search.retrieval import Filters, Scope, pruning, retrieve
+from tests.factories import make_collection
+
+pytestmark = pytest.mark.django_db
+
+CHUNKS = 900
+NOBODY = AnonymousUser()
+# Words with the shares of the chunks that hold them, as uneven as in real text.
+WORDS = {f"w{rank}": min(0.6, 1.2 / rank) for rank in range(1, 60)}
+
+
+@pytest.fixture(scope="module")
+def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]:
+    """Chunks of random words: each word in its share of them, some often in a few."""
+    chance = random.Random(3)
+    with django_db_blocker.unblock(), transaction.atomic():
+        shelf = make_collection("Shelf", language="xx")  # words stay as they are
+        document = Document.objects.create(collection=shelf, title="", content_hash="x")
+        version = DocumentVersion.objects.create(document=document, number=1, size=1)
+        Chunk.objects.bulk_create(
+            Chunk(
+                collection=shelf,
+                document=document,
+                version=version,
+                ordinal=i,
+                searchable=True,
+                text=" ".join(
+                    " ".join([word] * chance.choice((1, 1, 1, 2, 5)))
+                    for word, share in WORDS.items()
+                    if chance.random() < share
+                ),
+                kind="paragraph",
+                start=0,
+                end=1,
+                tokens=30,
+                content_hash=str(i),
+            )
+            for i in range(CHUNKS)
+        )
+        terms.read_terms(version.pk, title="")
+        terms.count_in(version.pk)
+        terms.fold()
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE ingestion_chunk")
+        yield shelf
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+@pytest.fixture(autouse=True)
+def small_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A seed as small beside this shelf as the shipped one is beside a large library."""
+    monkeypatch.setattr(pruning, "SEED_CHUNKS", 60)
+
+
+def profile(**fields: Any) -> Profile:
+    return Profile("test", 1, dict.fromkeys(QueryClass, Weights(0, 1, 0)), **fields)
+
+
+def ranking(text: str, scope: Scope | None = None, **fields: Any) -> list[tuple[int, float]]:
+    """The chunks that a search finds with their keyword scores, best first."""
+    scope = scope or Scope.of(NOBODY, Filters())
+    found = retrieve(Query(text), scope, profile(**fields)).candidates
+    scores = [(c.chunk_id, c.raw[Signal.KEYWORD]) for c in found]
+    return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
+
+
+def all_scored(
+    text: str, monkeypatch: pytest.MonkeyPatch, **fields: Any
+) -> list[tuple[int, float]]:
+    """The same without pruning: the seed takes every term."""
+    with monkeypatch.context() as patch:
+        patch.setattr(pruning, "SEED_CHUNKS", 10**9)
+        return ranking(text, keyword_budget=10**9, depth=500, **fields)
+
+
+def scored(text: str, **fields: Any) -> int:
+    """How many chunks the keyword signal scores, by the rows of its two common tables."""
+    sent: list[tuple[str, Any]] = []
+
+    def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        sent.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(keep):
+        ranking(text, **fields)
+    [(sql, params)] = sent
+    tables = sql.split(";", 1)[1].split("candidate(id) AS MATERIALIZED")[0].rstrip().rstrip(",")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"{tables} SELECT (SELECT count(*) FROM seed) + (SELECT count(*) FROM other)", params
+        )
+        return int(cursor.fetchone()[0])
+
+
+QUESTIONS = [
+    pytest.param("w55 w40 w3 w2 w1", id="rare and common"),
+    pytest.param("w1 w2 w3 w4 w5 w6 w7 w8", id="common alone"),
+    pytest.param("w58 w59", id="rare alone"),
+    pytest.param("w1", id="one common word"),
+    pytest.param("w30 w31 w9 w10 w11 w12 w1", id="long"),
+    pytest.param("w50 nowhere w2", id="an unknown word"),
+]
+
+
+@pytest.mark.usefixtures("shelf")
+class TestTheBestTen:
+    @pytest.mark.parametrize("text", QUESTIONS)
+    def test_are_those_of_scoring_everything(
+        self, text: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        exact = all_scored(text, monkeypatch)
+        assert ranking(text)[:10] == exact[:10]
+
+    def test_of_many_random_questions_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        chance = random.Random(8)
+        for _ in range(12):
+            text = " ".join(chance.sample(list(WORDS), chance.randint(2, 9)))
+            assert ranking(text)[:10] == all_scored(text, monkeypatch)[:10], text
+
+    @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.OVERLAP])
+    def test_may_be_ordered_by_another_scorer(
+        self, scorer: KeywordScorer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        text = "w55 w40 w3 w2 w1"
+        by_bm25 = {chunk for chunk, _ in all_scored(text, monkeypatch)[:10]}
+        found = dict(ranking(text, keyword_scorer=scorer, depth=500))
+        exact = dict(all_scored(text, monkeypatch, keyword_scorer=scorer))
+        assert by_bm25 <= set(found)
+        assert all(exact.get(chunk, score) == score for chunk, score in found.items())
+
+
+@pytest.mark.usefixtures("shelf")
+class TestTheBudget:
+    def test_is_hardly_touched_by_a_rare_word(self) -> None:
+        holding = Chunk.objects.filter(text__regex=r"\mw[12]\M").count()
+        assert holding > CHUNKS / 2
+        assert scored("w55 w40 w35 w2 w1") < holding / 2
+
+    @pytest.mark.parametrize("text", QUESTIONS)
+    @pytest.mark.parametrize("budget", [100, 300])
+    def test_bounds_what_is_scored(self, text: str, budget: int) -> None:
+        assert 0 < scored(text, keyword_budget=budget) <= budget
+
+    def test_of_common_words_goes_to_the_chunks_that_hold_several(self, shelf: Collection) -> None:
+        """They come last in the table, where a cut by place would lose them."""
+        document = Document.objects.create(collection=shelf, title="", content_hash="y")
+        version = DocumentVersion.objects.create(document=document, number=1, size=1)
+        texts = ["left"] * 200 + ["right"] * 200 + ["left right"] * 12
+        Chunk.objects.bulk_create(
+            Chunk(
+                collection=shelf,
+                document=document,
+                version=version,
+                ordinal=i,
+                searchable=True,
+                text=text,
+                kind="paragraph",
+                start=0,
+                end=1,
+                tokens=1,
+                content_hash=str(i),
+            )
+            for i, text in enumerate(texts)
+        )
+        terms.read_terms(version.pk, title="")
+        terms.count_in(version.pk)
+        both = set(Chunk.objects.filter(text="left right").values_list("pk", flat=True))
+        best = {chunk for chunk, _ in ranking("left right", keyword_budget=150)[:12]}
+        assert best == both
+
+    def test_counts_only_what_the_filters_leave(self, shelf: Collection) -> None:
+        scope = Scope.of(NOBODY, Filters(collections=(shelf.slug,)))
+        assert ranking("w55 w2", scope) == ranking("w55 w2")
+        assert ranking("w55 w2", Scope.of(NOBODY, Filters(collections=("none",)))) == []

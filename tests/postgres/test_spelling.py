@@ -1,0 +1,170 @@
+"""Q3: corrections come from the words of what is searched, and say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.db import connections, transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest_django import DjangoAssertNumQueries
+
+from ingestion.models import Visibility
+from search.domain import Weights
+from search.errors import SearchError
+from search.pipeline import Choices, SearchResponse, search
+from search.retrieval import Filters
+from tests.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+NOBODY = AnonymousUser()
+KEYWORDS = Weights(0, 1, 0)
+ROBOTS = (
+    "# Robot arms\n\nForward kinematics gives the place of the gripper from the joints. "
+    "Inverse kinematics goes the other way. Programs are written in Python and tested at night."
+)
+VALVES = "# Valves\n\nEach valve of the pumping station is checked once a month by two people."
+GERMAN = "# Urlaub\n\nDie Genehmigung des Urlaubs erteilt die Leitung der Abteilung schriftlich."
+SECRET = "# Zanzibar\n\nThe gyroscopes of project Zanzibar are calibrated at the lighthouse."
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The documents for all tests of this file, in a transaction around theirs."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        handbook = make_collection("Handbook", language="en")
+        make_document(handbook, ROBOTS, file_name="robots.md")
+        make_document(handbook, VALVES, file_name="valves.md")
+        make_document(make_collection("Regal", language="de"), GERMAN, file_name="urlaub.md")
+        secrets = make_collection(
+            "Secrets", language="en", visibility=Visibility.GROUPS, groups=["insiders"]
+        )
+        make_document(secrets, SECRET, file_name="zanzibar.md")
+        yield
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+def ask(text: str, *, viewer: Any = NOBODY, exact: bool = False, **options: Any) -> SearchResponse:
+    """By keywords alone: the vector signal finds something for whatever is asked."""
+    return search(text, viewer=viewer, choices=Choices(weights=KEYWORDS, exact=exact), **options)
+
+
+@pytest.mark.usefixtures("library")
+class TestSuggestion:
+    @pytest.mark.parametrize(
+        ("text", "suggestion"),
+        [
+            pytest.param("forward kynematics", "forward kinematics", id="one word of two"),
+            pytest.param("Forward Kynematics?", "Forward Kinematics?", id="case and punctuation"),
+            pytest.param("pyhton gripper", "python gripper", id="letters swapped"),
+            pytest.param("gripper jionts", "gripper joints", id="two letters swapped, plural"),
+            pytest.param("valve stattion pumpng", "valve station pumping", id="two words"),
+            pytest.param("robbot gripper", "robot gripper", id="a word of a title"),
+            pytest.param("Genemigung Urlaub", "Genehmigung Urlaub", id="German"),
+            pytest.param("gripper -kynematics", "", id="an excluded word"),
+            pytest.param("gripper title:robbot", "", id="a field"),
+            pytest.param("gripper 20244 D-41x", "", id="numbers and codes"),
+            pytest.param("gripper bicycle", "", id="nothing is near"),
+            pytest.param("how does the gripper work with you", "", id="stop words are known"),
+        ],
+    )
+    def test_what_is_suggested(self, text: str, suggestion: str) -> None:
+        answer = ask(text)
+        assert answer.suggestion == suggestion
+        assert answer.corrected_from == ""
+        assert answer.query.original == text
+
+    def test_a_word_known_under_any_language_is_known(self) -> None:
+        assert ask("Genehmigung kinematics").suggestion == ""
+
+    def test_a_phrase_stays_as_typed(self) -> None:
+        answer = ask('"forward kynematics"')
+        assert (answer.total, answer.suggestion, answer.corrected_from) == (0, "", "")
+
+
+@pytest.mark.usefixtures("library")
+class TestWhatIsSearched:
+    def test_no_word_of_a_hidden_collection_is_suggested(self, member: User) -> None:
+        assert ask("gripper gyroskopes").suggestion == ""
+        assert ask("gripper gyroskopes", viewer=member).suggestion == "gripper gyroscopes"
+        assert member.groups.get() == Group.objects.get(name="insiders")
+
+    def test_nor_is_it_corrected_into_one(self, member: User) -> None:
+        assert ask("gyroskopes").total == 0
+        assert ask("gyroskopes", viewer=member).corrected_from == "gyroskopes"
+
+    def test_only_the_collections_asked_for(self) -> None:
+        elsewhere = Filters(collections=("regal",))
+        assert ask("Urlaub kynematics", filters=elsewhere).suggestion == ""
+        assert ask("Urlaub kynematics collection:regal").suggestion == ""
+
+    def test_only_documents_that_the_filters_leave(self) -> None:
+        assert ask("gripper kynematics type:pdf").suggestion == ""
+
+
+@pytest.mark.usefixtures("library")
+class TestCorrection:
+    def test_a_query_that_found_nothing_is_corrected(self) -> None:
+        answer = ask("kynematics")
+        assert answer.query.original == "kinematics"
+        assert answer.corrected_from == "kynematics"
+        assert answer.suggestion == ""
+        assert [result.title for result in answer.results] == ["Robot arms"]
+        assert "<mark>kinematics</mark>" in answer.results[0].snippet
+
+    def test_one_that_found_something_is_not(self) -> None:
+        answer = ask("gripper kynematics")
+        assert answer.total == 1
+        assert (answer.corrected_from, answer.suggestion) == ("", "gripper kinematics")
+
+    def test_insisting_is_respected(self) -> None:
+        answer = ask("kynematics", exact=True)
+        assert (answer.total, answer.corrected_from) == (0, "")
+        assert answer.suggestion == "kinematics"
+
+    def test_a_correction_that_finds_nothing_changes_nothing(self) -> None:
+        answer = ask('"valve checked" kynematics')
+        assert (answer.total, answer.corrected_from) == (0, "")
+
+
+@pytest.mark.usefixtures("library")
+class TestCost:
+    @pytest.mark.parametrize(
+        ("text", "queries"),
+        [
+            pytest.param("forward kinematics", 3, id="all known"),
+            pytest.param("how does the gripper move", 4, id="an unknown word, nothing near"),
+            pytest.param("forward kynematics", 4, id="a suggestion"),
+            # The configuration, candidates (no page), spelling; then again for the correction.
+            pytest.param("kynematics", 6, id="corrected"),
+            pytest.param("D-41x 2024", 2, id="nothing to correct, nothing found"),
+        ],
+    )
+    def test_queries(
+        self, text: str, queries: int, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        ask("warm up")
+        with django_assert_num_queries(queries):
+            ask(text)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(text=st.text(max_size=40))
+def test_nothing_typed_is_an_error(text: str, library: None) -> None:
+    with suppress(SearchError):
+        ask(f"kynematics {text}")
+
+
+def test_the_form_meant_may_stand_behind_other_forms_of_its_stem() -> None:
+    collection = make_collection("Databases", language="en")
+    for number in range(5):
+        make_document(collection, f"# Note {number}\n\nThe relations of the tables, {number}.")
+    make_document(collection, "# Queries\n\nOne query for each related object.")
+    assert ask("relatd object").suggestion == "related object"
