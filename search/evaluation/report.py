@@ -55,7 +55,6 @@ def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
     for query_class, (count, _) in by_class[0][1].items():
         lines.append(f" {query_class}: {count} queries")
         for outcome, classes in by_class:
-            # Every profile classifies alike: the rules belong to none.
             means = classes[query_class][1]
             lines.append(f"  {outcome.profile.name:<{width - 2}}{_figures(means)}")
     return lines

@@ -22,6 +22,7 @@ from search.evaluation.collections import EvaluationError, JudgedCollection, doc
 from search.evaluation.measures import Interval
 from search.models import EvaluationRun, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
+from search.query import classify
 from search.retrieval import Filters
 
 
@@ -182,7 +183,8 @@ def _ask(
             "without it. See that it runs, and start again."
         )
     outcome.rankings[query] = _documents(response, documents)
-    outcome.classes[query] = response.classification.query_class
+    # By our rules, whatever the profile classifies by: the same queries make up each class.
+    outcome.classes[query] = classify(response.query, configuration.current().rules).query_class
     outcome.milliseconds.append(_latency(response, embedding))
 
 
@@ -195,5 +197,4 @@ def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]])
 def _latency(response: SearchResponse, embedding: float) -> float:
     """Milliseconds as of a question that nobody has asked before."""
     spent = response.milliseconds
-    embeds = response.weights.vector and not response.query.needs_no_embedding
-    return spent["total"] - spent["embed"] + (embedding if embeds else 0.0)
+    return spent["total"] - spent["embed"] + (embedding if spent["embed"] else 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.errors import IngestionError
+from search import configuration
 from search.errors import SearchError
 from search.evaluation import report
 from search.evaluation.collections import JudgedCollection, find, find_all
 from search.evaluation.loading import load
 from search.evaluation.runner import Outcome, evaluate, record
+from search.presets import BASELINES, DEFAULT
+
+ALL = "all"
 
 
 class Command(BaseCommand):
@@ -39,8 +44,8 @@ class Command(BaseCommand):
             nargs="+",
             action="extend",
             metavar="NAME",
-            help="name or name@version; repeatable. The others are compared with the first "
-            "(default: the active profile).",
+            help="name or name@version; repeatable; `all` for every published one. The others "
+            "are compared with the first (default: the active profile).",
         )
         parser.add_argument("--limit", type=_positive, help="So many queries, evenly spread.")
         parser.add_argument(
@@ -75,7 +80,7 @@ class Command(BaseCommand):
     def _outcomes(self, options: dict[str, Any]) -> list[Outcome]:
         outcomes = []
         # Twice the same profile would only measure noise.
-        profiles = list(dict.fromkeys(options["profile"] or [""]))
+        profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
         for judged in _collections(options["collection"]):
             collection = load(judged, write=self.stdout.write, processes=options["processes"])
             with tqdm(desc=judged.name, leave=False, disable=None) as bar:
@@ -90,6 +95,18 @@ class Command(BaseCommand):
             self.stdout.write(report.as_text(found) + "\n")
             outcomes += found
         return outcomes
+
+
+def _profiles(names: list[str]) -> Iterator[str]:
+    """The names as given; `all` stands for the newest version of each, the baselines first."""
+    for name in names:
+        if name != ALL:
+            yield name
+            continue
+        published = {held for held, _ in configuration.current().published}
+        first = [each.name for each in (DEFAULT, *BASELINES) if each.name in published]
+        yield from first
+        yield from sorted(published - set(first))
 
 
 def _collections(names: list[str] | None) -> list[JudgedCollection]:

@@ -1,0 +1,179 @@
+"""W3: how far a confidence can be trusted, and the fit that makes it one. Pure.
+
+The fit is Platt's (1999): logistic regression, with his targets short of 0 and 1. AUROC is the
+chance that an answered question is given more confidence than one that is not (Hanley & McNeil
+1982). The expected calibration error (Naeini, Cooper & Hauskrecht 2015) is the mean distance
+between confidence and the share answered, over 15 bins as usual since Guo et al. (2017).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from search.ranking.confidence import FEATURES, Calibration, Evidence, Logistic, Ran
+
+BINS = 15
+# In units of standardised slopes: keeps them finite where a feature parts the classes wholly.
+RIDGE = 1.0
+THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+Numbers = npt.NDArray[np.float64]
+
+
+class Kind(StrEnum):
+    """Why a question has an answer or none.
+
+    ANSWERABLE: judged passages answer it. UNANSWERABLE: written to look as if passages here did.
+    WITHHELD: an answerable one with its passages taken out of the candidates, so that only their
+    neighbours are left. FOREIGN: of another collection.
+    """
+
+    ANSWERABLE = "answerable"
+    UNANSWERABLE = "unanswerable"
+    WITHHELD = "withheld"
+    FOREIGN = "foreign"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A question's evidence and whether a relevant document was on the first page.
+
+    `group` names what its answer stands in: no group is on both sides of a split.
+    """
+
+    kind: Kind
+    group: str
+    answered: bool
+    evidence: Evidence
+
+
+def is_held_out(group: str, seed: int) -> bool:
+    """True for about half of all groups, the same ones for the same seed."""
+    return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0] % 2 == 1
+
+
+def fit(samples: Sequence[Sample]) -> Calibration:
+    """The models of every combination of signals. The one for vectors alone reads what the one
+    for both does. Raises ValueError where the samples of one are all answered, or none is."""
+    chosen = {
+        Ran.BOTH: _that_ran(samples, Ran.BOTH),
+        Ran.VECTOR: _that_ran(samples, Ran.BOTH),
+        Ran.KEYWORD: _that_ran(samples, Ran.KEYWORD),
+    }
+    return Calibration({ran: _fit(chosen[ran], features) for ran, features in FEATURES.items()})
+
+
+def measure(calibration: Calibration, samples: Sequence[Sample]) -> dict[str, Any]:
+    """What the confidences of `samples` are worth, by the signals that ran.
+
+    `AUROC_<kind>` sets the answered against one kind of the others; `below` gives the share of each
+    kind whose confidence is below a threshold.
+    """
+    figures = {}
+    for ran in (Ran.BOTH, Ran.KEYWORD):
+        if of_ran := _that_ran(samples, ran):
+            figures[ran.value] = _measure(calibration.models[ran], of_ran)
+    return figures
+
+
+def auroc(answered: Sequence[bool], confidences: Sequence[float]) -> float:
+    """In [0, 1], .5 for chance; ties count half. NaN unless there are both answered and not."""
+    truth = np.asarray(answered, dtype=bool)
+    _, place, count = np.unique(confidences, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
+    positives, negatives = int(truth.sum()), int((~truth).sum())
+    if not (positives and negatives):
+        return float("nan")
+    above = ranks[truth].sum() - positives * (positives + 1) / 2
+    return float(above / (positives * negatives))
+
+
+def calibration_error(
+    answered: Sequence[bool], confidences: Sequence[float], *, equal_width: bool = False
+) -> float:
+    """The expected calibration error in [0, 1], over bins of equal size or of equal width."""
+    values = np.asarray(confidences, dtype=np.float64)
+    truth = np.asarray(answered, dtype=np.float64)
+    if equal_width:
+        places = np.minimum((values * BINS).astype(int), BINS - 1)
+        bins = [np.flatnonzero(places == place) for place in range(BINS)]
+    else:
+        bins = np.array_split(np.argsort(values, kind="stable"), BINS)
+    gaps = [len(b) * abs(truth[b].mean() - values[b].mean()) for b in bins if len(b)]
+    return float(sum(gaps) / len(values))
+
+
+def _that_ran(samples: Sequence[Sample], ran: Ran) -> list[Sample]:
+    return [sample for sample in samples if sample.evidence.ran is ran]
+
+
+def _fit(samples: Sequence[Sample], features: tuple[str, ...]) -> Logistic:
+    """Newton's method on standardised features; the slopes come back in the features' own units."""
+    answered = np.array([sample.answered for sample in samples], dtype=np.float64)
+    positives, negatives = float(answered.sum()), float((1 - answered).sum())
+    if not (positives and negatives):
+        raise ValueError(
+            "A calibration needs questions that are answered and questions that are not."
+        )
+    # Platt 1999, section 2.2: a certainty that no finite number of samples supports is not learnt.
+    targets = np.where(answered > 0, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    raw = np.array([[getattr(s.evidence, name) for name in features] for s in samples])
+    mean, deviation = raw.mean(axis=0), np.maximum(raw.std(axis=0), 1e-9)
+    design = np.column_stack([np.ones(len(raw)), (raw - mean) / deviation])
+    found = _newton(design, targets)
+    slopes = found[1:] / deviation
+    return Logistic(
+        float(found[0] - slopes @ mean), dict(zip(features, map(float, slopes), strict=True))
+    )
+
+
+def _newton(design: Numbers, targets: Numbers) -> Numbers:
+    ridge = np.diag([0.0, *[RIDGE] * (design.shape[1] - 1)])
+    found = np.zeros(design.shape[1])
+    for _ in range(50):
+        odds = np.clip(design @ found, -30, 30)
+        p = 1 / (1 + np.exp(-odds))
+        gradient = design.T @ (p - targets) + ridge @ found
+        curvature = (design * (p * (1 - p))[:, None]).T @ design + ridge
+        step = np.linalg.solve(curvature, gradient)
+        found = found - step
+        if np.abs(step).max() < 1e-9:
+            break
+    return found
+
+
+def _measure(model: Logistic, samples: Sequence[Sample]) -> dict[str, Any]:
+    confidences = [model.probability(sample.evidence) for sample in samples]
+    answered = [sample.answered for sample in samples]
+    by_kind = defaultdict(list)
+    for sample, value in zip(samples, confidences, strict=True):
+        by_kind[sample.kind].append((sample.answered, value))
+    sure = [(True, value) for truth, value in zip(answered, confidences, strict=True) if truth]
+    kinds = [kind for kind in Kind if kind in by_kind]
+    return {
+        "questions": {kind.value: len(by_kind[kind]) for kind in kinds},
+        "answered": round(float(np.mean(answered)), 4),
+        "AUROC": round(auroc(answered, confidences), 4),
+        **{
+            f"AUROC_{kind}": round(auroc(*zip(*sure, *by_kind[kind], strict=True)), 4)
+            for kind in kinds
+            if kind is not Kind.ANSWERABLE and sure
+        },
+        "ECE": round(calibration_error(answered, confidences), 4),
+        "ECE_equal_width": round(calibration_error(answered, confidences, equal_width=True), 4),
+        "below": {
+            f"{threshold:g}": {
+                kind.value: round(float(np.mean([v < threshold for _, v in by_kind[kind]])), 4)
+                for kind in kinds
+            }
+            for threshold in THRESHOLDS
+        },
+    }
