@@ -54,7 +54,7 @@ bench: $(VENV)/.installed-dev
 
 relevance: $(VENV)/.installed-dev
 	@$(PY) manage.py evaluate --tables docs/relevance.md $(ARGS) \
-		--profile default keyword-only vector-only rrf textbook concept-rag
+		--profile all
 
 clean: stop
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -95,6 +95,8 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("Search profiles", "balance", "search", "searchprofile"),
                     _item("Classifier rules", "rule", "search", "classrule"),
+                    _item("Synonyms", "swap_horiz", "search", "synonym"),
+                    _item("Pins", "push_pin", "search", "pin"),
                     _item("Profile changes", "history", "search", "profilechange"),
                 ],
             },

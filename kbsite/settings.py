@@ -272,7 +272,7 @@ SPECTACULAR_SETTINGS = {
         "VersionStateEnum": "ingestion.models.State",
         "ProfileStateEnum": "search.models.SearchProfile.State",
         "NormaliserEnum": "search.models.labels.NORMALISERS",
-        "SignalEnum": ["vector", "keyword", "title"],
+        "SignalEnum": ["vector", "keyword", "title", "recency", "synonym"],
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

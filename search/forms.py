@@ -13,7 +13,7 @@ from search.facets import Facets, Option
 from search.query.parse import clean_text
 from search.retrieval import Filters
 
-FILTER_FIELDS = ("collection", "type", "language", "after", "before")
+FILTER_FIELDS = ("collection", "document", "type", "language", "after", "before")
 
 
 class QueryField(forms.CharField):
@@ -55,6 +55,26 @@ class DayField(forms.DateField):
         )
 
 
+class DocumentField(forms.UUIDField):
+    """A document's public id. One that is hidden or not there finds nothing."""
+
+    default_error_messages = {"invalid": "That is no address of a document. Search without it."}
+
+
+class GroupField(forms.Field):
+    """Empty, or `false`: every passage in a place of its own."""
+
+    def to_python(self, value: Any) -> str:
+        return "false" if str(value or "").lower() in {"false", "0", "no", "off"} else ""
+
+
+class ExactField(forms.Field):
+    """`1` where the query is meant as typed; empty otherwise."""
+
+    def to_python(self, value: Any) -> str:
+        return "1" if str(value or "").lower() in {"true", "1", "yes", "on"} else ""
+
+
 class SearchForm(forms.Form):
     """The search that an address asks for. `facets` is called only when something needs it."""
 
@@ -65,9 +85,12 @@ class SearchForm(forms.Form):
             "collection": ValuesField("collection", lambda: facets().collections),
             "type": ValuesField("type", lambda: facets().types),
             "language": ValuesField("language", lambda: facets().languages),
+            "document": DocumentField(required=False),
             "after": DayField("From"),
             "before": DayField("To"),
             "profile": QueryField(required=False),
+            "group": GroupField(required=False),
+            "exact": ExactField(required=False),
             "page": PageField(required=False),
         }
 
@@ -97,7 +120,13 @@ class SearchForm(forms.Form):
             languages=tuple(cleaned["language"]),
             after=cleaned["after"],
             before=cleaned["before"],
+            documents=(cleaned["document"],) if cleaned["document"] else (),
         )
+
+    @property
+    def groups(self) -> bool:
+        """Whether each document stands once: not where all passages, or one's, are asked for."""
+        return not self.cleaned_data["group"] and not self.cleaned_data["document"]
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -119,11 +148,23 @@ class SearchForm(forms.Form):
     def address_without_filters(self) -> str:
         return self.address(**dict.fromkeys(FILTER_FIELDS))
 
+    def address_grouped(self) -> str:
+        return self.address(group=None)
+
+    def address_ungrouped(self) -> str:
+        return self.address(group="false")
+
+    def address_of_all_documents(self) -> str:
+        return self.address(document=None)
+
+    def address_exact(self) -> str:
+        return self.address(exact="1")
+
     def address_without_profile(self) -> str:
         return self.address(profile=None)
 
     def _asked(self) -> Iterator[tuple[str, Any]]:
-        for name in ("q", *FILTER_FIELDS, "profile"):
+        for name in ("q", *FILTER_FIELDS, "profile", "group", "exact"):
             value = self.cleaned_data.get(name)
             for one in value if isinstance(value, list) else [value]:
                 if one:

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
+from ingestion.ngrams import spaced
 from search.marking import marked
 from search.snippets import MARK_END, MARK_START, highlight
 
@@ -121,7 +122,7 @@ def _marked(words: str) -> F | RawSQL:
     return marked(
         "replace(plainto_tsquery(ingestion_chunk.text_config::regconfig, %s)::text,"
         " ' & ', ' | ')::tsquery",
-        words,
+        spaced(words),
     )
 
 

@@ -12,7 +12,6 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.http import require_safe
 
-from ingestion.filetypes import HTML
 from ingestion.models import Document
 from search import paging, pipeline, suggestions
 from search.domain import Signal
@@ -24,10 +23,14 @@ from search.query import MAX_QUERY_CHARS
 from search.query.parse import asked_words, clean_text
 from search.reading import passages_of
 
+# Endings of media types that a browser might run.
+RUNNABLE = ("html", "/xml", "+xml", "javascript")
 DEGRADED = {
     Signal.VECTOR: "Meaning-based matching is unavailable; showing keyword and title matches.",
     Signal.KEYWORD: "Keyword matching is unavailable; showing other matches.",
     Signal.TITLE: "Title matching is unavailable; showing other matches.",
+    Signal.RECENCY: "The age of documents is unknown; showing matches without it.",
+    Signal.SYNONYM: "Synonyms are unavailable; showing other matches.",
 }
 
 
@@ -54,7 +57,8 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
             form.query,
             viewer=request.user,
             filters=form.filters,
-            choices=Choices(profile=cleaned["profile"]),
+            choices=Choices(profile=cleaned["profile"], exact=bool(cleaned["exact"])),
+            group=form.groups,
             page=cleaned["page"],
         )
     except NoActiveProfile as error:
@@ -66,6 +70,7 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
     return {
         "response": response,
         "degraded": [DEGRADED[signal] for signal in response.degraded],
+        "suggestion": form.address(q=response.suggestion, exact=None),
         "links": paging.links(response, form.address),
     }
 
@@ -121,7 +126,7 @@ def original(request: HttpRequest, public_id: UUID) -> FileResponse:
         # Whatever a browser might run stays inert bytes.
         content_type=(
             "application/octet-stream"
-            if version.media_type == HTML.media_type
+            if version.media_type.endswith(RUNNABLE)
             else version.media_type
         ),
     )

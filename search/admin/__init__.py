@@ -1,7 +1,14 @@
-"""W1: search in the admin: profiles with their weights, classifier rules, the audit."""
+"""W1: search in the admin: profiles, classifier rules, synonyms, pins, the audit."""
 
 from search.admin.changes import ProfileChangeAdmin
+from search.admin.curated import PinAdmin, SynonymAdmin
 from search.admin.profiles import SearchProfileAdmin
 from search.admin.rules import ClassRuleAdmin
 
-__all__ = ["ClassRuleAdmin", "ProfileChangeAdmin", "SearchProfileAdmin"]
+__all__ = [
+    "ClassRuleAdmin",
+    "PinAdmin",
+    "ProfileChangeAdmin",
+    "SearchProfileAdmin",
+    "SynonymAdmin",
+]

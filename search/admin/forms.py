@@ -23,9 +23,18 @@ COSTS = {
     "title_normaliser": "How title scores become strengths. Coverage lies between 0 and 1 already.",
     "keyword_scorer": "BM25 knows rare words from common ones and is the fastest. The others are "
     "for comparison.",
-    "keyword_budget": "Chunks the keyword signal may score, from the rarest word on. More is "
-    "slower on large libraries; less can miss a passage that "
-    "holds only the question's common words.",
+    "keyword_budget": "At most so many chunks are scored by keywords; most questions need far "
+    "fewer. More is slower on large libraries; less can miss passages for questions of common "
+    "words alone.",
+    "both_factor": "For rank fusion: what meaning and keywords both found counts so many times. "
+    "Above 1.2 or so, a mediocre passage with a common word passes the best match of either.",
+    "bypass": "A regular expression. Questions that it matches are answered by keywords alone, "
+    "without asking the embedding model: right for bare codes, wrong for words.",
+    "feedback": "How much it counts that a passage is like the first results: 0.5 is half as much "
+    "as the best score. Raising it gathers what belongs together, and drifts away from the "
+    "question where the first results are wrong.",
+    "recency_half_life": "Days after which a document counts half as recent. Matters only where "
+    "recency has a weight.",
     "title_scorer": "What a fitting title is worth. “10” outweighs every other signal unless it is "
     "scaled.",
 }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Case, QuerySet, When
 from django.forms import Script
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -47,12 +47,14 @@ class SearchProfileAdmin(ModelAdmin):  # type: ignore[misc]
     actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
+        ("How questions are read", {"fields": ("classifier", "bypass")}),
         (
             "How scores are combined",
             {
                 "fields": (
                     "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
-                    "rrf_k",
+                    "rrf_k", "both_factor", "both_first", "own_candidates_only", "boosts",
+                    "feedback", "recency_half_life", "confidence_threshold",
                 )
             },
         ),
@@ -70,6 +72,12 @@ class SearchProfileAdmin(ModelAdmin):  # type: ignore[misc]
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchProfile]:
         queryset: QuerySet[SearchProfile] = super().get_queryset(request)
         return queryset.prefetch_related("class_weights")
+
+    def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
+        """The active profile first, then the drafts: the seeds' fill pages."""
+        places = (SearchProfile.State.ACTIVE, SearchProfile.State.DRAFT)
+        cases = (When(state=state, then=place) for place, state in enumerate(places))
+        return (Case(*cases, default=len(places)), "name", "-version")
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         return ("name",) if obj else ()

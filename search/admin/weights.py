@@ -1,4 +1,4 @@
-"""The weights of a profile as form fields: three figures a class that must sum to 1."""
+"""The weights of a profile as form fields: a figure a signal and class; a class sums to 1."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from search.domain import QueryClass, Signal, Weights
 from search.models import QUERY_CLASSES, ClassWeights
+from search.ranking.fusion import OPTIONAL
 from search.templatetags.weighing import SIGNAL_LABELS
 
 Shares = Mapping[Signal, Decimal]
@@ -24,6 +25,10 @@ SIGNAL_HELP = {
     "the same in other words.",
     Signal.TITLE: "Prefers documents whose title fits. Raising it hides good passages in documents "
     "with an unhelpful title.",
+    Signal.RECENCY: "Prefers what was added of late, by the profile's half-life. Raising it lets "
+    "new passages pass better ones; give it a tenth at most.",
+    Signal.SYNONYM: "Finds what the synonyms of the question's words say. Raising it lets a "
+    "synonym count like the word that was asked for.",
 }
 
 
@@ -36,6 +41,7 @@ def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.Decim
     return {
         field_name(query_class, signal): forms.DecimalField(
             label=f"{SIGNAL_LABELS[signal]}, {label}",
+            required=signal not in OPTIONAL,
             min_value=0,
             max_value=1,
             decimal_places=4,
@@ -63,18 +69,16 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
     weights: dict[QueryClass, Weights] = {}
     for query_class, label in _classes():
         names = [field_name(query_class, signal) for signal in Signal]
-        shares = [
-            form.cleaned_data[name] for name in names if form.cleaned_data.get(name) is not None
-        ]
-        if len(shares) < len(names):
-            continue  # the missing figure has an error of its own
+        if any(name in form.errors for name in names):
+            continue  # that figure has an error of its own
+        shares = [form.cleaned_data.get(name) or Decimal(0) for name in names]
         total = sum(shares, Decimal(0))
         if total != 1:
             away = f"{abs(1 - total):f}".rstrip("0")
             what = f"{away} too much" if total > 1 else f"{away} is missing"
             form.add_error(
                 names[0],
-                f"{label.split(':')[0]}: the three weights must sum to 1. "
+                f"{label.split(':')[0]}: the weights must sum to 1. "
                 f"These sum to {total.normalize():f}: {what}.",
             )
         else:
@@ -126,7 +130,7 @@ def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """The three shares of a class as one bar."""
+    """The shares of a class as one bar."""
 
     name: str
     parts: tuple[tuple[str, str, float], ...]
@@ -145,6 +149,7 @@ def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
             tuple(
                 (signal.value, SIGNAL_LABELS[signal], float(held[query_class][signal] * 100))
                 for signal in Signal
+                if signal not in OPTIONAL or held[query_class][signal]
             ),
         )
         for query_class, label in _classes()

@@ -8,13 +8,20 @@ from drf_spectacular.utils import OpenApiExample
 
 SEARCH: dict[str, Any] = {
     "query": "30 CFR 75.1725",
-    "profile": {"name": "default", "version": 1},
+    "profile": {"name": "default", "version": 2},
     "query_class": "lookup",
     "rule": "an identifier alone",
     "confidence": 0.95,
-    "weights": {"vector": 0.3, "keyword": 0.6, "title": 0.1},
+    "answer_confidence": 0.95,
+    "low_confidence": False,
+    "second_try": None,
+    "weights": {"vector": 0.3, "keyword": 0.6, "title": 0.1, "recency": 0.0, "synonym": 0.0},
     "forced": [],
     "degraded": [],
+    "notes": [],
+    "did_you_mean": "",
+    "corrected_from": "",
+    "grouped": True,
     "total": 1,
     "page": 1,
     "pages": 1,
@@ -40,11 +47,30 @@ SEARCH: dict[str, Any] = {
             "page": None,
             "snippet": "Under <mark>30</mark> <mark>CFR</mark> <mark>75.1725</mark> machinery …",
             "text": "Under 30 CFR 75.1725 machinery shall be kept in safe condition.",
-            "contributions": {"vector": 0.0, "keyword": 0.6, "title": 0.01},
+            "contributions": {
+                "vector": 0.0,
+                "keyword": 0.6,
+                "title": 0.01,
+                "recency": 0.0,
+                "synonym": 0.0,
+            },
+            "adjustments": [],
             "tier": "its text names 30 CFR 75.1725",
+            "folded": [],
+            "folded_count": 0,
         }
     ],
 }
+
+
+def _product(signal: str, weight: float, strength: float) -> dict[str, Any]:
+    return {
+        "label": signal,
+        "value": weight * strength,
+        "operation": "product",
+        "parts": [{"label": "weight", "value": weight}, {"label": "strength", "value": strength}],
+    }
+
 
 EXPLANATION: dict[str, Any] = {
     "score": 0.61,
@@ -54,6 +80,16 @@ EXPLANATION: dict[str, Any] = {
         {"signal": "keyword", "raw": 14.2, "strength": 1.0, "weight": 0.6, "value": 0.6},
         {"signal": "title", "raw": 0.1, "strength": 0.1, "weight": 0.1, "value": 0.01},
     ],
+    "tree": {
+        "label": "sum of the parts",
+        "value": 0.61,
+        "operation": "sum",
+        "parts": [
+            _product("vector", 0.3, 0.0),
+            _product("keyword", 0.6, 1.0),
+            _product("title", 0.1, 0.1),
+        ],
+    },
 }
 
 SEARCH_EXPLAINED: dict[str, Any] = {

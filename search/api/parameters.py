@@ -6,9 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ingestion.filetypes import SUPPORTED
+from ingestion.filetypes import SUPPORTED, main_extensions
 from ingestion.paging import MAX_PAGE, Parameters
 from ingestion.serializers import LanguageField
+from search.api.legacy import CONCEPT_RAG
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.retrieval import Filters
@@ -28,7 +29,7 @@ class MediaTypeField(serializers.CharField):
             return known.media_type
         if given in _MEDIA_TYPES:
             return given
-        names = ", ".join(sorted({kind.extension.lstrip(".") for kind in SUPPORTED.values()}))
+        names = ", ".join(main_extensions())
         raise serializers.ValidationError(
             f"There is no type {given!r}. Use a media type or one of: {names}."
         )
@@ -75,6 +76,12 @@ class SearchParameters(Parameters):
         max_length=MAX_VALUES,
         help_text="Collection slugs; may be repeated.",
     )
+    document = serializers.ListField(
+        child=serializers.UUIDField(),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Ids of documents; may be repeated.",
+    )
     type = serializers.ListField(
         child=MediaTypeField(max_length=120),
         required=False,
@@ -103,8 +110,23 @@ class SearchParameters(Parameters):
         help_text="Weights in place of the profile's, summing to 1: "
         "`vector:0.6,keyword:0.3,title:0.1`.",
     )
+    group = serializers.BooleanField(
+        default=True,
+        help_text="Each document once, by its best passage, the others folded under it, and so "
+        "near-duplicates in other documents. `false`: every passage in a place of its own.",
+    )
+    exact = serializers.BooleanField(
+        default=False,
+        help_text="Answers the query as typed, also where it finds nothing; otherwise its "
+        "correction is searched in its place and the answer says so.",
+    )
     explain = serializers.BooleanField(
         default=False, help_text="Adds each result's whole explanation and the query's terms."
+    )
+    legacy = serializers.ChoiceField(
+        choices=[CONCEPT_RAG],
+        required=False,
+        help_text="Adds the score fields that concept-rag's clients read, as its profiles do.",
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -125,6 +147,7 @@ class SearchParameters(Parameters):
             languages=tuple(given.get("language", ())),
             after=given.get("after"),
             before=given.get("before"),
+            documents=tuple(given.get("document", ())),
         )
 
     @property
@@ -135,4 +158,5 @@ class SearchParameters(Parameters):
             profile=given.get("profile", ""),
             query_class=QueryClass(asked) if asked else None,
             weights=given.get("weights"),
+            exact=given["exact"],
         )

@@ -46,12 +46,13 @@ v1 = [
     path("collections/", CollectionViewSet.as_view(_many), name="collections"),
     path("collections/<slug:slug>/", CollectionViewSet.as_view(_one), name="collection"),
     path("profiles/", ProfileViewSet.as_view(_many), name="profiles"),
-    path("profiles/<slug:name>/", ProfileViewSet.as_view(_one), name="profile"),
+    # Names may hold a slash (textbook:60/40); they never hold an @.
     path(
-        "profiles/<slug:name>@<int:version>/",
+        "profiles/<path:name>@<int:version>/",
         ProfileViewSet.as_view(_one),
         name="profile-version",
     ),
+    path("profiles/<path:name>/", ProfileViewSet.as_view(_one), name="profile"),
     path("auth/token/", TokenViewSet.as_view({**_many, "post": "create"}), name="tokens"),
     path("auth/token/<slug:key>/", TokenViewSet.as_view({"delete": "destroy"}), name="token"),
     path("auth/logout/", TokenViewSet.as_view({"post": "logout"}), name="logout"),

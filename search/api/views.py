@@ -17,6 +17,7 @@ from rest_framework.viewsets import GenericViewSet
 from ingestion.paging import PageParameters, Pages
 from search import pipeline
 from search.api.examples import SEARCH_EXAMPLES
+from search.api.legacy import wants_legacy
 from search.api.parameters import SearchParameters
 from search.api.serializers import ProfileSerializer, SearchResponseSerializer
 from search.models import SearchProfile
@@ -43,10 +44,15 @@ class SearchView(APIView):
             viewer=request.user,
             filters=parameters.filters,
             choices=parameters.choices,
+            group=given["group"],
             page=given["page"],
             page_size=given["page_size"],
         )
-        context = {"request": request, "explain": given["explain"]}
+        context = {
+            "request": request,
+            "explain": given["explain"],
+            "legacy": wants_legacy(given.get("legacy", ""), found.profile.name),
+        }
         return Response(SearchResponseSerializer(found, context=context).data)
 
 

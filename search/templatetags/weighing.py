@@ -6,7 +6,7 @@ holds under a strict Content-Security-Policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from django import template
@@ -16,6 +16,7 @@ from search.domain import (
     Fusion,
     Hit,
     KeywordScorer,
+    Operation,
     Profile,
     Query,
     QueryClass,
@@ -24,11 +25,18 @@ from search.domain import (
 )
 from search.pipeline import SearchResponse
 from search.query.classify import FALLBACK_RULE
+from search.ranking.fusion import OPTIONAL
 from search.results import Result
 
 register = template.Library()
 
-SIGNAL_LABELS = {Signal.VECTOR: "Meaning", Signal.KEYWORD: "Keywords", Signal.TITLE: "Title"}
+SIGNAL_LABELS = {
+    Signal.VECTOR: "Meaning",
+    Signal.KEYWORD: "Keywords",
+    Signal.TITLE: "Title",
+    Signal.RECENCY: "Recency",
+    Signal.SYNONYM: "Synonyms",
+}
 CLASS_LABELS = {
     QueryClass.LOOKUP: "Look-up",
     QueryClass.CONCEPT: "Concept",
@@ -39,10 +47,17 @@ CLASS_LABELS = {
 }
 SCORER_LABELS = {
     KeywordScorer.BM25: "BM25",
+    KeywordScorer.BM25_FIXED: "BM25 without idf",
     KeywordScorer.TS_RANK: "ts_rank",
     KeywordScorer.TS_RANK_CD: "ts_rank_cd",
     KeywordScorer.OVERLAP: "words matched",
 }
+_MEASURES = {
+    Signal.VECTOR: "cosine",
+    Signal.RECENCY: "halves with age",
+    Signal.SYNONYM: "BM25 of synonyms",
+}
+_SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
 STEP_LABELS = {
     "embed": "reading the question's meaning",
     "retrieve": "finding",
@@ -50,13 +65,15 @@ STEP_LABELS = {
     "show": "showing",
 }
 GRADUATIONS = 20
+# The stretch of a bar for what is no signal's: feedback, boosts.
+ADDED = "added"
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """One signal's stretch of a beam: where it begins and how long it is, as SVG percentages."""
 
-    signal: Signal
+    signal: str
     label: str
     share: str
     x: str
@@ -85,7 +102,8 @@ class Figure:
 @register.inclusion_tag("search/parts/beam.html")
 def beam(weights: Weights) -> dict[str, object]:
     """The weights as a graduated beam, a poise hanging wherever one share ends."""
-    segments = tuple(_segments({s: weights.of(s) for s in Signal}, full=1.0))
+    shares = {s.value: weights.of(s) for s in Signal if s not in OPTIONAL or weights.of(s)}
+    segments = tuple(_segments(shares, full=1.0))
     marks = (Graduation(_percent(i / GRADUATIONS), i % 5 == 0) for i in range(GRADUATIONS + 1))
     return {
         "segments": segments,
@@ -96,8 +114,10 @@ def beam(weights: Weights) -> dict[str, object]:
 
 @register.inclusion_tag("search/parts/score.html")
 def score_bar(hit: Hit, full: float) -> dict[str, object]:
-    """A score as the stacked contributions that it is the sum of; `full` is the bar's length."""
-    parts = {part.signal: part.value for part in hit.explanation.contributions}
+    """A score as its stacked contributions and what was added; `full` is the bar's length."""
+    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
+    added = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
+    parts[ADDED] = sum(part.value for part in added)
     return {
         "segments": tuple(_segments(parts, full)),
         "end": _percent(_within(hit.score / full)),
@@ -124,6 +144,11 @@ def figures(hit: Hit, response: SearchResponse) -> dict[str, object]:
     )
     return {
         "rows": rows,
+        "adjustments": [
+            (_SIGNS[operation], part.label, _amount(operation, part.value, full))
+            for operation, part in hit.explanation.adjustments
+        ],
+        "largest_only": profile.fusion is Fusion.MAX,
         "score": _figure(hit.score, full),
         "rank": hit.rank,
         "tier": tier_reason(hit, response.query),
@@ -138,7 +163,7 @@ def full_scale(response: SearchResponse) -> float:
     Signals that are added unscaled have no such limit: there the best score shown fills it.
     """
     if response.profile.fusion is Fusion.RRF:
-        return 1 / (response.profile.rrf_k + 1)
+        return response.profile.both_factor / (response.profile.rrf_k + 1)
     return max([1.0, *(result.hit.score for result in response.results)])
 
 
@@ -188,21 +213,27 @@ def whole(number: float) -> str:
     return f"{number:.0f}" if number >= 1 else "under 1"
 
 
-def _segments(shares: dict[Signal, float], full: float) -> Iterator[Segment]:
+def _segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     start = 0.0
     for signal, share in shares.items():
+        label = SIGNAL_LABELS[Signal(signal)] if signal != ADDED else "Likeness"
         # An unscaled signal may be negative: it takes from the score and has no length.
         width = min(_within(share / full), 1 - start)
-        yield Segment(
-            signal, SIGNAL_LABELS[signal], f"{share * 100:.4g}", _percent(start), _percent(width)
-        )
+        yield Segment(signal, label, f"{share * 100:.4g}", _percent(start), _percent(width))
         start += width
+
+
+def _amount(operation: Operation, value: float, full: float) -> str:
+    """A factor as it is, a term like the scores that it is added to."""
+    return f"{value:.4g}" if operation is Operation.PRODUCT else _figure(value, full)
 
 
 def _measure(signal: Signal, profile: Profile) -> str:
     if signal is Signal.KEYWORD:
         return SCORER_LABELS[profile.keyword_scorer]
-    return "cosine" if signal is Signal.VECTOR else profile.title_scorer.value.replace("_", " ")
+    if signal is Signal.TITLE:
+        return profile.title_scorer.value.replace("_", " ")
+    return _MEASURES[signal]
 
 
 def _within(share: float) -> float:

@@ -165,6 +165,16 @@ def test_the_original_comes_as_an_inert_download(client: Client, library: Simple
     assert "sandbox" in response["Content-Security-Policy"]
 
 
+@pytest.mark.parametrize("file_name", ["feed.xml", "app.js"])
+def test_what_a_browser_might_run_is_downloaded_as_bytes(client: Client, file_name: str) -> None:
+    content = b"<a>Hooks.</a>" if file_name.endswith("xml") else b"function hook() { return 1; }\n"
+    document = make_document(make_collection("Downloads"), content, file_name=file_name)
+    response = client.get(f"/documents/{document.public_id}/original/")
+    assert b"".join(response.streaming_content) == content  # type: ignore[attr-defined]
+    assert response["Content-Type"] == "application/octet-stream"
+    assert "attachment" in response["Content-Disposition"]
+
+
 def test_an_original_that_is_gone_is_not_found(client: Client, library: SimpleNamespace) -> None:
     document = make_document(make_collection("Leaky"), "# Gone\n\nThis file will be lost.\n")
     assert document.current is not None

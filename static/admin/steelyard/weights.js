@@ -1,4 +1,4 @@
-// Links the three weights of a class: they always sum to 1. Without this script the figures are
+// Links the weights of a class: they always sum to 1. Without this script the figures are
 // typed and the server checks the sum.
 (() => {
   "use strict";
@@ -7,11 +7,15 @@
 
   const figure = (units) => String(units / UNITS);
 
-  // `rest` in two parts, in proportion to `first` and `second`; half and half where both are 0.
-  function split(rest, first, second, grain) {
-    const share = first + second ? first / (first + second) : 0.5;
-    const part = Math.min(rest, Math.round((rest * share) / grain) * grain);
-    return [part, rest - part];
+  // `rest` in as many parts as there are shares and in their proportion, each a multiple of
+  // `grain` but the last that counts; all of it to the first where every share is 0.
+  function split(rest, shares, grain) {
+    const total = shares.reduce((sum, share) => sum + share, 0);
+    const parts = shares.map((share) => (total ? Math.floor((rest * share) / total / grain) * grain : 0));
+    const left = rest - parts.reduce((sum, part) => sum + part, 0);
+    const largest = shares.indexOf(Math.max(...shares));
+    parts[largest] += left;
+    return parts;
   }
 
   class LinkedWeights {
@@ -56,31 +60,32 @@
       });
     }
 
-    others(index) {
-      return [0, 1, 2].filter((other) => other !== index);
+    // `values` with what is left beside the fixed ones shared among the others as in `base`.
+    share(values, fixed, base, grain) {
+      const others = values.map((_, index) => index).filter((index) => !fixed.includes(index));
+      const rest = UNITS - fixed.reduce((sum, index) => sum + values[index], 0);
+      split(rest, others.map((index) => base[index]), grain).forEach((part, place) => {
+        values[others[place]] = part;
+      });
+      return values;
     }
 
     slide(index, value) {
-      const [first, second] = this.others(index);
-      const values = [0, 0, 0];
+      const values = this.inputs.map(() => 0);
       values[index] = value;
-      [values[first], values[second]] = split(UNITS - value, this.base[first], this.base[second], STEP);
       this.typed = null;
-      this.write(values);
+      this.write(this.share(values, [index], this.base, STEP));
     }
 
     type(index) {
       const values = this.read();
       values[index] = Math.max(0, Math.min(UNITS, values[index]));
-      const rest = UNITS - values[index];
-      const [first, second] = this.others(index);
+      const fixed = [index];
       if (this.typed !== null && this.typed !== index) {
-        const third = 3 - index - this.typed;
-        values[this.typed] = Math.min(values[this.typed], rest);
-        values[third] = rest - values[this.typed];
-      } else {
-        [values[first], values[second]] = split(rest, values[first], values[second], 1);
+        values[this.typed] = Math.min(values[this.typed], UNITS - values[index]);
+        fixed.push(this.typed);
       }
+      this.share(values, fixed, values.slice(), 1);
       this.typed = index;
       this.write(values);
       this.base = values;

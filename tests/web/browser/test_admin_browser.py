@@ -134,12 +134,12 @@ class TestWeights:
         self, admin: User, open_page: OpenPage
     ) -> None:
         page = open_page(active_profile_page(), user=admin)
-        assert figures(page) == [Decimal("0.6"), Decimal("0.3"), Decimal("0.1")]
+        assert figures(page) == [Decimal("0.67"), Decimal("0.28"), Decimal("0.05")]
         slider(page, "vector").fill("2000")
-        assert figures(page) == [Decimal("0.2"), Decimal("0.6"), Decimal("0.2")]
+        assert figures(page) == [Decimal("0.2"), Decimal("0.68"), Decimal("0.12")]
         parts = page.locator("[data-class=general] .sy-beam-large > span")
         widths = [parts.nth(i).evaluate("part => part.style.width") for i in range(3)]
-        assert widths == ["20%", "60%", "20%"]
+        assert widths == ["20%", "68%", "12%"]
 
     def test_the_sum_is_one_after_any_move(self, admin: User, open_page: OpenPage) -> None:
         page = open_page(active_profile_page(), user=admin)
@@ -172,9 +172,9 @@ class TestWeights:
         for _ in range(5):
             page.keyboard.press("ArrowRight")
         moved = figures(page)
-        assert moved[1] == Decimal("0.35")
+        assert moved[1] == Decimal("0.33")
         assert sum(moved) == 1
-        assert slider(page, "keyword").get_attribute("aria-valuetext") == "35 percent"
+        assert slider(page, "keyword").get_attribute("aria-valuetext") == "33 percent"
         assert slider(page, "keyword").get_attribute("aria-label") == "Keywords, General"
 
     def test_typed_figures_stand_while_the_next_is_typed(
@@ -195,12 +195,12 @@ class TestWeights:
         page = open_page(active_profile_page(), user=admin)
         slider(page, "vector").fill("10000")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit is the new draft default v2")).to_be_visible()
+        expect(page.get_by_text("your edit is the new draft default v3")).to_be_visible()
         expect(page.locator("section[aria-label=State]")).to_contain_text(
-            "general, vector: 60% → 100%"
+            "general, vector: 67% → 100%"
         )
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v2 is active: the next search uses it.")).to_be_visible()
+        expect(page.get_by_text("default v3 is active: the next search uses it.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link")).to_have_text(["Workshop", "Stage"])
@@ -209,7 +209,7 @@ class TestWeights:
         slider(page, "keyword").fill("10000")
         page.get_by_label("Why").fill("Exact words first.")
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v3 is active: the next search uses it.")).to_be_visible()
+        expect(page.get_by_text("default v4 is active: the next search uses it.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link").first).to_have_text("Stage")
@@ -225,12 +225,12 @@ class TestWeights:
         expect(page.locator("[type=range]")).to_have_count(0)
         figure(page, "vector").fill("0.9")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("These sum to 1.3: 0.3 too much.")).to_be_visible()
+        expect(page.get_by_text("These sum to 1.23: 0.23 too much.")).to_be_visible()
         figure(page, "vector").fill("0.6")
         figure(page, "keyword").fill("0.2")
         figure(page, "title").fill("0.2")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit is the new draft default v2")).to_be_visible()
+        expect(page.get_by_text("your edit is the new draft default v3")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

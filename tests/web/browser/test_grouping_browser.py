@@ -1,0 +1,82 @@
+"""What only a browser shows of folded results: keys, colours, small screens, no JavaScript."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.web.browser.conftest import OpenPage
+from tests.web.browser.test_search_browser import FAINT_TEXTS
+from tests.web.repeats import fill
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESS = "/?q=handover+of+a+shift"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_folded_passages_open_by_the_keyboard_and_can_be_read(
+    open_page: OpenPage, width: int
+) -> None:
+    fill()
+    page = open_page(ADDRESS, width=width)
+    folded = page.locator(".folded")
+    expect(folded).to_have_count(1)
+    expect(page.locator(".result")).to_have_count(3)
+    expect(folded.locator("li").first).to_be_hidden()
+
+    folded.locator("summary").focus()
+    page.keyboard.press("Enter")
+    expect(folded.locator("li")).to_have_count(3)
+    expect(folded.locator("li").last).to_be_visible()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert page.evaluate(FAINT_TEXTS) == [], scheme
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+    # The arrows move between results, past what is folded.
+    page.locator(".result-link").first.focus()
+    page.keyboard.press("ArrowDown")
+    expect(page.locator(".result-link").nth(1)).to_be_focused()
+
+    for _ in ("why here", "more passages"):
+        page.keyboard.press("Tab")
+    expect(folded.locator("summary")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"/documents/[0-9a-f-]{36}/\?chunk=\d+"))
+    expect(page.locator(".passage.asked")).to_be_in_viewport()
+
+
+def test_a_search_within_a_document_stays_there_until_it_is_left(open_page: OpenPage) -> None:
+    fill()
+    page = open_page(ADDRESS)
+    page.locator(".folded summary").click()
+    page.get_by_role("link", name="All passages of this document").click()
+    expect(page.locator(".result")).to_have_count(6)
+
+    page.fill("#q", "conveyor belt")
+    expect(page).to_have_url(re.compile(r"q=conveyor\+belt&document="))
+    expect(page.locator(".within")).to_contain_text("Only in Shift manual")
+    expect(page.locator(".result")).to_have_count(6)
+
+    page.get_by_role("link", name="Search all documents").click()
+    expect(page).to_have_url(re.compile(r"/\?q=conveyor\+belt$"))
+    expect(page.locator(".within")).to_have_count(0)
+    expect(page.locator(".shelf", has_text="Works")).to_have_count(2)
+    expect(page.locator(".result-link").first).to_have_text("Shift manual")
+
+
+def test_everything_is_reached_without_javascript(open_page: OpenPage) -> None:
+    fill()
+    page = open_page(ADDRESS, java_script_enabled=False)
+    page.get_by_role("link", name="Show every passage").click()
+    assert page.locator(".result").count() == 9
+    page.fill("#q", "furnace")
+    page.keyboard.press("Enter")
+    assert "group=false" in page.url
+    page.get_by_role("link", name="Show each document once").click()
+    page.locator(".folded summary").first.click()
+    assert page.locator(".folded li").first.is_visible()

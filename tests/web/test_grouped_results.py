@@ -1,0 +1,176 @@
+"""Each document once, on the page and in the API: what is folded, and the ways to see the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from tests.web.repeats import lasting_repeats
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "handover of a shift"
+SEARCH = "/api/v1/search/"
+
+
+@pytest.fixture(scope="module")
+def repeats(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_repeats(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def _filled(repeats: SimpleNamespace) -> None:
+    """Every test here is about a library that repeats itself."""
+
+
+def ask(client: Client, **parameters: Any) -> str:
+    response = client.get("/", {"q": QUESTION, **parameters})
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def results(html: str) -> list[str]:
+    return html.split('<li class="result">')[1:]
+
+
+def text_of(html: str) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+# --- the page ----------------------------------------------------------------------------------
+
+
+def test_the_other_passages_of_a_document_are_folded_under_its_best(client: Client) -> None:
+    manual = next(part for part in results(ask(client)) if ">Shift manual</a></h2>" in part)
+    folded = manual.split('<details class="folded">')[1].split("</details>")[0]
+
+    assert "4 more passages in this document" in text_of(folded)
+    links = re.findall(
+        r'href="/documents/[0-9a-f-]{36}/\?chunk=(\d)&amp;q=[^"]*#chunk-(\d)"', folded
+    )
+    assert len(links) == 3
+    assert all(chunk == anchor for chunk, anchor in links)
+    assert folded.count('<p class="snippet">') == 3
+    assert "<mark>shift</mark>" in folded
+
+
+def test_other_editions_are_named_under_the_best_one(client: Client) -> None:
+    first = results(ask(client))[0]
+
+    assert ">Old handover</a></h2>" in first
+    also = text_of(first.split('<p class="copies">')[1].split("</p>")[0])
+    assert also.startswith("Also in:")
+    assert {"Rules of the founder", "Shift manual"} <= set(re.split(r" ?[,:] ", also))
+
+
+def test_the_way_to_all_passages_of_a_document(client: Client, repeats: SimpleNamespace) -> None:
+    address = re.search(r'href="(/\?q=[^"]*&amp;document=[^"]+)"', ask(client))
+    assert address is not None
+    html = client.get(address[1].replace("&amp;", "&")).content.decode()
+
+    assert len(results(html)) == repeats.manual.chunks.count()
+    assert "Only in Shift manual . Search all documents" in text_of(html)
+    assert f'name="document" value="{repeats.manual.public_id}"' in html
+    assert "Each document stands once" not in html
+
+
+def test_the_ways_to_every_passage_and_back(client: Client) -> None:
+    together = ask(client)
+    apart = ask(client, group="false")
+
+    assert len(results(together)) == 3
+    assert re.search(r"3 results of 9 passages weighed in", text_of(together))
+    assert 'href="/?q=handover+of+a+shift&amp;group=false">Show every passage</a>' in together
+    assert len(results(apart)) == 9
+    assert re.search(r"\b9 passages weighed in", text_of(apart))
+    assert 'class="folded"' not in apart
+    assert 'href="/?q=handover+of+a+shift">Show each document once</a>' in apart
+    assert 'name="group" value="false"' in apart
+
+
+def test_where_nothing_is_folded_nothing_is_said_of_it(client: Client) -> None:
+    html = ask(client, q="canteen", collection="archive", before="2001-01-01")
+    alone = client.get("/", {"q": "canteen type:md title:Canteen"}).content.decode()
+
+    assert "stands once" not in html
+    assert len(results(alone)) == 1
+    assert "stands once" not in alone
+    assert "more passage" not in alone
+
+
+def test_a_hidden_edition_shows_nowhere(
+    client: Client, repeats: SimpleNamespace, reader: User, member: User
+) -> None:
+    asked = {"document": str(repeats.hidden.public_id)}
+    for viewer in (None, reader):
+        if viewer is not None:
+            client.force_login(viewer)
+        assert "anzibar" not in ask(client) + ask(client, group="false")
+        nothing = ask(client, **asked)
+        missing = ask(client, document="00000000-0000-4000-8000-000000000000")
+        assert results(nothing) == []
+        assert text_of(nothing) == text_of(missing)
+
+    client.force_login(member)
+    assert "Zanzibar handover" in ask(client)
+    assert len(results(ask(client, **asked))) == 1
+
+
+# --- the API -----------------------------------------------------------------------------------
+
+
+def test_the_api_folds_and_counts(api: APIClient, repeats: SimpleNamespace) -> None:
+    body = api.get(SEARCH, {"q": QUESTION}).json()
+
+    assert (body["grouped"], body["total"], len(body["results"])) == (True, 3, 3)
+    editions, manual, canteen = body["results"]
+    assert (editions["folded_count"], manual["folded_count"]) == (2, 4)
+    assert (canteen["folded"], canteen["folded_count"]) == ([], 0)
+    assert {passage["document"]["title"] for passage in editions["folded"]} == {
+        "Rules of the founder",
+        "Shift manual",
+    }
+    assert len(manual["folded"]) == 3
+    for passage in manual["folded"]:
+        assert set(passage) == {
+            "rank", "score", "document", "chunk", "heading_path", "page", "snippet",
+        }  # fmt: skip
+        assert passage["document"]["id"] == manual["document"]["id"]
+        assert passage["document"]["url"].endswith(f"?chunk={passage['chunk']}")
+        assert passage["rank"] > manual["rank"]
+    ranks = [
+        passage["rank"] for result in body["results"] for passage in (result, *result["folded"])
+    ]
+    assert len(ranks) == len(set(ranks)) == 8
+
+
+def test_the_api_gives_every_passage(api: APIClient) -> None:
+    body = api.get(SEARCH, {"q": QUESTION, "group": "false"}).json()
+
+    assert (body["grouped"], body["total"]) == (False, 9)
+    assert [result["rank"] for result in body["results"]] == list(range(1, 10))
+    assert all((result["folded"], result["folded_count"]) == ([], 0) for result in body["results"])
+
+
+def test_the_api_looks_into_documents(api: APIClient, repeats: SimpleNamespace) -> None:
+    ids = [str(repeats.manual.public_id), str(repeats.hidden.public_id)]
+    body = api.get(SEARCH, {"q": QUESTION, "document": ids, "group": "0"}).json()
+
+    assert body["total"] == repeats.manual.chunks.count()
+    assert {result["document"]["id"] for result in body["results"]} == {ids[0]}
+
+
+@pytest.mark.parametrize("field", ["document", "group"])
+def test_the_api_names_what_it_cannot_read(api: APIClient, field: str) -> None:
+    response = api.get(SEARCH, {"q": "x", field: "perhaps"})
+
+    assert response.status_code == 400
+    assert set(response.json()["details"]) == {field}
