@@ -118,10 +118,30 @@ class State(models.TextChoices):
 UNFINISHED = (State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING)
 
 
+class SourceKind(models.TextChoices):
+    """Where a document came from."""
+
+    UPLOAD = "upload", "Upload"
+    PATH = "path", "File on the server"
+    URL = "url", "Web address"
+    PART = "part", "Part of another document"
+
+
+class Lane(models.TextChoices):
+    """Which queue a version waits in: nobody's upload waits behind an import."""
+
+    INTERACTIVE = "interactive", "Interactive"
+    BULK = "bulk", "Bulk"
+
+
 class DocumentQuerySet(models.QuerySet["Document"]):
+    def kept(self) -> DocumentQuerySet:
+        """The documents that nobody deleted."""
+        return self.filter(deleted_at=None)
+
     def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
-        """The documents of the collections `viewer` may read."""
-        return self.filter(collection__in=Collection.objects.visible_to(viewer))
+        """The documents of the collections `viewer` may read; none that was deleted."""
+        return self.kept().filter(collection__in=Collection.objects.visible_to(viewer))
 
 
 class Document(models.Model):
@@ -143,6 +163,21 @@ class Document(models.Model):
         blank=True,
         help_text="Its path or address; a new file from there becomes a new version.",
     )
+    source_kind = models.CharField(
+        max_length=8, choices=SourceKind.choices, default=SourceKind.UPLOAD, editable=False
+    )
+    parent = models.ForeignKey(
+        "self",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="parts",
+        editable=False,
+        help_text="The archive or message that this was a part of.",
+    )
+    part_path = models.CharField(
+        max_length=1000, blank=True, editable=False, help_text="Its path within the parent."
+    )
     language = models.CharField(max_length=8, blank=True)
     language_given = models.BooleanField(default=False)
     content_hash = models.CharField(max_length=64, editable=False)
@@ -157,6 +192,16 @@ class Document(models.Model):
     )
     created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     updated = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        db_index=True,
+        help_text="When it was put in the bin; it can come back until the grace period ends.",
+    )
+    deleted_by = models.ForeignKey(
+        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
 
     objects = DocumentQuerySet.as_manager()
 
@@ -166,15 +211,23 @@ class Document(models.Model):
             models.UniqueConstraint(
                 "collection",
                 "content_hash",
+                # A part's identity is its place in the whole, and a deleted document's its past.
+                condition=Q(parent=None, deleted_at=None),
                 name="document_same_bytes_once",
                 violation_error_message="This collection holds a document with these bytes.",
             ),
             models.UniqueConstraint(
                 "collection",
                 "source",
-                condition=~Q(source=""),
+                condition=~Q(source="") & Q(deleted_at=None),
                 name="document_one_per_source",
                 violation_error_message="This collection holds a document from this source.",
+            ),
+            models.UniqueConstraint(
+                "parent",
+                "part_path",
+                condition=~Q(parent=None) & Q(deleted_at=None),
+                name="document_one_per_part",
             ),
         )
         indexes = (GinIndex(fields=("title_terms",), name="document_title_terms"),)
@@ -222,6 +275,15 @@ class DocumentVersion(models.Model):
     parser = models.CharField(max_length=80, blank=True)
     warnings = models.JSONField(default=list, blank=True)
     chunk_count = models.PositiveIntegerField(default=0)
+    lane = models.CharField(max_length=12, choices=Lane.choices, default=Lane.INTERACTIVE)
+    restored_from = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="The older version whose file this one brings back.",
+    )
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

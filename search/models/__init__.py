@@ -1,6 +1,8 @@
 """W5: what administrators decide about ranking, and what was measured of it."""
 
 from search.models.curated import Calibration, Pin, Synonym
+from search.models.events import Interaction, SearchEvent
+from search.models.golden import GoldenQuery, Judgement
 from search.models.labels import QUERY_CLASSES
 from search.models.measured import ConfigurationStamp, EvaluationRun
 from search.models.profiles import ClassWeights, ProfileChange, SearchProfile
@@ -13,8 +15,12 @@ __all__ = [
     "ClassWeights",
     "ConfigurationStamp",
     "EvaluationRun",
+    "GoldenQuery",
+    "Interaction",
+    "Judgement",
     "Pin",
     "ProfileChange",
+    "SearchEvent",
     "SearchProfile",
     "Synonym",
 ]

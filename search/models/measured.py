@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -16,10 +17,30 @@ class EvaluationRun(models.Model):
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
     """
 
+    class Kind(models.TextChoices):
+        COLLECTION = "collection", "Judged collection"
+        GOLDEN = "golden", "Golden queries"
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
+    progress = models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1.")
+    error = models.TextField(blank=True)
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
-    collection = models.CharField(max_length=120)
-    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64)
-    queries = models.PositiveIntegerField()
+    collection = models.CharField(max_length=120, blank=True)
+    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
+    queries = models.PositiveIntegerField(default=0)
+    # By golden query (its pk): `measures`, and `first`, the first document's public id.
+    by_query = models.JSONField(default=dict, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     measures = models.JSONField(default=dict)
     by_class = models.JSONField(default=dict)
     latency_ms = models.JSONField("latency (ms)", default=dict)
@@ -36,7 +57,7 @@ class EvaluationRun(models.Model):
         indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
 
     def __str__(self) -> str:
-        return f"{self.profile} on {self.collection}"
+        return f"{self.profile} on {self.collection or 'the golden queries'}"
 
 
 class ConfigurationStamp(models.Model):

@@ -300,6 +300,9 @@ class ProfileChange(models.Model):
         CREATED = "created", "Draft created"
         EDITED = "edited", "Draft edited"
         PUBLISHED = "published", "Published"
+        REFUSED = "refused", "Publishing refused"
+        OVERRIDDEN = "overridden", "Published against the gate"
+        ROLLED_BACK = "rolled_back", "Rolled back to"
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
     action = models.CharField(max_length=12, choices=Action.choices)
@@ -309,6 +312,11 @@ class ProfileChange(models.Model):
     at = models.DateTimeField(default=timezone.now, editable=False)
     reason = models.TextField(blank=True)
     differences = ArrayField(models.TextField(), default=list, blank=True)
+    # What the gate found, a sentence each; empty where it was not asked.
+    findings = ArrayField(models.TextField(), default=list, blank=True)
+    run = models.ForeignKey(
+        "search.EvaluationRun", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
 
     class Meta:
         ordering = ("-at", "-pk")

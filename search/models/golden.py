@@ -1,0 +1,111 @@
+"""W5: what a good answer is: golden queries, and each person's judgements of documents."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from ingestion.models import Document
+from search.models.labels import QUERY_CLASSES
+from search.query.expand import fold_query
+
+
+class GoldenQuery(models.Model):
+    """A question whose good answers people have named. Measures are taken over these.
+
+    `collections` are slugs that the question is asked in; empty: all. `must_be_first` is the
+    document that no published profile may put below the first place.
+    """
+
+    class Origin(models.TextChoices):
+        PERSON = "person", "Judged by a person"
+        IMPORTED = "imported", "Imported"
+        SYNTHETIC = "synthetic", "Made from headings and first sentences"
+        CLICKS = "clicks", "From clicks and thumbs"
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    text = models.CharField(max_length=500)
+    # One question under any capitals and spacing: see `fold_query`.
+    folded = models.CharField(max_length=500, editable=False)
+    collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    query_class = models.CharField(
+        max_length=12,
+        choices=QUERY_CLASSES,
+        blank=True,
+        help_text="The class it should have; empty: whatever the rules say.",
+    )
+    origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.PERSON)
+    must_be_first = models.ForeignKey(
+        Document, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    enabled = models.BooleanField(default=True)
+    note = models.TextField(blank=True)
+    added_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("folded", "pk")
+        verbose_name_plural = "golden queries"
+        constraints = (
+            models.UniqueConstraint(
+                "folded",
+                "collections",
+                name="golden_query_once",
+                violation_error_message="This question is a golden query already.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(folded=""),
+                name="golden_query_asks",
+                violation_error_message="Write the question.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.folded = fold_query(self.text)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+
+class Judgement(models.Model):
+    """What one person thinks of one document as an answer to a golden query.
+
+    0 is no answer, 1 touches it, 2 answers, 3 answers in full. Where people differ, measures
+    take the median, rounded down. `reference` is the document's public id: it keeps the
+    judgement when the document itself is gone.
+    """
+
+    query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="judgements")
+    document = models.ForeignKey(Document, models.SET_NULL, null=True, blank=True, related_name="+")
+    reference = models.UUIDField(editable=False)
+    title = models.CharField(max_length=500, blank=True, help_text="The document's, as judged.")
+    grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
+    judge = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    # Imported and synthetic judgements have no person: their name stands here.
+    judge_name = models.CharField(max_length=150)
+    note = models.TextField(blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ("query", "-grade", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                "query", "reference", "judge_name", name="judgement_once_per_person"
+            ),
+            models.CheckConstraint(condition=Q(grade__lte=3), name="judgement_grade_range"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.query}: {self.title} = {self.grade}"
