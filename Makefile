@@ -30,7 +30,7 @@ stop:
 	@test ! -x $(PY) || $(PY) manage.py demo --stop
 
 test: $(VENV)/.installed-dev
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff check .

@@ -242,7 +242,7 @@ def test_start_after_a_kill_that_left_a_busy_child(servers: EmbeddedServers) -> 
         kill(postmaster(servers))
         servers.start()
 
-        eventually(lambda: is_dead(busy), seconds=1)
+        eventually(lambda: is_dead(busy), seconds=5)
     finally:
         connection.close()
     assert ask(servers, "SELECT 1") == 1
