@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 BLOCK_SEPARATOR = "\n\n"
 CELL_SEPARATOR = " | "
@@ -51,6 +52,19 @@ def row_text(row: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A file within a file: a member of an archive, an attachment of a message.
+
+    `path` is its place in the whole, unique there and fit to be shown ("reports/q3.pdf").
+    `file` holds its bytes, for as long as whoever had the whole parsed keeps them.
+    """
+
+    path: str
+    file: Path
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedDocument:
     """What a parser yields: blocks in reading order and the file's own metadata.
 
@@ -68,6 +82,7 @@ class ParsedDocument:
     page_count: int | None = None
     parser: str = ""
     warnings: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
 
 
 def extracted_text(blocks: Sequence[Block]) -> str:

@@ -56,6 +56,8 @@ ODP = FileType(
 )
 IPYNB = FileType("application/x-ipynb+json", ".ipynb", "Jupyter notebook")
 EML = FileType("message/rfc822", ".eml", "E-mail message")
+MSG = FileType("application/vnd.ms-outlook", ".msg", "Outlook message")
+ZIP = FileType("application/zip", ".zip", "ZIP archive")
 JSON = FileType("application/json", ".json", "JSON file")
 JSON_LINES = FileType("application/x-ndjson", ".jsonl", "JSON Lines file")
 XML = FileType("application/xml", ".xml", "XML file")
@@ -74,26 +76,42 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
         ".pdf": PDF,
         ".docx": DOCX,
         ".docm": DOCX,
+        ".dotx": DOCX,
+        ".dotm": DOCX,
         ".doc": DOC,
+        ".dot": DOC,
         ".odt": ODT,
         ".rtf": RTF,
         ".xlsx": XLSX,
         ".xlsm": XLSX,
+        ".xltx": XLSX,
+        ".xltm": XLSX,
         ".xls": XLS,
+        ".xlt": XLS,
         ".ods": ODS,
         ".pptx": PPTX,
         ".pptm": PPTX,
         ".ppsx": PPTX,
+        ".ppsm": PPTX,
+        ".potx": PPTX,
+        ".potm": PPTX,
         ".ppt": PPT,
         ".pps": PPT,
+        ".pot": PPT,
         ".odp": ODP,
         ".ipynb": IPYNB,
         ".epub": EPUB,
         ".html": HTML,
         ".htm": HTML,
         ".xhtml": HTML,
+        ".xht": HTML,
         ".md": MARKDOWN,
         ".markdown": MARKDOWN,
+        ".mdown": MARKDOWN,
+        ".mkd": MARKDOWN,
+        ".mdx": MARKDOWN,
+        ".rmd": MARKDOWN,
+        ".qmd": MARKDOWN,
         ".rst": RST,
         ".rest": RST,
         ".adoc": ASCIIDOC,
@@ -102,17 +120,45 @@ SUPPORTED: Mapping[str, FileType] = MappingProxyType(
         ".txt": TEXT,
         ".text": TEXT,
         ".log": TEXT,
+        ".me": TEXT,
+        ".1st": TEXT,
+        ".nfo": TEXT,
+        ".srt": TEXT,
+        ".vtt": TEXT,
+        ".ics": TEXT,
+        ".vcf": TEXT,
+        ".po": TEXT,
+        ".wiki": TEXT,
+        ".textile": TEXT,
         ".csv": CSV,
         ".tsv": TSV,
         ".tab": TSV,
         ".eml": EML,
+        ".msg": MSG,
+        ".oft": MSG,
+        ".zip": ZIP,
         ".json": JSON,
         ".geojson": JSON,
+        ".jsonld": JSON,
+        ".har": JSON,
+        ".webmanifest": JSON,
         ".jsonl": JSON_LINES,
         ".ndjson": JSON_LINES,
         ".xml": XML,
         ".rss": XML,
         ".atom": XML,
+        ".rdf": XML,
+        ".xsd": XML,
+        ".xsl": XML,
+        ".xslt": XML,
+        ".wsdl": XML,
+        ".opml": XML,
+        ".gpx": XML,
+        ".kml": XML,
+        ".nxml": XML,
+        ".jats": XML,
+        ".dita": XML,
+        ".plist": XML,
         **_SOURCE_CODE,
     }
 )
@@ -130,6 +176,7 @@ _ALIKE: Mapping[FileType, frozenset[FileType]] = {
 _ZIP_TYPES = frozenset({DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB})
 _MIMETYPES = {item.media_type.encode(): item for item in (ODT, ODS, ODP, EPUB)}
 _FOLDERS = {b"word/": DOCX, b"xl/": XLSX, b"ppt/": PPTX}
+_OFFICE_FIRST = (b"[Content_Types].xml", b"_rels/", b"docProps/", *_FOLDERS)
 _LOCAL_HEADER = re.compile(rb"PK\x03\x04.{26}([\w\[\]/.-]{1,200})", re.DOTALL)
 # Stream names of an OLE container, and the type of an encrypted one by its own name.
 _STREAMS = {
@@ -137,10 +184,12 @@ _STREAMS = {
     "PowerPoint Document".encode("utf-16-le"): PPT,
     "Workbook".encode("utf-16-le"): XLS,
     "Book\x00".encode("utf-16-le"): XLS,
+    "__substg1.0_".encode("utf-16-le"): MSG,
 }
 _ENCRYPTED_IN_OLE = frozenset({DOCX, XLSX, PPTX})
 
-_ZIP = b"PK\x03\x04"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+"""A ZIP container's first bytes; the second of one that is empty."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _FOREIGN_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -172,7 +221,9 @@ def sniff(head: bytes, file_name: str) -> FileType:
         return _settle(file_name, named, _zip_type(head, file_name, named))
     if head.startswith(_OLE):
         return _settle(file_name, named, _ole_type(head, file_name, named))
-    if b"%PDF-" in head[:1024]:
+    # Readers allow for rubbish before it; a text may speak of it.
+    begins = head.lstrip().startswith(b"%PDF-")
+    if begins or (b"%PDF-" in head[:1024] and named not in _TEXT_TYPES):
         return _settle(file_name, named, PDF)
     if head.lstrip()[:5] == b"{\\rtf":
         return _settle(file_name, named, RTF)
@@ -198,8 +249,10 @@ def _is_mpeg_stream(head: bytes) -> bool:
 
 
 def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+    # What stands first in the file itself, not in one that is packed in it.
+    first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     for media_type, content in _MIMETYPES.items():
-        if media_type in head[:200]:
+        if first == b"mimetype" and media_type in head[:200]:
             return content
     # Names in the local headers alone: compressed bytes can spell anything.
     names = _LOCAL_HEADER.findall(head)
@@ -208,10 +261,15 @@ def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
         for folder, content in _FOLDERS.items()
         if any(name.startswith(folder) for name in names)
     ]
+    if named is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
+        # Somebody's own folder may be called "word", or hold a document.
+        return ZIP
     if named is not None and (named in found or (not found and named in _ZIP_TYPES)):
         return named
     if found:
         return found[0]
+    if named is None and not PurePosixPath(file_name).suffix:
+        return ZIP
     raise _refusal(file_name, named, "a ZIP archive")
 
 
@@ -228,6 +286,8 @@ def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
         return named
     if found:
         return found[0]
+    if named is MSG:
+        return named
     # A .docx in an OLE container is an encrypted one: its parser says so.
     if named is not None and (named in _ALIKE or named in _ENCRYPTED_IN_OLE):
         return named
@@ -281,7 +341,7 @@ def _refusal(
     return UnsupportedType(
         f"“{file_name}” holds {content}, which cannot be searched. Upload one of these: {names}, "
         "or source code."
-        " Text of another kind can be renamed to .txt; archives must be unpacked first."
+        " Text of another kind can be renamed to .txt; other archives must be packed as .zip."
     )
 
 

@@ -5,6 +5,7 @@ A new format is a module with a `PARSER` (see `protocol.Parser`), a line in
 """
 
 from .limits import ParseLimits
+from .ocr import Ocr
 from .sandbox import parse_file
 
-__all__ = ["ParseLimits", "parse_file"]
+__all__ = ["Ocr", "ParseLimits", "parse_file"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import BinaryIO
 from xml.parsers import expat
 
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
@@ -12,26 +15,26 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 from .limits import MIB, ParseLimits
 
 # Text packs well: below this size any ratio is harmless.
-_RATIO_COUNTS_FROM = 8 * MIB
+RATIO_COUNTS_FROM = 8 * MIB
 _LARGEST_PROPERTIES = MIB
+_READ_BYTES, _INFLATE_BYTES = 64 * 1024, MIB
+_LOCAL_HEADER_BYTES = 30
+# In either byte order: no office program declares entities, and they grow without end.
+_ENTITY_MARKS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
+_XML_NAMES = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".svg", ".vml")
 
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
 """What zipfile raises for a member that is damaged, encrypted or packed in a strange way."""
 
 
 def check_archive(path: Path, limits: ParseLimits) -> None:
-    """Raises DamagedFile, EncryptedFile or ParseLimitExceeded before anything is unpacked.
+    """Returns once every member was inflated and counted; nothing of them is kept.
 
-    Sizes are the directory's own: a library that is lied to meets the memory limit.
+    Sizes that a directory states can lie, and members can share their packed bytes: only what
+    comes out counts. After this the stated sizes are true and the libraries may trust them.
+    Raises DamagedFile, EncryptedFile or ParseLimitExceeded.
     """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise DamagedFile(
-            "This file is damaged: its ZIP container cannot be opened. It was probably cut off "
-            "in transfer; upload it again from the original."
-        ) from error
+    members = _directory(path)
     if any(member.flag_bits & 1 for member in members):
         raise EncryptedFile(
             "This file is protected by a password. Remove the password and upload it again."
@@ -41,12 +44,120 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
     if (
         len(members) > limits.archive_entries
         or size > limits.archive_bytes
-        or (size > _RATIO_COUNTS_FROM and size / packed > limits.archive_ratio)
+        or (size > RATIO_COUNTS_FROM and size / packed > limits.archive_ratio)
     ):
-        raise ParseLimitExceeded(
-            f"Unpacked, this file takes {size // MIB:,} MB in {len(members):,} parts: more than "
-            "one file may take. Split it, or leave out large pictures."
+        raise _too_much(size, len(members))
+    _refuse_overlaps(members, path.stat().st_size)
+    total = 0
+    with path.open("rb") as file:
+        for member in members:
+            before = total
+            for part in _checked_parts(file, member):
+                total += len(part)
+                if total > limits.archive_bytes:
+                    raise _too_much(total, len(members))
+                if total - before > member.file_size:
+                    raise _untrue(member)
+            if total - before != member.file_size:
+                raise _untrue(member)
+
+
+def _directory(path: Path) -> list[zipfile.ZipInfo]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.infolist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+        raise DamagedFile(
+            "This file is damaged: its ZIP container cannot be opened. It was probably cut off "
+            "in transfer; upload it again from the original."
+        ) from error
+
+
+def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], file_size: int) -> None:
+    """Members that share bytes with others unpack to far more than the file could hold."""
+    spans = sorted(
+        (member.header_offset, member.header_offset + _LOCAL_HEADER_BYTES + member.compress_size)
+        for member in members
+    )
+    overlapping = any(end > start for (_, end), (start, _) in pairwise(spans))
+    if overlapping or (spans and spans[-1][1] > file_size):
+        raise DamagedFile(
+            "This file is damaged: parts of its ZIP container lie on top of each other, as no "
+            "ordinary program writes them. Save it again in the program it was made with."
         )
+
+
+def _checked_parts(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """The inflated bytes of a member, piece by piece. Raises DamagedFile."""
+    looks_like_xml = member.filename.lower().endswith(_XML_NAMES)
+    tail = b""
+    try:
+        for part in _inflated(file, member):
+            if looks_like_xml and any(mark in tail + part for mark in _ENTITY_MARKS):
+                raise DamagedFile(
+                    f"This file's part “{shown_name(member.filename)}” declares XML entities, "
+                    "which can be made to grow without end. Save it again in the program it was "
+                    "made with."
+                )
+            tail = part[-16:]
+            yield part
+    except (zlib.error, EOFError) as error:
+        raise DamagedFile(
+            f"This file is damaged: its part “{shown_name(member.filename)}” cannot be unpacked. "
+            "Upload it again from the original."
+        ) from error
+
+
+def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
+    """What the packed bytes of a member hold, whatever size is stated for it."""
+    file.seek(member.header_offset)
+    header = file.read(_LOCAL_HEADER_BYTES)
+    if header[:4] != b"PK\x03\x04":
+        raise EOFError
+    name, extra = int.from_bytes(header[26:28], "little"), int.from_bytes(header[28:30], "little")
+    file.seek(name + extra, 1)
+    left = member.compress_size
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise DamagedFile(
+            f"The part “{shown_name(member.filename)}” is packed in a way that is not read here. "
+            "Pack it again as an ordinary ZIP file."
+        )
+    inflater = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
+    while left > 0 and not (inflater and inflater.eof):
+        packed = file.read(min(left, _READ_BYTES))
+        if not packed:
+            raise EOFError
+        left -= len(packed)
+        if inflater is None:
+            yield packed
+            continue
+        while packed:
+            yield inflater.decompress(packed, _INFLATE_BYTES)
+            packed = inflater.unconsumed_tail
+    if inflater is not None:
+        while part := inflater.decompress(b"", _INFLATE_BYTES):
+            yield part
+        if not inflater.eof and member.file_size:
+            raise EOFError
+
+
+def shown_name(name: str) -> str:
+    """A member's name as people may see it: no path out of its container, no control characters."""
+    return "".join(c for c in name[-80:] if c.isprintable())
+
+
+def _too_much(size: int, count: int) -> ParseLimitExceeded:
+    return ParseLimitExceeded(
+        f"Unpacked, this file takes {size // MIB:,} MB in {count:,} parts: more than "
+        "one file may take. Split it, or leave out large pictures."
+    )
+
+
+def _untrue(member: zipfile.ZipInfo) -> DamagedFile:
+    return DamagedFile(
+        f"This file is damaged: its part “{shown_name(member.filename)}” has another size than "
+        "the file states. Upload it again from the original."
+    )
 
 
 def read_properties(path: Path, member: str) -> dict[str, str]:

@@ -10,16 +10,22 @@ import resource
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 from ingestion import filetypes
 from ingestion.domain import BlockKind
 from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 
 from .cleaning import clean_block, clean_text
+from .isolation import cut_off
 from .limits import ParseLimits
-from .protocol import Extraction, Source
+from .ocr import Ocr
+from .protocol import Extraction, ScannedPages, Source
 from .registry import parser_for
 from .wire import BLOCKS_FILE, OUTCOME_FILE, encode_block
+
+# The parsers open a handful, a large workbook none more.
+_OPEN_FILES = 256
 
 
 def main(job: str) -> None:
@@ -31,12 +37,16 @@ def main(job: str) -> None:
     fields = json.loads(job)
     limits = ParseLimits(**fields["limits"])
     scratch = Path(fields["scratch"])
+    cut_off()
     _thread.start_new_thread(_end_with_parent, (scratch,))
     apply_limits(limits)
     file_type = filetypes.FileType(*fields["file_type"])
-    source = Source(Path(fields["path"]), file_type, limits, scratch)
+    ocr = Ocr(**{name: _tupled(value) for name, value in fields["ocr"].items()})
+    source = Source(Path(fields["path"]), file_type, limits, scratch, ocr)
     try:
         outcome = _parse(source)
+    except ScannedPages as failure:
+        outcome = {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:
         outcome = {"error": type(failure).__name__, "message": str(failure)}
     except (MemoryError, RecursionError, OSError) as error:
@@ -50,12 +60,18 @@ def main(job: str) -> None:
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
+def _tupled(value: Any) -> Any:
+    """JSON knows no tuples."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 def apply_limits(limits: ParseLimits) -> None:
     """Bounds this process and everything it starts. Lowering cannot be undone."""
     bounds = [
         (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5),
         (resource.RLIMIT_FSIZE, limits.output_bytes, limits.output_bytes),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES),
         (resource.RLIMIT_CORE, 0, 0),
     ]
     for kind, soft, hard in bounds:
@@ -86,6 +102,8 @@ def _parse(source: Source) -> dict[str, object]:
         "page_count": metadata.page_count,
         "parser": parser.name,
         "warnings": extraction.warnings,
+        "scanned": extraction.scanned,
+        "parts": [[part.path, part.file.name, part.size] for part in extraction.parts],
     }
 
 

@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 
-_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
+# A soft hyphen is no letter: with it in a word, the word is not found.
+_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
+_SOFT_LINE_END = re.compile("\xad[ \t]*\n[ \t]*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """`text` without control characters; lone surrogates become U+FFFD."""
+    """`text` without control characters and soft hyphens; lone surrogates become U+FFFD."""
     if not _UNWANTED.search(text):
         return text
-    return _UNWANTED.sub("", _SURROGATE.sub("\ufffd", text))
+    return _UNWANTED.sub("", _SURROGATE.sub("\ufffd", _SOFT_LINE_END.sub("", text)))
 
 
 def clean_block(block: Block) -> Block | None:

@@ -86,13 +86,58 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     ),
     "perl": (r"(?P<kind>sub|package)\s+(?P<name>[\w:]+)",),
     "r": (r"(?P<name>[\w.]+)\s*(?:<-|=)\s*function\b",),
+    "haskell": (
+        r"(?P<kind>module|data|newtype|class|instance|type(?:\s+alias|\s+family)?)\s+"
+        r"(?P<name>[A-Z(][^={]*?)\s*(?:=.*|\bwhere\b.*|\bexposing\b.*|\{.*|\(.*)?$",
+        r"(?P<name>[a-z_][\w']*(?:\s*,\s*[a-z_][\w']*)*)\s*::",
+    ),
+    "ml": (
+        r"(?P<kind>module(?:\s+type)?|type|exception|class|namespace)\s+(?:rec\s+)?(?:'\w+\s+)?"
+        r"(?P<name>[\w.']+)",
+        r"(?P<kind>let)\s+(?:rec\s+|inline\s+|private\s+)*(?P<name>[a-z_][\w']*)\s+[\w('~?]",
+    ),
+    "erlang": (r"(?P<name>[a-z]\w*)\s*\([^)]*\)\s*(?:when\b.*)?->",),
+    "elixir": (r"(?P<kind>defmodule|defprotocol|defimpl|defmacrop?|defp?)\s+(?P<name>[\w.!?]+)",),
+    "lisp": (
+        r"\((?P<kind>defn-?|defun|defmacro|defmethod|defgeneric|defclass|defstruct|defprotocol|"
+        r"defrecord|deftype|define(?:-\w+)?)\s+\(?(?P<name>[^\s()]+)",
+    ),
+    "julia": (
+        r"(?P<kind>function|macro|(?:mutable\s+)?struct|abstract\s+type|module)\s+(?P<name>[\w.!]+)",
+    ),
+    "nim": (r"(?P<kind>proc|func|method|iterator|template|macro)\s+(?P<name>\w+)",),
+    "fortran": (
+        r"(?:(?:pure|elemental|recursive|impure|integer|real|logical|character)\b(?:\([^)]*\))?\s+)*"
+        r"(?P<kind>program|module(?!\s+procedure)|submodule|subroutine|function)\s+(?P<name>\w+)",
+    ),
+    "pascal": (
+        r"(?P<kind>program|unit|procedure|function|constructor|destructor)\s+(?P<name>[\w.]+)",
+    ),
+    "basic": (
+        r"(?:(?:public|private|friend|protected|shared|static|overrides|overridable|partial)\s+)*"
+        r"(?P<kind>sub|function|class|module|structure|interface|property(?:\s+(?:get|let|set))?)\s+"
+        r"(?P<name>\w+)",
+    ),
+    "proto": (
+        r"(?:extend\s+)?(?P<kind>message|service|enum|rpc|type|interface|input|union|scalar|query|"
+        r"mutation|fragment|directive)\s+@?(?P<name>[\w.]+)",
+    ),
+    "terraform": (
+        r"(?P<kind>resource|data|module|variable|output|provider|locals)\s+(?P<name>\"[^{]*?\")"
+        r"\s*\{",
+    ),
+    "tex": (
+        r"\\(?:part|chapter|section|subsection|subsubsection)\*?(?:\[[^\]]*\])?\{(?P<name>[^}]+)\}",
+    ),
+    "none": (),
     "yaml": (r"(?P<name>[\w./\"'-]+)\s*:\s*(?:#.*)?$",),
     "sections": (r"\[{1,2}\s*(?P<name>[\w.\-\"': /@*]+?)\s*\]{1,2}\s*(?:[#;].*)?$",),
 }
 # Closed in its own line, or only announced: no body follows that a heading could stand over.
 _ENDED_BY_SEMICOLON = frozenset({"script", "java", "c", "rust", "php"})
+_ANY_CASE = frozenset({"sql", "fortran", "pascal", "basic"})
 _PATTERNS = {
-    family: tuple(re.compile(one, re.IGNORECASE if family == "sql" else 0) for one in patterns)
+    family: tuple(re.compile(one, re.IGNORECASE if family in _ANY_CASE else 0) for one in patterns)
     for family, patterns in _FAMILIES.items()
 }
 
@@ -116,7 +161,7 @@ def declaration(line: str, family: str) -> Declaration | None:
     for pattern in _PATTERNS[family]:
         if match := pattern.match(stripped):
             kind = " ".join((match.groupdict().get("kind") or "").split())
-            kind = kind.lower() if family == "sql" else kind
+            kind = kind.lower() if family in _ANY_CASE else kind
             name = match["name"].strip("\"'`")
             expanded = line.expandtabs(4)
             indent = len(expanded) - len(expanded.lstrip())

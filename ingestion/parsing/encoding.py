@@ -26,6 +26,43 @@ _SUPERSETS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
 }
+# Names that mail and web pages give to encodings that Python knows by another.
+_ALIASES = {
+    "x-sjis": "cp932",
+    "x-ms-cp932": "cp932",
+    "windows-31j": "cp932",
+    "ms_kanji": "cp932",
+    "x-euc-jp": "euc_jp",
+    "x-euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+    "ks_c_5601-1989": "cp949",
+    "ksc_5601": "cp949",
+    "windows-949": "cp949",
+    "x-windows-949": "cp949",
+    "x-gbk": "gb18030",
+    "x-gb2312": "gb18030",
+    "gb_2312-80": "gb18030",
+    "cn-gb": "gb18030",
+    "x-x-big5": "big5hkscs",
+    "cn-big5": "big5hkscs",
+    "big5-hkscs": "big5hkscs",
+    "windows-874": "cp874",
+    "dos-874": "cp874",
+    "iso-8859-8-i": "iso8859-8",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-6-i": "iso8859-6",
+    "logical": "iso8859-8",
+    "x-cp1250": "cp1250",
+    "x-cp1251": "cp1251",
+    "x-cp1252": "cp1252",
+    "x-mac-roman": "mac_roman",
+    "macintosh": "mac_roman",
+    "x-mac-cyrillic": "mac_cyrillic",
+    "koi8-ru": "koi8_u",
+    "utf8mb4": "utf-8",
+    "unicode-1-1-utf-8": "utf-8",
+    "x-unicode20utf8": "utf-8",
+}
 _DETECTION_BYTES = 200_000
 _ISO_2022 = re.compile(rb"\x1b[$(]")
 _MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
@@ -62,8 +99,10 @@ def _decode(data: bytes, declared: str) -> str:
 
 def _known_codec(declared: str) -> str:
     """Python's name of a declared text encoding, empty for an unknown one."""
+    declared = declared.strip().strip("\"'").lower()
+    declared = _ALIASES.get(declared, declared)
     try:
-        found = codecs.lookup(declared.strip()) if declared.strip() else None
+        found = codecs.lookup(declared) if declared else None
     except (LookupError, ValueError):
         return ""
     # The stdlib's own codecs of bytes to bytes, such as zlib, are no text encodings.

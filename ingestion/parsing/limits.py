@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Self
 
 MIB = 1024 * 1024
 
@@ -29,3 +32,37 @@ class ParseLimits:
     archive_entries: int = 10_000
     archive_bytes: int = 200 * MIB
     archive_ratio: int = 200
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, int]) -> Self:
+        """The limits that settings named as in VARIABLES stand for."""
+        fields = {VARIABLES[name]: number for name, number in numbers.items()}
+        return cls(**{field: number * unit for (field, unit), number in fields.items()})
+
+
+VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        "PARSE_WALL_SECONDS": ("wall_seconds", 1),
+        "PARSE_CPU_SECONDS": ("cpu_seconds", 1),
+        "PARSE_MEMORY_MB": ("memory_bytes", MIB),
+        "PARSE_PANDOC_MEMORY_MB": ("pandoc_heap_mib", 1),
+        "PARSE_OUTPUT_MB": ("output_bytes", MIB),
+        "PARSE_PAGES": ("pages", 1),
+        "PARSE_CHARACTERS": ("text_chars", 1),
+        "PARSE_PLAIN_TEXT_CHARACTERS": ("plain_text_chars", 1),
+        "PARSE_TABLE_ROWS": ("table_rows", 1),
+        "PARSE_TABLE_COLUMNS": ("table_columns", 1),
+        "PARSE_ARCHIVE_FILES": ("archive_entries", 1),
+        "PARSE_ARCHIVE_MB": ("archive_bytes", MIB),
+        "PARSE_ARCHIVE_RATIO": ("archive_ratio", 1),
+    }
+)
+"""Each limit's name as a setting, with its field and what one of the setting counts for."""
+
+
+def default_numbers() -> dict[str, int]:
+    """Every setting of VARIABLES with its default."""
+    defaults = ParseLimits()
+    return {
+        name: int(getattr(defaults, field) // unit) for name, (field, unit) in VARIABLES.items()
+    }

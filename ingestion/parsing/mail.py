@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import email
+import io
+import mimetypes
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +19,7 @@ from ingestion.errors import ParseFailed, ParseLimitExceeded
 from .encoding import decode
 from .html import HtmlParser, decode_html
 from .limits import ParseLimits
+from .parts import PartKeeper
 from .protocol import Extraction, Metadata, Source
 from .syntax_tree import strip_tags
 from .text import paragraph_blocks
@@ -32,17 +35,30 @@ _ENCRYPTED = frozenset(
 )
 
 
+_SIGNATURES = frozenset(
+    {
+        "application/pgp-signature",
+        "application/pkcs7-signature",
+        "application/x-pkcs7-signature",
+    }
+)
+
+
 class MailParser:
-    """One message; a message attached to it is a section, other attachments are named."""
+    """One message; a message attached to it is a section, other attachments are parts."""
 
     name = "email"
 
     def extract(self, source: Source) -> Extraction:
-        message = email.message_from_bytes(source.path.read_bytes())
-        found = Extraction(iter(()), _metadata(message))
-        reader = _MessageReader(source, found.warnings)
-        found.blocks = reader.message(message, 1)
-        return found
+        return read_message(email.message_from_bytes(source.path.read_bytes()), source)
+
+
+def read_message(message: Message, source: Source) -> Extraction:
+    """The blocks, metadata and attachments of a message that is in memory."""
+    found = Extraction(iter(()), _metadata(message))
+    reader = _MessageReader(source, found)
+    found.blocks = reader.blocks(message)
+    return found
 
 
 def header(message: Message, name: str) -> str:
@@ -105,11 +121,19 @@ def _metadata(message: Message) -> Metadata:
 class _MessageReader:
     """Walks the parts of a message in their order."""
 
-    def __init__(self, source: Source, warnings: list[str]) -> None:
+    def __init__(self, source: Source, found: Extraction) -> None:
         self._source = source
         self._limits: ParseLimits = source.limits
-        self._warnings = warnings
+        self._found = found
+        self._warnings = found.warnings
         self._parts = 0
+        self._keeper = PartKeeper(source.scratch, source.limits)
+
+    def blocks(self, message: Message) -> Iterator[Block]:
+        """All blocks; behind the last of them the attachments and what is wrong with them."""
+        yield from self.message(message, 1)
+        self._found.parts += self._keeper.kept
+        self._warnings += self._keeper.warnings()
 
     def message(self, message: Message, level: int) -> Iterator[Block]:
         """Subject, header lines, body, attached messages, then the other attachments' names."""
@@ -132,8 +156,7 @@ class _MessageReader:
     ) -> Iterator[Block]:
         self._count(level)
         kind = part.get_content_type()
-        # Opaquely signed messages share the type of encrypted ones.
-        if kind in _ENCRYPTED and part.get_param("smime-type") != "signed-data":
+        if _is_encrypted(part):
             self._warnings.append(
                 "The message is encrypted: only what stands around it was indexed. "
                 "Export it decrypted to make its text searchable."
@@ -147,11 +170,21 @@ class _MessageReader:
                 yield from self._part(child, attachments, attached, level)
         elif name := _file_name(part):
             attachments.append(name)
+            self._attached(part, name)
         elif kind == "text/html":
             yield from self._html(_payload(part), level)
         elif kind.startswith(("text/", "multipart/")):
             # A multipart without its boundary is read as the text it is.
             yield from paragraph_blocks(_plain(part))
+
+    def _attached(self, part: Message, name: str) -> None:
+        """Keeps an attachment as a part; what only decorates or signs the text is not missed."""
+        path = self._keeper.place(_with_extension(part, name))
+        payload = part.get_payload(decode=True)
+        data = payload if isinstance(payload, bytes) else b""
+        if _is_decoration(part):
+            return
+        self._keeper.keep(path, io.BytesIO(data))
 
     def _count(self, depth: int) -> None:
         self._parts += 1
@@ -204,6 +237,27 @@ def _file_name(part: Message) -> str:
     if not name and part.get_content_disposition() == "attachment":
         name = f"unnamed {part.get_content_type()}"
     return " ".join(_decoded(name, part).split())
+
+
+def _with_extension(part: Message, name: str) -> str:
+    """The name; for an attachment without one, a name that its type gives an extension."""
+    if not name.startswith("unnamed "):
+        return name
+    return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
+
+
+def _is_encrypted(part: Message) -> bool:
+    # Opaquely signed messages share the type of encrypted ones.
+    return part.get_content_type() in _ENCRYPTED and part.get_param("smime-type") != "signed-data"
+
+
+def _is_decoration(part: Message) -> bool:
+    """Whether it is a picture within the text, a signature, or said to be encrypted already."""
+    kind = part.get_content_type()
+    if kind in _SIGNATURES or _is_encrypted(part):
+        return True
+    inline = part.get_content_disposition() == "inline" or part.get("Content-ID") is not None
+    return inline and part.get_content_maintype() == "image"
 
 
 def _payload(part: Message) -> bytes:

@@ -14,6 +14,7 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 
 from .archive import check_archive, read_properties
+from .contents import without_contents
 from .protocol import Extraction, Metadata, Source
 from .tables import spread
 from .tabular import has_header_row
@@ -47,7 +48,8 @@ class OfficeParser:
 
     def extract(self, source: Source) -> Extraction:
         document = open_document(read_checked(source), source.file_type)
-        return Extraction(DocumentReader(document).blocks(), read_metadata(source))
+        blocks = without_contents(DocumentReader(document).blocks())
+        return Extraction(blocks, read_metadata(source))
 
 
 def read_checked(source: Source) -> bytes:

@@ -21,7 +21,9 @@ from .text import paragraph_blocks
 _HEAP_EXHAUSTED = 251
 # pandoc takes exponential time on these, with no limit of its own (docs/adr/0008-parsers.md).
 _TOO_DEEP = re.compile(
-    r"\[{200}|\({1000}|^[ \t>]{400}|^[ \t]*(?:[-*+][ \t]+|>[ \t]*){200,}[^-*+>\s]", re.MULTILINE
+    r"\[{200}|\({1000}|\*{1000}|_{1000}|~{1000}|^[ \t>]{400}"
+    r"|^[ \t]*(?:[-*+][ \t]+|>[ \t]*){200,}[^-*+>\s]",
+    re.MULTILINE,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,11 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ingestion.domain import Block, BlockKind
-from ingestion.errors import DamagedFile, EncryptedFile, NoText
+from ingestion.errors import DamagedFile, EncryptedFile
 
-from .pdf_document import DAMAGED, ENCRYPTED, PdfFacts, outline_key, read_facts
+from .contents import without_contents
+from .line_ends import joined_across_pages, joined_in_line
+from .ocr import Ocr
+from .parts import PartKeeper
+from .pdf_document import (
+    DAMAGED,
+    ENCRYPTED,
+    PdfFacts,
+    attached_files,
+    drawn_pages,
+    outline_key,
+    read_facts,
+)
 from .pdf_furniture import Page, Placed, without_furniture
-from .protocol import Extraction, Source
+from .protocol import Extraction, ScannedPages, Source
 from .tabular import has_header_row
 
 if TYPE_CHECKING:
@@ -27,10 +40,6 @@ _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
 # liteparse writes emphasis as Markdown and escapes the asterisks that are text.
 _EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
-# "pre- and postwar", "Ein- und Ausgabe": such a hyphen is no line end.
-_LINE_END_HYPHEN = re.compile(
-    r"(?<=[a-zß-ÿ])- (?=[a-zß-ÿ])(?!(?:and|or|to|und|oder|bis|et|ou|e|y|o)\b)"
-)
 _PROGRAM_LIKE = re.compile(r"[(){}\[\]=;<>$#\\|]|::|->")
 
 
@@ -46,23 +55,53 @@ class PdfParser:
         named.symlink_to(source.path)
         unreadable: list[int] = []
         pages = list(_pages(named, unreadable))
-        blocks = [placed for page in pages for placed in page.blocks]
         if not pages:
             raise DamagedFile(DAMAGED)
-        if not blocks:
-            raise NoText(
-                f"This PDF holds no text: its {_count(len(pages))} probably scanned images. Text "
-                "recognition (OCR) is not installed here: run the file through an OCR program, "
-                "such as ocrmypdf, and upload the result."
-            )
+        if wanted := set(source.ocr.wanted):
+            seen = {page.number: page for page in recognised(named, source.ocr)}
+            pages = [seen.get(page.number, page) for page in pages]
         empty = [page.number for page in pages if not page.blocks]
-        warnings = _named(empty, "no text (blank, or images only)")
+        scanned = [number for number in drawn_pages(named, empty) if number not in wanted]
+        if len(empty) == len(pages):
+            raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
+        warnings = _empty_pages(empty, scanned, source.ocr)
         warnings += _named(unreadable, "damaged content that was left out")
-        return Extraction(_with_outline(without_furniture(pages), facts), facts.metadata, warnings)
+        running = joined_across_pages(without_contents(without_furniture(pages)))
+        blocks = _with_outline(running, facts)
+        keeper = PartKeeper(source.scratch, source.limits)
+        for name, data in attached_files(named, source.limits.archive_entries):
+            keeper.keep(keeper.place(name), io.BytesIO(data))
+        return Extraction(
+            blocks, facts.metadata, warnings + keeper.warnings(), keeper.kept, scanned
+        )
 
 
-def _count(pages: int) -> str:
-    return "one page is" if pages == 1 else f"{pages:,} pages are"
+def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
+    """Why a PDF has no text, and what to do."""
+    count = "one page" if pages == 1 else f"{pages:,} pages"
+    if not is_scanned and not ocr.wanted:
+        return (
+            f"This PDF holds no text: its {count} {'is' if pages == 1 else 'are'} blank. Check "
+            "that the right file was uploaded."
+        )
+    if ocr.languages:
+        return (
+            f"This PDF holds no text: OCR found none on its {count}. Scan the original again, "
+            "upright and at 300 dots per inch, or check OCR_LANGUAGES."
+        )
+    return f"This PDF of {count} holds no text; {ocr.lacking}."
+
+
+def _empty_pages(empty: list[int], scanned: list[int], ocr: Ocr) -> list[str]:
+    """What to say of the pages without text: those that OCR did not get to, and the others."""
+    others = [number for number in empty if number not in scanned]
+    warnings = _named(others, "no text (blank, or images only)")
+    if ocr.wanted:
+        beyond = f"images alone and was not recognised: OCR_PAGES is {ocr.pages}"
+        return warnings + _named(scanned, beyond)
+    if scanned and not ocr.languages:
+        return warnings + _named(scanned, f"no text; {ocr.lacking}")
+    return warnings
 
 
 def _named(numbers: list[int], content: str) -> list[str]:
@@ -75,11 +114,33 @@ def _named(numbers: list[int], content: str) -> list[str]:
     return [f"{holds.format(shown + more)} {content}."]
 
 
+def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
+    """The scanned pages as Tesseract reads them; one that it cannot read is left out.
+
+    The language data is named, since liteparse would fetch what it does not find.
+    """
+    from liteparse import ParseError
+
+    parser = _parser(
+        ocr_enabled=True,
+        ocr_language="+".join(ocr.languages),
+        tessdata_path=ocr.data,
+        ocr_failure_fatal=False,
+        target_pages=",".join(map(str, ocr.wanted)),
+    )
+    try:
+        pages = parser.parse(path).pages
+    except ParseError as error:
+        raise DamagedFile(DAMAGED) from error
+    for page in pages:
+        yield Page(page.page_num, page.height, _blocks(page))
+
+
 def _parser(**options: Any) -> LiteParse:
     from liteparse import LiteParse
 
+    options = {"ocr_enabled": False, **options}
     return LiteParse(
-        ocr_enabled=False,
         extract_blocks=True,
         # liteparse drops what repeats near a page's edge, a table's last row as well.
         keep_headers_footers=True,
@@ -201,7 +262,7 @@ def _table(layout: LayoutBlock, page: int) -> Block:
 
 def plain(text: str) -> str:
     """liteparse's text without its emphasis marks; words parted at a line end are joined."""
-    return _LINE_END_HYPHEN.sub("", _EMPHASIS.sub(lambda match: match[1] or "", text))
+    return joined_in_line(_EMPHASIS.sub(lambda match: match[1] or "", text))
 
 
 def _with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,6 +60,45 @@ def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
                 "Split it into several files."
             )
         return PdfFacts(_metadata(document, pages), _outline(document))
+    finally:
+        document.close()
+
+
+def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
+    """Those of the pages, by their numbers from 1, on which anything is drawn at all."""
+    import pypdfium2
+    import pypdfium2.raw as pdfium
+
+    document = pypdfium2.PdfDocument(path) if numbers else None
+    if document is None:
+        return []
+    drawn = []
+    try:
+        for number in numbers:
+            try:
+                page = document[number - 1]
+            except pypdfium2.PdfiumError:
+                continue
+            if pdfium.FPDFPage_CountObjects(page) > 0:
+                drawn.append(number)
+            page.close()
+    finally:
+        document.close()
+    return drawn
+
+
+def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:
+    """Names and bytes of the files that the PDF carries; one that cannot be read is empty."""
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(path)
+    try:
+        for index in range(min(document.count_attachments(), most + 1)):
+            attachment = document.get_attachment(index)
+            try:
+                yield attachment.get_name(), bytes(attachment.get_data())
+            except pypdfium2.PdfiumError:
+                yield attachment.get_name(), b""
     finally:
         document.close()
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from ingestion.domain import Block
+from ingestion.domain import Block, Part
+from ingestion.errors import NoText
 from ingestion.filetypes import FileType
 
 from .limits import ParseLimits
+from .ocr import Ocr
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,7 @@ class Source:
     file_type: FileType
     limits: ParseLimits
     scratch: Path
+    ocr: Ocr = field(default_factory=Ocr)
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,25 @@ class Metadata:
 
 @dataclass
 class Extraction:
-    """A parser's answer. `warnings` is complete once `blocks` has been read to its end.
+    """A parser's answer. `warnings` and `parts` are complete once `blocks` has been read.
 
     Parsers need not clean text of NULs or lone surrogates nor drop empty blocks: the
-    child does so for all of them.
+    child does so for all of them. `scanned` numbers the pages that hold images of text alone.
     """
 
     blocks: Iterator[Block]
     metadata: Metadata = field(default_factory=Metadata)
     warnings: list[str] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    scanned: list[int] = field(default_factory=list)
+
+
+class ScannedPages(NoText):
+    """All text of the file is in images, on the pages named."""
+
+    def __init__(self, message: str, pages: list[int]) -> None:
+        super().__init__(message)
+        self.pages = pages
 
 
 class Parser(Protocol):

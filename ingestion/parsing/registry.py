@@ -32,6 +32,8 @@ MODULES = {
     filetypes.CSV.media_type: "tabular",
     filetypes.TSV.media_type: "tabular",
     filetypes.EML.media_type: "mail",
+    filetypes.MSG.media_type: "outlook",
+    filetypes.ZIP.media_type: "zip_archive",
     filetypes.JSON.media_type: "json_data",
     filetypes.JSON_LINES.media_type: "json_data",
     filetypes.XML.media_type: "xml_data",

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
+import re
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from dataclasses import asdict, astuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, astuple, replace
 from pathlib import Path
+from typing import Any
 
 from ingestion import errors
-from ingestion.domain import ParsedDocument
+from ingestion.domain import ParsedDocument, Part
 from ingestion.filetypes import HEAD_BYTES, FileType, sniff
 
-from .limits import ParseLimits
+from .limits import MIB, ParseLimits
+from .ocr import Ocr
+from .parts import PARTS_FOLDER, safe_path, unique_path
+from .scratch import STRANGE_RESULT, opened_result, scratch_directory
 from .wire import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 logger = logging.getLogger(__name__)
@@ -28,7 +36,10 @@ _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ingestion.parsing.child import main; main(sys.argv[2])"
 )
-_LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGKILL}
+# Title, author, warnings: far below this.
+_LARGEST_OUTCOME = 16 * MIB
+_PART_NAME = re.compile(r"\d{6,8}")
+_LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL}
 _FAILURES = {
     failure.__name__: failure
     for failure in (
@@ -42,26 +53,56 @@ _FAILURES = {
 }
 
 
-def parse_file(path: Path, file_name: str, limits: ParseLimits | None = None) -> ParsedDocument:
+def parse_file(
+    path: Path,
+    file_name: str,
+    limits: ParseLimits | None = None,
+    *,
+    ocr: Ocr | None = None,
+    parts_to: Path | None = None,
+) -> ParsedDocument:
     """The blocks and metadata of the file at `path`, whatever `file_name` it was uploaded under.
 
+    The files within it are put into the folder `parts_to`; without one they are dropped. Pages
+    that turn out to be scanned are read in a second run, under `ocr` and its longer limits.
     Raises subclasses of ParseFailed, and what `sniff` raises at the door: EmptyFile,
     UnsupportedType. The child dies with its time-out, and with this process.
     """
     limits = limits or ParseLimits()
     with path.open("rb") as file:
         file_type = sniff(file.read(HEAD_BYTES), file_name)
-    with tempfile.TemporaryDirectory(prefix="steelyard-parse-") as directory:
-        scratch = Path(directory)
-        _run_child(path, file_type, limits, scratch)
-        return _collect(scratch, file_type)
+    ocr = ocr or Ocr()
+    with scratch_directory() as scratch:
+        _run_child(path, file_type, limits, ocr, scratch)
+        scanned = _scanned(scratch) if ocr.languages else []
+        if not scanned:
+            return _collect(scratch, limits, parts_to)
+        try:
+            return _recognised(path, file_type, limits, ocr.wanting(scanned), parts_to)
+        except errors.ParseFailed as error:
+            # Raises, where the pages that are no scans hold no text either.
+            document = _collect(scratch, limits, parts_to)
+            warning = f"Its scanned pages could not be recognised: {error}"
+            return replace(document, warnings=(*document.warnings, warning))
 
 
-def _run_child(path: Path, file_type: FileType, limits: ParseLimits, scratch: Path) -> None:
+def _recognised(
+    path: Path, file_type: FileType, limits: ParseLimits, ocr: Ocr, parts_to: Path | None
+) -> ParsedDocument:
+    limits = ocr.allowing(limits)
+    with scratch_directory() as scratch:
+        _run_child(path, file_type, limits, ocr, scratch)
+        return _collect(scratch, limits, parts_to)
+
+
+def _run_child(
+    path: Path, file_type: FileType, limits: ParseLimits, ocr: Ocr, scratch: Path
+) -> None:
     job = {
         "path": str(path.resolve()),
         "file_type": astuple(file_type),
         "limits": asdict(limits),
+        "ocr": asdict(ocr),
         "scratch": str(scratch),
     }
     with (scratch / "stderr").open("wb") as complaints:
@@ -92,14 +133,29 @@ def _run_child(path: Path, file_type: FileType, limits: ParseLimits, scratch: Pa
 def _wait(child: subprocess.Popen[bytes], seconds: float) -> int | None:
     """The exit status, or None after `seconds`. Returns at once where Popen.wait would poll."""
     deadline = time.monotonic() + seconds
-    with selectors.DefaultSelector() as selector:
-        assert child.stdout is not None
-        selector.register(child.stdout, selectors.EVENT_READ)
+    with _end_of(child) as end, selectors.DefaultSelector() as selector:
+        selector.register(end, selectors.EVENT_READ)
         selector.select(seconds)
     try:
         return child.wait(max(deadline - time.monotonic(), 0.05))
     except subprocess.TimeoutExpired:
         return None
+
+
+@contextmanager
+def _end_of(child: subprocess.Popen[bytes]) -> Iterator[int]:
+    """A descriptor that can be read once the child has ended."""
+    assert child.stdout is not None
+    try:
+        handle = os.pidfd_open(child.pid)
+    except (AttributeError, OSError):
+        # Where there is none: what the child started may hold its output open to the time-out.
+        yield child.stdout.fileno()
+        return
+    try:
+        yield handle
+    finally:
+        os.close(handle)
 
 
 def _kill_group(pid: int) -> None:
@@ -114,7 +170,9 @@ def _kill_group(pid: int) -> None:
 
 
 def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
-    complaint = (scratch / "stderr").read_bytes()[-4_000:].decode("utf-8", "replace")
+    with (scratch / "stderr").open("rb") as complaints:
+        complaints.seek(-min(complaints.seek(0, os.SEEK_END), 4_000), os.SEEK_CUR)
+        complaint = complaints.read().decode("utf-8", "replace")
     logger.warning("A parser of %s ended with %s: %s", file_type.media_type, status, complaint)
     if -status in _LIMIT_SIGNALS:
         return errors.ParseLimitExceeded(
@@ -127,11 +185,53 @@ def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFaile
     )
 
 
-def _collect(scratch: Path, file_type: FileType) -> ParsedDocument:
-    outcome = json.loads((scratch / OUTCOME_FILE).read_text(encoding="utf-8"))
-    if "error" in outcome:
-        raise _FAILURES.get(outcome["error"], errors.ParseFailed)(outcome["message"])
-    with (scratch / BLOCKS_FILE).open(encoding="utf-8", newline="\n") as lines:
-        blocks = tuple(decode_blocks(lines))
-    warnings = tuple(outcome.pop("warnings"))
-    return ParsedDocument(blocks=blocks, warnings=warnings, **outcome)
+def _outcome(scratch: Path) -> dict[str, Any]:
+    with opened_result(scratch / OUTCOME_FILE, _LARGEST_OUTCOME) as file:
+        outcome = json.load(file)
+    if not isinstance(outcome, dict):
+        raise TypeError
+    return outcome
+
+
+def _scanned(scratch: Path) -> list[int]:
+    """The numbers of the pages that the child found to be images of text."""
+    try:
+        found = _outcome(scratch).get("scanned")
+        return sorted(int(number) for number in found) if isinstance(found, list) else []
+    except (ValueError, TypeError) as error:
+        raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _collect(scratch: Path, limits: ParseLimits, parts_to: Path | None) -> ParsedDocument:
+    try:
+        outcome = _outcome(scratch)
+        if "error" in outcome:
+            raise _FAILURES.get(outcome["error"], errors.ParseFailed)(outcome["message"])
+        with (
+            opened_result(scratch / BLOCKS_FILE, limits.output_bytes) as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="\n") as lines,
+        ):
+            blocks = tuple(decode_blocks(lines))
+        warnings = tuple(outcome.pop("warnings"))
+        outcome.pop("scanned")
+        parts = tuple(_parts(scratch, outcome.pop("parts"), limits, parts_to))
+        return ParsedDocument(blocks=blocks, warnings=warnings, parts=parts, **outcome)
+    except (ValueError, KeyError, TypeError) as error:
+        raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _parts(
+    scratch: Path, stated: list[Any], limits: ParseLimits, parts_to: Path | None
+) -> Iterator[Part]:
+    """The parts that the child left, copied out of its reach, under paths made safe once more."""
+    taken: set[str] = set()
+    for path, name, _ in stated if parts_to is not None else ():
+        if parts_to is None or not _PART_NAME.fullmatch(name):
+            raise ValueError
+        label = unique_path(safe_path(path), taken)
+        taken.add(label)
+        with opened_result(scratch / PARTS_FOLDER / name, limits.archive_bytes) as file:
+            target = parts_to / name
+            with target.open("wb") as copy:
+                shutil.copyfileobj(file, copy)
+        yield Part(label, target, target.stat().st_size)

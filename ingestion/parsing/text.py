@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ingestion.domain import Block, BlockKind
 
 from .encoding import decode
+from .line_ends import joined_lines
 from .protocol import Extraction, Source
 
 PARAGRAPH_CHARS = 4_000
@@ -22,7 +23,7 @@ class TextParser:
     name = "text"
 
     def extract(self, source: Source) -> Extraction:
-        return Extraction(paragraph_blocks(decode(source.path.read_bytes())))
+        return Extraction(paragraph_blocks(joined_lines(decode(source.path.read_bytes()))))
 
 
 def paragraph_blocks(text: str) -> Iterator[Block]:

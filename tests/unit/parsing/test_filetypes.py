@@ -9,6 +9,7 @@ from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
 from ingestion.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
 from ingestion.parsing.registry import MODULES, parser_for
 from tests.samples import builders
+from tests.samples.outlook import make_msg
 
 RST = "Title\n=====\n\n.. setting:: DEBUG\n\nText.\n"
 
@@ -22,6 +23,14 @@ RST = "Title\n=====\n\n.. setting:: DEBUG\n\nText.\n"
         (builders.make_docx(), "a.docx", filetypes.DOCX),
         (builders.make_docx(), "a.doc", filetypes.DOCX),
         (builders.make_odt(), "a.odt", filetypes.ODT),
+        (builders.make_zip({"a.txt": "x"}), "a.zip", filetypes.ZIP),
+        (builders.make_zip({"word/a.txt": "x"}), "a.zip", filetypes.ZIP),
+        (builders.make_zip({"a.docx": builders.make_docx()}), "a.zip", filetypes.ZIP),
+        (builders.make_zip({"a.epub": builders.make_epub()}), "a.zip", filetypes.ZIP),
+        (builders.make_zip({"a.txt": "x"}), "a", filetypes.ZIP),
+        (builders.make_zip({}), "a.zip", filetypes.ZIP),
+        (make_msg(), "a.msg", filetypes.MSG),
+        (make_msg(), "a", filetypes.MSG),
         (builders.make_epub(), "a.epub", filetypes.EPUB),
         (builders.make_rtf(), "a.doc", filetypes.RTF),
         (b"# Title\n", "a.md", filetypes.MARKDOWN),
@@ -31,6 +40,7 @@ RST = "Title\n=====\n\n.. setting:: DEBUG\n\nText.\n"
         (b"<!DOCTYPE html><p>x", "page.htm", filetypes.HTML),
         (b"\n <html><p>x", "page", filetypes.HTML),
         (b"Dear all,", "letter", filetypes.TEXT),
+        (b"A file begins with %PDF-1.4 or later.", "formats.md", filetypes.MARKDOWN),
         (b"Dear all,\n", "letter.txt", filetypes.TEXT),
         (RST.encode(), "settings.txt", filetypes.RST),
         (b"====\nNews\n====\n\nA fix.\n", "1.5.5.txt", filetypes.RST),
@@ -53,6 +63,7 @@ def test_recognised(head: bytes, name: str, expected: FileType) -> None:
         (b"%PDF-1.4\n", "notes.txt", "Rename it to end in .pdf"),
         (b"plain words", "a.docx", "Rename it to end in .txt"),
         (builders.make_docx(), "a.md", "Rename it to end in .docx"),
+        (builders.make_docx(), "a.zip", "Rename it to end in .docx"),
         (builders.make_zip({"xl/workbook.xml": "<x/>"}), "a.docx", "Excel workbook"),
         (bytes(range(256)) * 4, "a.pdf", "damaged or has the wrong extension"),
         (b"\x89PNG\r\n\x1a\n", "a.txt", "a PNG image"),
@@ -69,8 +80,8 @@ def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
     [
         (bytes(range(256)) * 4, "a.bin", "binary data"),
         (b"\xff\xd8\xff\xe0 JFIF", "photo.jpg", "a JPEG image"),
-        (builders.make_zip({"a.txt": "x"}), "a.zip", "a ZIP archive"),
-        (b"module A where", "A.hs", "text of a kind"),
+        (builders.make_zip({"a.txt": "x"}), "a.jar", "a ZIP archive"),
+        (b"module A where", "A.unheard", "text of a kind"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.mpp", "an old Microsoft Office file"),
     ],
 )

@@ -1,0 +1,112 @@
+"""A chunk -> the section around it: what an answer or a preview may show. Pure.
+
+Small chunks are found, larger sections are read. The section is the run of neighbours under the
+same heading; where that says too little it grows to the heading above, and so on. Where it is
+larger than the budget, the neighbours nearest to the chunk are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SECTION_TOKENS = 800
+"""About a printed page and a half, and four chunks of the usual size. A guess."""
+
+ENOUGH = 0.25
+"""The share of the budget below which a section grows to the heading above. A guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A chunk as far as this concerns it: its place, its headings, its offsets and size."""
+
+    ordinal: int
+    path: tuple[str, ...]
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The chunks from `first` to `last`, both included, and their [start, end) in the text.
+
+    `path` are the headings above all of them. `is_whole` says that the section ends where its
+    heading's does, not where the budget did.
+    """
+
+    first: int
+    last: int
+    start: int
+    end: int
+    tokens: int
+    path: tuple[str, ...]
+    is_whole: bool
+
+
+def section_of(
+    chunks: Sequence[Neighbour], ordinal: int, *, budget: int = SECTION_TOKENS
+) -> Section:
+    """The section around the chunk with this ordinal, among its document's chunks in order.
+
+    At least that chunk itself, however long. Raises KeyError for an ordinal that is not there.
+    """
+    places = {chunk.ordinal: place for place, chunk in enumerate(chunks)}
+    at = places[ordinal]
+    path, first, last = _grown(chunks, at, budget)
+    low, high = _within(chunks, at, first, last, budget)
+    return Section(
+        first=chunks[low].ordinal,
+        last=chunks[high].ordinal,
+        start=chunks[low].start,
+        end=max(chunk.end for chunk in chunks[low : high + 1]),
+        tokens=sum(chunk.tokens for chunk in chunks[low : high + 1]),
+        path=path,
+        is_whole=(low, high) == (first, last),
+    )
+
+
+def _grown(chunks: Sequence[Neighbour], at: int, budget: int) -> tuple[tuple[str, ...], int, int]:
+    """The headings of the smallest run around `at` that says enough, with its first and last."""
+    path = chunks[at].path
+    first, last = _run(chunks, at, path)
+    while path and sum(chunk.tokens for chunk in chunks[first : last + 1]) < ENOUGH * budget:
+        path = path[:-1]
+        first, last = _run(chunks, at, path)
+    return path, first, last
+
+
+def _run(chunks: Sequence[Neighbour], at: int, path: tuple[str, ...]) -> tuple[int, int]:
+    """The first and last place of the neighbours of `at` that stand under these headings."""
+
+    def is_inside(place: int) -> bool:
+        return 0 <= place < len(chunks) and chunks[place].path[: len(path)] == path
+
+    first = last = at
+    while is_inside(first - 1):
+        first -= 1
+    while is_inside(last + 1):
+        last += 1
+    return first, last
+
+
+def _within(
+    chunks: Sequence[Neighbour], at: int, first: int, last: int, budget: int
+) -> tuple[int, int]:
+    """The places around `at` that the budget holds: what follows first, then what led to it."""
+    low = high = at
+    left = budget - chunks[at].tokens
+    grows_up = grows_down = True
+    while grows_up or grows_down:
+        if grows_down:
+            grows_down = high < last and chunks[high + 1].tokens <= left
+            if grows_down:
+                high += 1
+                left -= chunks[high].tokens
+        if grows_up:
+            grows_up = low > first and chunks[low - 1].tokens <= left
+            if grows_up:
+                low -= 1
+                left -= chunks[low].tokens
+    return low, high

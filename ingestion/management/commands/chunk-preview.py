@@ -1,0 +1,95 @@
+"""Shows a file's chunks before anything is indexed: `manage.py chunk-preview FILE`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from ingestion.domain import ChunkDraft
+from ingestion.errors import IngestionError
+from ingestion.parsing.scratch import scratch_directory
+from ingestion.previewing import ChunkPreview, preview_chunks
+
+
+class Command(BaseCommand):
+    help = "Prints the chunks that a file would have. Nothing is stored."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--chunk-tokens", type=int, default=200, help="Size of a chunk.")
+        parser.add_argument("--overlap-tokens", type=int, default=20, help="Repeated in the next.")
+        parser.add_argument(
+            "--language", default="", help="Two-letter code; detected if not given."
+        )
+        parser.add_argument("--json", action="store_true", help="For programs.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        if not path.is_file():
+            raise CommandError(f"There is no file {path}.")
+        try:
+            with scratch_directory() as folder:
+                found = preview_chunks(
+                    path,
+                    path.name,
+                    parts_to=folder,
+                    chunk_tokens=options["chunk_tokens"],
+                    overlap_tokens=options["overlap_tokens"],
+                    language=options["language"],
+                )
+        except (IngestionError, ValueError) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(_data(found), ensure_ascii=False, indent=2))
+            return
+        for line in _lines(found):
+            self.stdout.write(line)
+
+
+def _data(found: ChunkPreview) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "language": found.language,
+        "parser": found.parsed.parser,
+        "pages": found.parsed.page_count,
+        "warnings": list(found.parsed.warnings),
+        "parts": list(found.parts),
+        "model": found.model,
+        "options": asdict(found.options),
+        "chunks": [asdict(chunk) for chunk in found.chunks],
+    }
+
+
+def _lines(found: ChunkPreview) -> list[str]:
+    parsed = found.parsed
+    blocks = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in found.kinds)
+    lines = [
+        found.title,
+        f"  language   {found.language or 'not recognised'}",
+        f"  parser     {parsed.parser}",
+        *([f"  pages      {parsed.page_count}"] if parsed.page_count else []),
+        f"  blocks     {blocks}",
+        f"  chunks     {len(found.chunks)} with {found.tokens:,} tokens of {found.model}",
+        *(f"  warning    {warning}" for warning in parsed.warnings),
+        *(f"  part       {path}" for path in found.parts),
+    ]
+    for chunk in found.chunks:
+        lines += ["", _heading(chunk), *(f"  {line}" for line in chunk.text.splitlines())]
+    return lines
+
+
+def _heading(chunk: ChunkDraft) -> str:
+    where = " > ".join(chunk.heading_path)
+    page = f"page {chunk.page}" if chunk.page else ""
+    named = (
+        f"#{chunk.ordinal}",
+        chunk.kind.replace("_", " "),
+        f"{chunk.tokens} tokens",
+        page,
+        where,
+    )
+    return " · ".join(part for part in named if part)

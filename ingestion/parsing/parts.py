@@ -1,0 +1,196 @@
+"""Files within a file -> files in the scratch directory: counted, sniffed, under safe paths.
+
+Nothing here trusts a name or a stated size: names become labels that are never paths, and
+bytes are counted while they are copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from enum import Enum
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from ingestion.domain import Part
+from ingestion.errors import EmptyFile, ParseLimitExceeded, TypeMismatch, UnsupportedType
+from ingestion.filetypes import HEAD_BYTES, ZIP, sniff
+
+from .limits import MIB, ParseLimits
+
+PARTS_FOLDER = "parts"
+LONGEST_PATH = 900
+"""Characters of a part's path; the column holds 1,000, and doubles are numbered."""
+
+_BLOCK = MIB
+_LONGEST_NAME = 200
+_NAMES_SHOWN = 20
+_DRIVE = re.compile(r"^[A-Za-z]:")
+
+
+class Refusal(Enum):
+    """Why a part is not read: how its whole's listing says so, and what to do about it."""
+
+    EMPTY = ("empty", "Check the originals.")
+    UNSUPPORTED = (
+        "of a kind that cannot be searched",
+        "Convert what matters to PDF or plain text and put it in again.",
+    )
+    MISMATCH = (
+        "not what the name says",
+        "Open them in their own program, save them under the right extension and put them in "
+        "again.",
+    )
+    ENCRYPTED = ("protected by a password", "Pack them again without one.")
+    DAMAGED = ("damaged", "Pack them again from the originals.")
+    LINK = ("a link to another file", "Pack the files themselves.")
+    NESTED = ("an archive too deep in others", "Unpack it and upload its files.")
+
+    @property
+    def note(self) -> str:
+        return self.value[0]
+
+    @property
+    def advice(self) -> str:
+        return self.value[1]
+
+
+class PartKeeper:
+    """Takes in the parts of one file, in their order.
+
+    `kept` are those that can be read, `refused` the paths of the others by their reason.
+    """
+
+    def __init__(self, scratch: Path, limits: ParseLimits) -> None:
+        self.kept: list[Part] = []
+        self.refused: dict[Refusal, list[str]] = {}
+        self._folder = scratch / PARTS_FOLDER
+        self._limits = limits
+        self._paths: set[str] = set()
+        self._bytes = 0
+        self._count = 0
+
+    def place(self, name: str) -> str:
+        """The path of the next part: safe, and like no other's here. Counts the part."""
+        self._count += 1
+        if self._count > self._limits.archive_entries:
+            raise ParseLimitExceeded(
+                f"This file holds more than {self._limits.archive_entries:,} others. Split it into "
+                "several."
+            )
+        path = unique_path(safe_path(name), self._paths)
+        self._paths.add(path)
+        return path
+
+    def keep(self, path: str, stream: IO[bytes]) -> Refusal | None:
+        """Copies a part, or says why it is not read; of such a one only the head is read."""
+        head = stream.read(HEAD_BYTES)
+        self.count(len(head))
+        refusal = refusal_of(head, path)
+        if refusal is None:
+            self._folder.mkdir(exist_ok=True)
+            file = self._folder / f"{len(self.kept):06}"
+            size = self.copy(head, stream, file)
+            self.kept.append(Part(path, file, size))
+        else:
+            self.refuse(path, refusal)
+        return refusal
+
+    def copy(self, head: bytes, stream: IO[bytes], target: Path) -> int:
+        """How many bytes were written to `target`: a head that was counted, and the rest."""
+        size = len(head)
+        try:
+            with target.open("wb") as file:
+                file.write(head)
+                while block := stream.read(_BLOCK):
+                    self.count(len(block))
+                    size += file.write(block)
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+        return size
+
+    def count(self, size: int) -> None:
+        """Counts inflated bytes. Raises ParseLimitExceeded once they are too many."""
+        self._bytes += size
+        if self._bytes > self._limits.archive_bytes:
+            raise ParseLimitExceeded(
+                f"Unpacked, this file takes more than {self._limits.archive_bytes // MIB:,} MB. "
+                "Split it into several."
+            )
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes were inflated so far."""
+        return self._bytes
+
+    def refuse(self, path: str, refusal: Refusal) -> None:
+        self.refused.setdefault(refusal, []).append(path)
+
+    def warnings(self) -> list[str]:
+        """A sentence for each reason, with the names and what to do."""
+        return [left_out(paths, refusal) for refusal, paths in self.refused.items()]
+
+
+def left_out(paths: list[str], refusal: Refusal) -> str:
+    """The warning that names the parts refused for one reason."""
+    shown = ", ".join(paths[:_NAMES_SHOWN])
+    more = f" and {len(paths) - _NAMES_SHOWN:,} more" if len(paths) > _NAMES_SHOWN else ""
+    return f"Not read, since {refusal.note}: {shown}{more}. {refusal.advice}"
+
+
+def refusal_of(head: bytes, path: str) -> Refusal | None:
+    """Why a file with this head cannot be read under this name; None when it can."""
+    try:
+        sniff(head, PurePosixPath(path).name)
+    except EmptyFile:
+        return Refusal.EMPTY
+    except UnsupportedType:
+        return Refusal.UNSUPPORTED
+    except TypeMismatch:
+        return Refusal.MISMATCH
+    return None
+
+
+def is_archive(head: bytes, path: str) -> bool:
+    """Whether a file with this head is a ZIP archive to be unpacked, not an office document."""
+    try:
+        return sniff(head, PurePosixPath(path).name) is ZIP
+    except (EmptyFile, UnsupportedType, TypeMismatch):
+        return False
+
+
+def safe_path(name: str) -> str:
+    """A member's name as a path that leads nowhere but down, without unseen characters."""
+    names = (_shown(part) for part in re.split(r"[/\\]+", _DRIVE.sub("", name)))
+    path = "/".join(_shortened(part) for part in names if part) or "unnamed"
+    if len(path) <= LONGEST_PATH:
+        return path
+    # The end says most; the digest keeps two long paths apart.
+    digest = hashlib.sha256(path.encode("utf-8", "replace")).hexdigest()[:8]
+    return f"{digest}/{path[-(LONGEST_PATH - 9) :].lstrip('/')}"
+
+
+def unique_path(path: str, taken: Iterable[str]) -> str:
+    """The path, or with a number before its extension where it is taken."""
+    candidate, number = path, 1
+    pure = PurePosixPath(path)
+    while candidate in taken:
+        number += 1
+        candidate = str(pure.with_name(f"{pure.stem} ({number}){pure.suffix}"))
+    return candidate
+
+
+def _shown(part: str) -> str:
+    """One name of a path without control, direction or surrogate characters; "" for dots."""
+    clean = "".join(char for char in part if unicodedata.category(char)[0] != "C").strip()
+    return "" if clean.strip(".") == "" else clean
+
+
+def _shortened(part: str) -> str:
+    if len(part) <= _LONGEST_NAME:
+        return part
+    suffix = PurePosixPath(part).suffix[:20]
+    return part[: _LONGEST_NAME - len(suffix)] + suffix

@@ -1,0 +1,96 @@
+"""Q7: a passage that was found -> the section around it, as a reader may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.conf import settings
+
+from ingestion.chunking.sections import Neighbour, Section, section_of
+from ingestion.domain import BLOCK_SEPARATOR
+from ingestion.models import Chunk, Document
+from ingestion.models.library import Viewer
+from search.reading import Passage, marked_text, passages_in, shown_text
+
+# Chunks looked at on each side: more than the budget holds, however short they are.
+REACH = 40
+# What Postgres' integers hold.
+MAX_ORDINAL = 2**31 - 1 - REACH
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """The section around passage `asked` of a document: its extent, its text, its passages."""
+
+    asked: int
+    section: Section
+    text: str
+    passages: tuple[Passage, ...]
+    page: int | None
+
+
+def section_around(
+    document: Document, asked: int, *, viewer: Viewer, words: str = ""
+) -> Around | None:
+    """The section around passage number `asked`, the `words` marked; None where it is not found.
+
+    One query, through the same door as search: a passage disabled by hand is left out.
+    """
+    if asked > MAX_ORDINAL:
+        return None
+    rows: list[Any] = list(
+        Chunk.objects.visible_to(viewer)
+        .filter(
+            version=document.current_id,
+            document=document,
+            ordinal__gte=asked - REACH,
+            ordinal__lte=asked + REACH,
+        )
+        .order_by("ordinal")
+        .annotate(marked=marked_text(words))
+        .values(
+            "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
+            "original",
+        )
+    )  # fmt: skip
+    if asked not in {row["ordinal"] for row in rows}:
+        return None
+    neighbours = [_neighbour(row) for row in rows]
+    section = section_of(neighbours, asked, budget=settings.SECTION_TOKENS)
+    if section.is_whole and not _is_seen_whole(section, asked, document):
+        section = replace(section, is_whole=False)
+    inside = [row for row in rows if section.first <= row["ordinal"] <= section.last]
+    return Around(
+        asked=asked,
+        section=section,
+        text=_text(inside),
+        passages=tuple(passages_in(inside, asked, document.title)),
+        page=inside[0]["page"],
+    )
+
+
+def _neighbour(row: Mapping[str, Any]) -> Neighbour:
+    path = tuple(row["heading_path"])
+    return Neighbour(row["ordinal"], path, row["start"], row["end"], row["tokens"])
+
+
+def _is_seen_whole(section: Section, asked: int, document: Document) -> bool:
+    """Whether the section's ends lie within what was looked at."""
+    last = document.current.chunk_count - 1 if document.current else 0
+    begins = section.first > asked - REACH or section.first == 0
+    return begins and (section.last < asked + REACH or section.last >= last)
+
+
+def _text(rows: Sequence[dict[str, Any]]) -> str:
+    """The chunks' texts in order, each without what the one before it holds too."""
+    pieces: list[str] = []
+    before: dict[str, Any] = {}
+    for row in rows:
+        if pieces:
+            # Sentences of one paragraph have a space between them, blocks an empty line.
+            pieces.append(" " if row["start"] - before["end"] <= 1 else BLOCK_SEPARATOR)
+        pieces.append(shown_text(before, row))
+        before = row
+    return "".join(pieces)

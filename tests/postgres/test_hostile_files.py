@@ -1,0 +1,140 @@
+"""Hostile files on the whole way: the document fails and says why, and the worker goes on."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import SystemCheckError
+
+from ingestion import steps
+from ingestion.models import Document, State
+from ingestion.parsing.limits import ParseLimits, default_numbers
+from tests.factories import make_collection, make_document, upload
+from tests.samples import builders
+from tests.unit.parsing import hostile
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def scratch_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "scratch"
+    root.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(root))
+    return root
+
+
+def test_each_fails_alone_and_the_next_is_read(
+    scratch_root: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.PARSE_LIMITS = {**settings.PARSE_LIMITS, "PARSE_MEMORY_MB": 512}
+    collection = make_collection()
+    parts = {"word/document.xml": "<w:document/>"}
+    cases = {
+        "lies.docx": (hostile.lying(parts, "word/a.bin", 600), "damaged"),
+        "laughs.xml": (hostile.laughs("<x>&l9;</x>"), "parse_failed"),
+        "stream.pdf": (hostile.pdf_of_stream(hostile.zeros(1_000, wbits=15)), ""),
+        "loop.pdf": (hostile.looping_pdf(), ""),
+        "other.docx": (builders.make_zip({"word/other.xml": "<x/>"}), "damaged"),
+    }
+    for name, (content, code) in cases.items():
+        document = make_document(collection, content, file_name=name)
+        assert document.latest is not None
+        assert document.latest.state == State.FAILED, name
+        assert document.latest.error_code.endswith(code)
+        assert document.latest.error.endswith(".")
+        assert list(scratch_root.iterdir()) == []
+    healthy = make_document(collection, "# Beam\n\nThe long arm.\n")
+    assert healthy.latest is not None
+    assert healthy.latest.state == State.READY
+
+
+def test_the_limits_are_those_of_the_settings(settings: Any) -> None:
+    settings.PARSE_LIMITS = {**settings.PARSE_LIMITS, "PARSE_PAGES": 1, "PARSE_CHARACTERS": 50}
+    collection = make_collection()
+    pages = make_document(
+        collection, builders.make_pdf([[("p", "one")], [("p", "two")]]), file_name="two.pdf"
+    )
+    text = make_document(collection, "# Beam\n\n" + "The long arm. " * 20)
+    assert pages.latest is not None
+    assert text.latest is not None
+    assert (pages.latest.error_code, text.latest.error_code) == ("parse_limit", "parse_limit")
+    assert "more than 50 characters" in text.latest.error
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../../etc/passwd.md",
+        "\u202egnp.md",
+        "a" * 300 + ".md",
+        "é" * 255 + ".md",
+        "a\x00b\n.md",
+        "/abs/olute.md",
+        "CON.md",
+    ],
+    ids=ascii,
+)
+def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
+    receipt = upload(make_collection(), "# Beam\n\nThe long arm.\n", file_name=name)
+    version = receipt.version
+    root = Path(settings.MEDIA_ROOT).resolve()
+    assert Path(version.file.path).resolve().is_relative_to(root / "originals")
+    assert len(version.file_name) <= 200
+    assert version.file_name.isprintable()
+    assert "/" not in version.file_name
+    assert steps.advance(version.pk)
+    assert Document.objects.get().current_id is not None
+
+
+# --- the limits as settings --------------------------------------------------------------------
+
+
+def test_the_settings_defaults_are_the_limits_own() -> None:
+    assert ParseLimits.of(default_numbers()) == ParseLimits()
+
+
+def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("check", "--fail-level", "WARNING")
+    printed = capsys.readouterr().err
+    for name, number in default_numbers().items():
+        assert f"{name} " in printed
+        assert f"{number:,}" in printed
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"PARSE_PAGES": 0}, "PARSE_PAGES must be above 0"),
+        ({"PARSE_WALL_SECONDS": -1}, "PARSE_WALL_SECONDS must be above 0"),
+        ({"PARSE_WALL_SECONDS": 9_999}, "more than an hour"),
+        ({"PARSE_MEMORY_MB": 16}, "no parser runs in so little"),
+    ],
+)
+def test_nonsense_limits_are_errors(settings: Any, change: dict[str, int], message: str) -> None:
+    settings.PARSE_LIMITS = {**settings.PARSE_LIMITS, **change}
+    with pytest.raises(SystemCheckError, match=message):
+        call_command("check")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("URL_IMPORT_ALLOW", ["*.example.org"], "neither a host nor a network"),
+        ("URL_IMPORT_DENY", ["10.0.0.0/99"], "neither a host nor a network"),
+        ("URL_IMPORT_PORTS", [0], "no usable port"),
+        ("URL_IMPORT_PORTS", [], "no usable port"),
+        ("URL_IMPORT_DELAY", -1.0, "is negative"),
+        ("URL_IMPORT_MB", 0, "URL_IMPORT_MB must be above 0"),
+    ],
+)
+def test_nonsense_of_the_web_is_an_error(
+    settings: Any, name: str, value: object, message: str
+) -> None:
+    setattr(settings, name, value)
+    with pytest.raises(SystemCheckError, match=message):
+        call_command("check")

@@ -1,0 +1,551 @@
+"""Files made to hurt: each ends soon with text or a clear sentence, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingestion.domain import ParsedDocument
+from ingestion.errors import DamagedFile, IngestionError, ParseLimitExceeded
+from ingestion.parsing import ParseLimits, parse_file, scratch
+from ingestion.storage import display_name
+from tests.samples import builders
+
+from . import hostile
+
+# Seconds: far beyond what any takes here (2 at most), far below the limit that would end it.
+SOON = 30
+DOCX_PARTS = {
+    "[Content_Types].xml": "<Types/>",
+    "word/_rels/document.xml.rels": "<Relationships/>",
+    "word/document.xml": "<w:document/>",
+}
+DEEP = 100_000
+
+
+@pytest.fixture
+def scratch_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of this test's own that all scratch directories go into."""
+    root = tmp_path / "scratch"
+    root.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(root))
+    return root
+
+
+class Room:
+    """Reads hostile content, and looks afterwards at what it left."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def read(self, content: bytes | str, name: str, **limits: int) -> ParsedDocument:
+        path = self._root.parent / "stored"
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        started = time.monotonic()
+        try:
+            return parse_file(path, name, ParseLimits(**limits))
+        finally:
+            assert time.monotonic() - started < SOON
+            assert list(self._root.iterdir()) == []
+            # A process that was just killed takes a moment to go.
+            deadline = time.monotonic() + 5
+            while (left := _processes_in(self._root)) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert left == []
+
+    def refusal(self, content: bytes | str, name: str, **limits: int) -> str:
+        """The sentence that the person who uploaded it reads."""
+        with pytest.raises(IngestionError) as caught:
+            self.read(content, name, **limits)
+        message = str(caught.value)
+        assert re.search(r"\.$", message), message
+        assert "Traceback" not in message
+        return message
+
+    def either(self, content: bytes | str, name: str, **limits: int) -> str:
+        """Its text, or the sentence that refuses it."""
+        try:
+            found = self.read(content, name, **limits)
+        except IngestionError as error:
+            return str(error)
+        return "\n".join(block.text for block in found.blocks)
+
+
+def _processes_in(root: Path) -> list[str]:
+    """Names of the living processes that work below `root`."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(root)):
+                found.append(process.name())
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            continue
+    return found
+
+
+@pytest.fixture
+def room(scratch_root: Path) -> Room:
+    return Room(scratch_root)
+
+
+# --- archives ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.xlsx", "a.pptx", "a.epub", "a.odt"])
+def test_sizes_that_lie(room: Room, name: str) -> None:
+    """The directory states ten bytes; the member holds 600 MiB."""
+    first = {
+        "a.docx": DOCX_PARTS,
+        "a.xlsx": {"xl/workbook.xml": "<workbook/>"},
+        "a.pptx": {"ppt/presentation.xml": "<p/>"},
+        "a.epub": {"mimetype": "application/epub+zip"},
+        "a.odt": {"mimetype": "application/vnd.oasis.opendocument.text"},
+    }[name]
+    bomb = hostile.lying(first, "content.bin", 600)
+    assert len(bomb) < hostile.MIB
+    assert "another size than the file states" in room.refusal(bomb, name)
+
+
+def test_sizes_that_are_true_and_too_large(room: Room) -> None:
+    many = hostile.packed({**DOCX_PARTS, "word/a.bin": bytes(20 * hostile.MIB)})
+    assert "20 MB" in room.refusal(many, "a.docx")
+    assert "more than one file may take" in room.refusal(many, "a.docx", archive_bytes=hostile.MIB)
+
+
+def test_members_that_share_their_bytes(room: Room) -> None:
+    """Each copy adds a directory entry of 60 bytes and a megabyte of zeros."""
+    # Below the ratio and the sum: only the overlap itself tells.
+    noise = os.urandom(300_000)
+    bomb = hostile.overlapping(DOCX_PARTS, noise, 400)
+    assert "lie on top of each other" in room.refusal(bomb, "a.docx")
+
+
+def test_a_member_that_reaches_into_the_next(room: Room) -> None:
+    """Quoted headers: one stream runs through the following members."""
+    data = bytearray(hostile.packed({**DOCX_PARTS, "word/a.bin": os.urandom(2_000)}))
+    central = data.index(b"PK\x01\x02")
+    data[central + 20 : central + 24] = (2_000).to_bytes(4, "little")
+    assert "damaged" in room.refusal(bytes(data), "a.docx")
+
+
+@pytest.mark.parametrize("levels", [3, 8])
+def test_archives_in_archives(room: Room, levels: int) -> None:
+    bomb = hostile.nested(levels, bytes(4 * hostile.MIB))
+    room.either(bomb, "a.zip", archive_bytes=40 * hostile.MIB)
+
+
+def test_archives_of_shared_and_lying_members(room: Room) -> None:
+    shared = hostile.overlapping({"a.txt": "text"}, bytes(hostile.MIB), 500)
+    room.either(shared, "a.zip")
+    room.either(hostile.lying({"a.txt": "text"}, "b.txt", 600), "a.zip")
+
+
+def test_a_word_document_that_is_an_archive_of_something_else(room: Room) -> None:
+    message = room.refusal(builders.make_zip({"song.txt": "la"}), "a.docx")
+    assert "damaged" in message or "Rename" in message
+
+
+def test_a_member_packed_in_a_strange_way(room: Room) -> None:
+    data = bytearray(hostile.packed(DOCX_PARTS))
+    data[8:10] = (97).to_bytes(2, "little")
+    central = data.index(b"PK\x01\x02")
+    data[central + 10 : central + 12] = (97).to_bytes(2, "little")
+    assert "packed in a way that is not read here" in room.refusal(bytes(data), "a.docx")
+
+
+# --- entities ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (hostile.laughs("<x>&l9;</x>"), "a.xml"),
+        (
+            hostile.packed(
+                {**DOCX_PARTS, "word/document.xml": hostile.laughs("<w:t>&l9;</w:t>", "w:t")}
+            ),
+            "a.docx",
+        ),
+        (
+            hostile.packed(
+                {
+                    "mimetype": "application/epub+zip",
+                    "a.xhtml": hostile.laughs("<html><p>&l9;</p></html>", "html").encode("utf-16"),
+                }
+            ),
+            "a.epub",
+        ),
+    ],
+    ids=["xml", "docx", "epub-utf-16"],
+)
+def test_entities_that_grow(room: Room, content: bytes | str, name: str) -> None:
+    message = room.refusal(content, name)
+    assert "entit" in message
+
+
+def test_entities_in_a_drawing_within_a_page(room: Room) -> None:
+    page = "<!doctype html>" + hostile.laughs("<svg><text>&l9;</text></svg><p>after</p>", "svg")
+    assert len(room.either(page, "a.html")) < 10_000
+
+
+def test_outer_entities_are_not_read(room: Room, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("hunter2")
+    page = f'<?xml version="1.0"?><!DOCTYPE x [<!ENTITY e SYSTEM "file://{secret}">]><x>&e;</x>'
+    for name in ("a.xml", "a.html"):
+        assert "hunter2" not in room.either(page, name)
+
+
+# --- depth and length --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("[" * DEEP, "a.json"),
+        ('{"a":' * DEEP, "a.json"),
+        ("[" * DEEP + "]" * DEEP, "a.jsonl"),
+        ('{"cells":' + "[" * DEEP, "a.ipynb"),
+        ("<!doctype html>" + "<div>" * DEEP + "end", "a.html"),
+        ("<!doctype html>" + "<b><i>" * DEEP + "end", "a.html"),
+        ("> " * DEEP + "end", "a.md"),
+        (">" * DEEP + "end", "a.md"),
+        ("*" * DEEP + "a" + "*" * DEEP, "a.md"),
+        ("`" * DEEP + "a", "a.md"),
+        ("".join(f"{' ' * n}- a\n" for n in range(1_500)), "a.rst"),
+        ("[" * DEEP, "a.rst"),
+        ("|a" * 1_000 + "\n", "a.rst"),
+        ("[" * DEEP, "a.adoc"),
+        ("*" * DEEP, "a.org"),
+        ("(" * DEEP + ")" * DEEP, "a.py"),
+        ('<?xml version="1.0"?>' + "<a>" * DEEP, "a.xml"),
+        ("{\\rtf1" + "{" * DEEP + "end", "a.rtf"),
+        (hostile.packed({**DOCX_PARTS, "word/document.xml": "<w:p>" * DEEP}), "a.docx"),
+        (
+            "Content-Type: message/rfc822\n\n" * 3_000 + "Subject: end\n\nend",
+            "a.eml",
+        ),
+    ],
+    ids=lambda value: value[:14] if isinstance(value, str) and value[:2] != "a." else "",
+)
+def test_depth(room: Room, content: bytes | str, name: str) -> None:
+    assert room.either(content, name, wall_seconds=20)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.md", "a.csv", "a.py", "a.json"])
+def test_one_line_of_two_megabytes(room: Room, name: str) -> None:
+    line = "word " * 400_000
+    content = {
+        "a.json": json.dumps({"a": line}),
+        "a.csv": f"a,b\n{line},{line}\n",
+    }.get(name, line)
+    assert len(room.either(content, name)) > 1_900_000
+
+
+def test_nul_bytes_and_lone_surrogates(room: Room) -> None:
+    prose = b"The long arm of a steelyard carries the weight. " * 20
+    cases = {
+        "a.txt": b"be\x00fore " + prose + b"\xed\xa0\x80 after",
+        "a.md": b"# A\x00\n\nbefore " + prose + b"after \xed\xbf\xbf",
+        "a.html": b"<!doctype html><p>before &#xD800; &#0; after",
+        "a.json": b'{"a": "before \\ud800 \\u0000 after", "\\udfff": "b"}',
+        "a.csv": b"a,b\nbefore \x00,after\n",
+        "a.eml": b"Subject: =?utf-8?B?7aCA?=\n\nbefore " + prose + b"\xed\xa0\x80 after",
+    }
+    for name, content in cases.items():
+        text = room.either(content, name)
+        text.encode("utf-8")  # a lone surrogate would raise
+        assert "\x00" not in text
+        assert "fore" in text
+        assert "after" in text
+
+
+# --- PDF ---------------------------------------------------------------------------------------
+
+
+def test_a_page_tree_that_is_its_own_branch(room: Room) -> None:
+    assert room.refusal(hostile.looping_pdf(), "a.pdf")
+
+
+def test_a_stream_of_a_gigabyte(room: Room) -> None:
+    bomb = hostile.pdf_of_stream(hostile.zeros(1_000, wbits=15))
+    assert len(bomb) < 2 * hostile.MIB
+    assert room.refusal(bomb, "a.pdf", memory_bytes=512 * hostile.MIB, wall_seconds=20)
+
+
+def test_a_count_of_pages_that_lies(room: Room) -> None:
+    many = hostile.pdf(
+        [
+            b"<</Type/Catalog/Pages 2 0 R>>",
+            b"<</Type/Pages/Kids[%s]/Count 4000>>" % (b"3 0 R " * 4_000),
+            b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>",
+        ]
+    )
+    assert "pages" in room.refusal(many, "a.pdf")
+
+
+# --- the child's walls -------------------------------------------------------------------------
+
+BOOT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from ingestion.domain import Block, BlockKind
+from ingestion.parsing import child, text
+from ingestion.parsing.protocol import Extraction
+
+def attempt(source):
+{body}
+
+class Intruder:
+    name = "intruder"
+    def extract(self, source):
+        return Extraction(iter([Block(BlockKind.PARAGRAPH, str(attempt(source)))]))
+
+text.PARSER = Intruder()
+child.main(sys.argv[2])
+"""
+
+
+def _inside(room: Room, monkeypatch: pytest.MonkeyPatch, body: str, **limits: int) -> str:
+    """What code in the place of a parser says."""
+    indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", BOOT.replace("{body}", indented))
+    return room.read("text", "a.txt", **limits).blocks[0].text
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        yield server
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        """
+        import socket
+        try:
+            socket.create_connection(("127.0.0.1", PORT), 2)
+        except OSError as error:
+            return f"refused {error}"
+        return "connected"
+        """,
+        # Past Python, as a library's own code would.
+        """
+        import ctypes, struct
+        libc = ctypes.CDLL(None)
+        one = libc.socket(2, 1, 0)
+        address = struct.pack("=H", 2) + struct.pack("!H", PORT) + bytes([127, 0, 0, 1]) + bytes(8)
+        return "connected" if libc.connect(one, address, 16) == 0 else "refused"
+        """,
+        """
+        import subprocess
+        code = "import socket; socket.create_connection(('127.0.0.1', PORT), 2)"
+        done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True)
+        return "connected" if done.returncode == 0 else "refused"
+        """,
+        """
+        import socket
+        try:
+            return f"connected {socket.getaddrinfo('example.org', 80)}"
+        except OSError as error:
+            return f"refused {error}"
+        """,
+    ],
+    ids=["python", "libc", "another-process", "name"],
+)
+def test_no_network(
+    room: Room, monkeypatch: pytest.MonkeyPatch, listener: socket.socket, body: str
+) -> None:
+    if sys.platform != "linux" and ("ctypes" in body or "subprocess" in body):
+        pytest.skip("elsewhere only Python itself is held back")
+    lines = body.replace("PORT", str(listener.getsockname()[1])).strip("\n").splitlines()
+    answer = _inside(room, monkeypatch, "\n".join(line[8:] for line in lines))
+    assert answer.startswith("refused")
+    with pytest.raises(TimeoutError):
+        listener.accept()
+
+
+@pytest.mark.parametrize("layer", ["_enter_empty_network", "_filter_calls", "_hook"])
+def test_each_layer_keeps_the_network_away_alone(
+    room: Room, monkeypatch: pytest.MonkeyPatch, listener: socket.socket, layer: str
+) -> None:
+    """Where a kernel or a container allows only one of them."""
+    only = f"isolation.cut_off = child.cut_off = lambda: isolation.{layer}()"
+    boot = BOOT.replace("from ingestion.parsing import child, text", "IMPORT")
+    boot = boot.replace("IMPORT", f"from ingestion.parsing import child, isolation, text\n{only}")
+    monkeypatch.setattr(f"{__name__}.BOOT", boot)
+    port = listener.getsockname()[1]
+    body = (
+        "import socket\n"
+        "try:\n"
+        f"    socket.create_connection(('127.0.0.1', {port}), 2)\n"
+        "except OSError as error:\n"
+        "    return 'refused'\n"
+        "return 'connected'"
+    )
+    if layer == "_enter_empty_network" and not _may_make_a_network():
+        pytest.skip("this kernel lets nobody make a network namespace")
+    assert _inside(room, monkeypatch, body) == "refused"
+
+
+def _may_make_a_network() -> bool:
+    pid = os.fork()
+    if pid == 0:
+        from ingestion.parsing import isolation
+
+        os._exit(0 if isolation._enter_empty_network() else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="held by the filter of system calls")
+def test_nothing_leaves_the_session(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grandchild in a session of its own would outlive the time-out."""
+    body = """
+import ctypes, subprocess
+libc = ctypes.CDLL(None)
+subprocess.Popen(["sleep", "60"])
+return (libc.setpgid(0, 0), libc.setsid())"""
+    assert _inside(room, monkeypatch, body) == "(-1, -1)"
+
+
+def test_what_a_child_writes_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = """
+with open(source.scratch / "large", "wb") as file:
+    for _ in range(100):
+        file.write(bytes(1024 * 1024))"""
+    with pytest.raises(ParseLimitExceeded):
+        _inside(room, monkeypatch, body, output_bytes=8 * hostile.MIB)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import os\nos.symlink('/etc/passwd', source.scratch / 'outcome.json')\nos._exit(0)",
+        "import os\nos.mkfifo(source.scratch / 'outcome.json')\nos._exit(0)",
+        "import os\n(source.scratch / 'outcome.json').write_text('[1, {')\nos._exit(0)",
+        "import os\n(source.scratch / 'outcome.json').write_text('[]')\nos._exit(0)",
+    ],
+    ids=["link", "pipe", "garbage", "list"],
+)
+def test_what_a_child_leaves_is_read_with_care(
+    room: Room, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    with pytest.raises(DamagedFile):
+        _inside(room, monkeypatch, body)
+
+
+def test_a_child_that_locks_its_scratch_directory(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = """
+import os
+(source.scratch / "a" / "b").mkdir(parents=True)
+(source.scratch / "a" / "b" / "c").write_text("x")
+(source.scratch / "a" / "b").chmod(0)
+(source.scratch / "a").chmod(0)
+return "left" """
+    assert _inside(room, monkeypatch, body) == "left"
+
+
+def test_a_child_killed_from_outside(room: Room, scratch_root: Path) -> None:
+    """As by the kernel when memory runs out."""
+
+    def kill() -> None:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            for process in psutil.Process().children():
+                try:
+                    if process.cwd().startswith(str(scratch_root)):
+                        process.send_signal(signal.SIGKILL)
+                        return
+                except psutil.Error:
+                    continue
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    message = room.refusal("|a" * 40_000, "a.rst")
+    killer.join()
+    assert "time or memory allowed" in message
+    assert room.read("healthy", "a.txt").blocks[0].text == "healthy"
+
+
+# --- scratch directories -----------------------------------------------------------------------
+
+
+def test_directories_of_dead_workers_are_swept(
+    scratch_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scratch, "_YOUNG_SECONDS", -1)
+    for name in ("dead", "unlocked"):
+        (scratch_root / f"{scratch.PREFIX}{name}").mkdir()
+    (scratch_root / f"{scratch.PREFIX}dead" / "worker.lock").touch()
+    (scratch_root / f"{scratch.PREFIX}dead" / "blocks.jsonl").write_text("text")
+    (scratch_root / "another").mkdir()
+    with scratch.scratch_directory() as living:
+        assert scratch.sweep_abandoned() + 2 >= 2
+        left = {path.name for path in scratch_root.iterdir()}
+        assert left == {living.name, "another"}
+    assert [path.name for path in scratch_root.iterdir()] == ["another"]
+
+
+def test_a_directory_just_made_is_left_alone(scratch_root: Path) -> None:
+    (scratch_root / f"{scratch.PREFIX}young").mkdir()
+    assert scratch.sweep_abandoned() == 0
+    assert list(scratch_root.iterdir()) != []
+
+
+# --- names -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("../../etc/passwd.txt", "passwd.txt"),
+        ("..\\..\\windows\\system.ini.txt", "system.ini.txt"),
+        ("/etc/shadow.md", "shadow.md"),
+        ("C:\\secret\\a.docx", "a.docx"),
+        ("invoice\u202efdp.exe.txt", "invoicefdp.exe.txt"),
+        ("a\x00b\x1bc\n.txt", "abc.txt"),
+        ("..", "unnamed"),
+        ("/", "unnamed"),
+        ("\u2066\u2069", "unnamed"),
+        ("é" * 300 + ".txt", "é" * 196 + ".txt"),
+        ("a" * 255 + ".md", "a" * 197 + ".md"),
+        ("a.txt" + " " * 300, "a.txt"),
+        ("\ud800.txt", "txt"),
+    ],
+    ids=lambda value: ascii(value)[:20],
+)
+def test_names_are_never_paths(given: str, shown: str) -> None:
+    assert display_name(given) == shown
+
+
+def test_names_within_an_archive_are_never_paths(room: Room, tmp_path: Path) -> None:
+    names = ("../../evil.txt", "/abs.txt", "a\u202eb.txt", "x" * 300 + ".txt", "..\\back.txt", ".")
+    path = tmp_path / "stored"
+    path.write_bytes(hostile.packed({name: f"text of {n}" for n, name in enumerate(names)}))
+    parts_to = tmp_path / "parts"
+    parts_to.mkdir()
+    found = parse_file(path, "a.zip", parts_to=parts_to)
+    assert len(found.parts) >= 4
+    for part in found.parts:
+        assert part.file.parent == parts_to
+        assert not part.path.startswith("/")
+        assert ".." not in part.path.replace("\\", "/").split("/")
+        assert "\u202e" not in part.path
+    assert not (tmp_path.parent / "evil.txt").exists()

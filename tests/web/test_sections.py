@@ -1,0 +1,101 @@
+"""The section around a result: on the page, in the API, and through the one door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from ingestion.models import Chunk, Document, Visibility
+from search.pipeline import search
+from tests.factories import make_collection, make_document
+from tests.web.library import logbook
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
+
+ROPES = "Every halyard is spliced before the voyage begins, and the spare one lies below. "
+TEXT = (
+    "# Ship\n\n## Ropes\n\n" + "\n\n".join(f"Rope {n}. {ROPES * 3}" for n in range(8))
+    + "\n\n## Pumps\n\nThe bilge pump is greased at noon.\n"
+)  # fmt: skip
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def ship() -> Document:
+    return make_document(make_collection("Ship", chunk_tokens=64, overlap_tokens=16), TEXT)
+
+
+def chunk_of(document: Document, words: str) -> Chunk:
+    return Chunk.objects.filter(version=document.current, text__contains=words).first()
+
+
+def test_the_api_gives_the_section_around_a_result(
+    ship: Document, django_assert_num_queries: Any
+) -> None:
+    (result, *_) = search("Rope 4", viewer=None).results
+    asked = chunk_of(ship, "Rope 4").ordinal
+    with django_assert_num_queries(2):
+        found = APIClient().get(f"/api/v1/documents/{result.document_id}/sections/{asked}/").json()
+    assert found["heading_path"] == ["Ship", "Ropes"]
+    assert found["first"] <= asked <= found["last"]
+    assert 64 < found["tokens"] <= 800
+    assert "bilge" not in found["text"]
+    # The text is the document's own, each sentence once, wherever chunks overlap.
+    assert ship.current is not None
+    own = ship.current.text[found["start"] : found["end"]]
+    assert found["text"].split() == own.split()
+    assert found["is_whole"]
+
+
+def test_a_small_section_grows_to_the_one_above(ship: Document, settings: Any) -> None:
+    asked = chunk_of(ship, "bilge").ordinal
+    address = f"/api/v1/documents/{ship.public_id}/sections/{asked}/"
+    found = APIClient().get(address).json()
+    assert found["heading_path"] == ["Ship"]
+    assert "Rope 7" in found["text"]
+    settings.SECTION_TOKENS = 20
+    found = APIClient().get(address).json()
+    assert (found["first"], found["last"]) == (asked, asked)
+
+
+def test_the_page_offers_it_and_shows_it(
+    client: Client, ship: Document, django_assert_num_queries: Any
+) -> None:
+    asked = chunk_of(ship, "Rope 4").ordinal
+    address = reverse("search:section", args=(ship.public_id, asked))
+    page = client.get("/", {"q": "Rope 4"}).content.decode()
+    shown = search("Rope 4", viewer=None).results[0].chunk
+    assert reverse("search:section", args=(ship.public_id, shown)) in page
+    with django_assert_num_queries(2):
+        fragment = client.get(address, {"q": "Rope 4"}, headers=HTMX).content.decode()
+    assert "<html" not in fragment
+    assert "<mark>Rope</mark>" in fragment
+    assert 'class="passage asked"' in fragment
+    plain = client.get(address, {"q": "Rope 4"})
+    assert plain["Location"] == f"{ship.get_absolute_url()}?chunk={asked}&q=Rope+4#chunk-{asked}"
+
+
+def test_a_long_document_is_not_read_whole(client: Client) -> None:
+    document = make_document(make_collection(), logbook(), file_name="log.md")
+    found = APIClient().get(f"/api/v1/documents/{document.public_id}/sections/40/").json()
+    assert found["last"] - found["first"] < 60
+    assert found["tokens"] <= 800
+    assert not found["is_whole"]
+
+
+def test_what_may_not_be_seen_is_not_there(client: Client, ship: Document) -> None:
+    api = APIClient()
+    address = f"/api/v1/documents/{ship.public_id}/sections/"
+    assert api.get(f"{address}9999/").status_code == 404
+    assert api.get(f"{address}99999999999999999999/").status_code == 404
+    Chunk.objects.filter(version=ship.current, ordinal=1).update(searchable=False)
+    assert api.get(f"{address}1/").status_code == 404
+    ship.collection.visibility = Visibility.GROUPS
+    ship.collection.save()
+    assert api.get(f"{address}0/").status_code == 404
+    page = reverse("search:section", args=(ship.public_id, 0))
+    assert client.get(page, headers=HTMX).status_code == 404
