@@ -1,0 +1,99 @@
+"""A web site on this machine for tests of fetching: pages, and whatever else a server may do."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the site answers; `body` may be a function that writes to the connection itself."""
+
+    body: bytes | Callable[[BaseHTTPRequestHandler], None] = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def page(body: str, **headers: str) -> Answer:
+    """A page of HTML; `headers` with underscores for dashes."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    text = f"<!doctype html><html><head><title>Page</title></head><body>{body}</body></html>"
+    return Answer(text.encode(), headers={"Content-Type": "text/html", **named})
+
+
+def redirect(to: str, status: int = 302) -> Answer:
+    return Answer(status=status, headers={"Location": to})
+
+
+Route = Answer | Callable[[Mapping[str, str]], Answer]
+
+
+class Site:
+    """The running site: its routes may change, and every request is kept."""
+
+    def __init__(self, port: int, scheme: str) -> None:
+        self.routes: dict[str, Route] = {}
+        self.asked: list[tuple[str, dict[str, str]]] = []
+        self.port = port
+        self._scheme = scheme
+
+    def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        return f"{self._scheme}://{host}:{self.port}{path}"
+
+    @property
+    def paths(self) -> list[str]:
+        return [path for path, _ in self.asked]
+
+    def answer(self, path: str, headers: dict[str, str]) -> Answer:
+        self.asked.append((path, headers))
+        route = self.routes.get(path, Answer(b"nothing", 404))
+        return route if isinstance(route, Answer) else route(headers)
+
+
+@contextmanager
+def local_site(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Iterator[Site]:
+    """A site on a free port of this machine, gone after the block."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            found = site.answer(self.path, headers)
+            if callable(found.body):
+                found.body(self)
+                return
+            self.send_response(found.status)
+            for name, value in found.headers.items():
+                self.send_header(name, value)
+            if "Content-Length" not in found.headers:
+                self.send_header("Content-Length", str(len(found.body)))
+            self.end_headers()
+            self.wfile.write(found.body)
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+
+        def handle_error(self, *arguments: object) -> None:
+            """A client that hangs up early is what several tests are about."""
+
+    with Server((host, 0), Handler) as server:
+        if tls is not None:
+            server.socket = tls.wrap_socket(
+                server.socket, server_side=True, do_handshake_on_connect=False
+            )
+        site = Site(server.server_address[1], "https" if tls else "http")
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+        thread.start()
+        try:
+            yield site
+        finally:
+            server.shutdown()
+            thread.join()

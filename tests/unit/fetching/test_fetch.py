@@ -1,0 +1,356 @@
+"""Fetching over real connections: what is followed, what is refused, and what it may cost."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import socket
+import ssl
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+import trustme
+
+from ingestion.fetching import (
+    AddressRefused,
+    Fetched,
+    FetchError,
+    Guard,
+    Known,
+    PauseWanted,
+    Policy,
+    TooLong,
+    fetch,
+    read_rules,
+    read_target,
+)
+from tests.local_site import Answer, Site, local_site, page, redirect
+
+
+def fetched(url: str, policy: Policy, known: Known | None = None) -> tuple[bytes, Fetched]:
+    with fetch(read_target(url), policy, known=known) as answer:
+        return answer.file.read(), answer
+
+
+def test_a_page(site: Site, open_policy: Policy) -> None:
+    site.routes["/a?b=c"] = page("The long arm", ETag='"1"')
+    body, answer = fetched(site.url("/a?b=c#part"), open_policy)
+    assert b"The long arm" in body
+    assert answer.url == site.url("/a?b=c")
+    assert answer.headers["etag"] == '"1"'
+    assert answer.sha256 == hashlib.sha256(body).hexdigest()
+    sent = site.asked[0][1]
+    assert sent["host"] == f"127.0.0.1:{site.port}"
+    assert sent["user-agent"] == "Steelyard"
+    assert "cookie" not in sent
+
+
+def test_without_the_list_nothing_internal_is_fetched(site: Site) -> None:
+    site.routes["/"] = page("secret")
+    for host in ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]"):
+        guard = Guard(ports=frozenset({site.port}))
+        with pytest.raises(AddressRefused, match="internal address"):
+            fetched(site.url("/", host), Policy(guard=guard))
+    assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "http://127.0.0.1:1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://[::1]/",
+        "http://localhost/",
+        "//10.0.0.1/",
+        "file:///etc/passwd",
+        "http://user:pw@example.org/",
+        "http://0x7f000001/",
+    ],
+)
+def test_redirects_to_what_is_refused(site: Site, open_policy: Policy, to: str) -> None:
+    site.routes["/"] = redirect(to)
+    with pytest.raises(AddressRefused):
+        fetched(site.url(), open_policy)
+
+
+def test_redirects_are_followed_so_far(site: Site, open_policy: Policy) -> None:
+    for number in range(5):
+        site.routes[f"/{number}"] = redirect(f"/{number + 1}", (301, 302, 303, 307, 308)[number])
+    site.routes["/5"] = page("there")
+    body, answer = fetched(site.url("/0"), open_policy)
+    assert b"there" in body
+    assert answer.url == site.url("/5")
+    site.routes["/5"] = redirect("/0")
+    with pytest.raises(FetchError, match="more than 5 redirects"):
+        fetched(site.url("/0"), open_policy)
+
+
+def test_every_redirect_is_admitted_or_not(site: Site, open_policy: Policy) -> None:
+    site.routes["/a"] = redirect("/b")
+    site.routes["/b"] = page("there")
+    seen: list[str] = []
+
+    def admit(target: object) -> None:
+        seen.append(target.url)  # type: ignore[attr-defined]
+        if seen[-1].endswith("/b"):
+            raise KeyError("b")
+
+    with pytest.raises(KeyError), fetch(read_target(site.url("/a")), open_policy, admit=admit):
+        pass
+    assert seen == [site.url("/a"), site.url("/b")]
+    assert site.paths == ["/a"]
+
+
+def test_a_name_that_changes_its_address(site: Site) -> None:
+    """The second answer of a rebinding name server is never asked for."""
+    answers = iter([["127.0.0.1"], ["169.254.169.254"]])
+    asked: list[str] = []
+
+    def rebinding(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return next(answers)
+
+    site.routes["/"] = page("there")
+    guard = Guard(allow=read_rules([f"rebind.example:{site.port}"]))
+    policy = Policy(guard=guard, resolver=rebinding, seconds=5)
+    body, _ = fetched(site.url("/", "rebind.example"), policy)
+    assert b"there" in body
+    assert asked == ["rebind.example"]
+    assert site.asked[0][1]["host"] == f"rebind.example:{site.port}"
+    with pytest.raises(AddressRefused, match="internal address"):
+        fetched(site.url("/", "rebind.example"), policy)
+    assert site.paths == ["/"]
+
+
+def test_a_name_that_leads_inside_is_never_connected_to(site: Site) -> None:
+    guard = Guard(ports=frozenset({site.port}))
+    policy = Policy(guard=guard, resolver=lambda host, port: ["127.0.0.1"])
+    with pytest.raises(AddressRefused, match="internal address"):
+        fetched(site.url("/", "innocent.example"), policy)
+    assert site.asked == []
+
+
+def test_proxies_of_the_environment_are_not_used(
+    site: Site, open_policy: Policy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.routes["/"] = page("direct")
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert b"direct" in fetched(site.url(), open_policy)[0]
+
+
+# --- size and time -----------------------------------------------------------------------------
+
+
+def test_an_answer_that_says_that_it_is_too_large(site: Site, open_policy: Policy) -> None:
+    site.routes["/"] = Answer(b"x", headers={"Content-Length": "99999999"})
+    with pytest.raises(TooLong, match="larger than 1 MB"):
+        fetched(site.url(), replace(open_policy, size=2**20))
+
+
+def test_an_answer_that_does_not_end(site: Site, open_policy: Policy) -> None:
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n")
+        while True:
+            handler.wfile.write(b"x" * 65536)
+
+    site.routes["/"] = Answer(endless)
+    with pytest.raises(TooLong, match="larger than 3 MB"):
+        fetched(site.url(), replace(open_policy, size=3 * 2**20))
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "gzip, gzip"])
+def test_compressed_bytes_are_counted_unpacked(
+    site: Site, open_policy: Policy, encoding: str
+) -> None:
+    body = bytes(64 * 2**20)
+    bomb = zlib.compress(body) if encoding == "deflate" else gzip.compress(body, 6)
+    if encoding == "gzip, gzip":
+        bomb = gzip.compress(bomb)
+    site.routes["/"] = Answer(bomb, headers={"Content-Encoding": encoding})
+    with pytest.raises(TooLong, match="larger than 8 MB"):
+        fetched(site.url(), replace(open_policy, size=8 * 2**20))
+
+
+def _bare_deflate(data: bytes) -> bytes:
+    squeeze = zlib.compressobj(wbits=-15)
+    return squeeze.compress(data) + squeeze.flush()
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed"),
+    [
+        ("gzip", gzip.compress(b"The long arm")),
+        ("x-gzip", gzip.compress(b"The long ") + gzip.compress(b"arm")),
+        ("deflate", zlib.compress(b"The long arm")),
+        ("deflate", _bare_deflate(b"The long arm")),
+        ("identity", b"The long arm"),
+    ],
+    ids=["gzip", "two members", "deflate", "bare deflate", "identity"],
+)
+def test_encodings(site: Site, open_policy: Policy, encoding: str, packed: bytes) -> None:
+    site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
+    assert fetched(site.url(), open_policy)[0] == b"The long arm"
+
+
+@pytest.mark.parametrize(
+    ("encoding", "packed", "message"),
+    [
+        ("br", b"x", "was not asked for"),
+        ("gzip, gzip, gzip", b"x", "was not asked for"),
+        ("gzip", b"no gzip at all", "cannot be read"),
+        ("gzip", gzip.compress(bytes(range(256)) * 40)[:-30], "cut off"),
+    ],
+    ids=["brotli", "three layers", "no gzip", "cut off"],
+)
+def test_encodings_that_are_broken(
+    site: Site, open_policy: Policy, encoding: str, packed: bytes, message: str
+) -> None:
+    site.routes["/"] = Answer(packed, headers={"Content-Encoding": encoding})
+    with pytest.raises(FetchError, match=message):
+        fetched(site.url(), open_policy)
+
+
+def _drip(start: bytes, part: bytes) -> Answer:
+    def body(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(start)
+        while True:
+            handler.wfile.write(part)
+            time.sleep(0.05)
+
+    return Answer(body)
+
+
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"a"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"a"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    ],
+    ids=["headers", "body", "chunks", "continue"],
+)
+def test_slow_drips(site: Site, open_policy: Policy, start: bytes, part: bytes) -> None:
+    """Each single read is quick; all together would never end."""
+    site.routes["/"] = _drip(start, part)
+    started = time.monotonic()
+    with pytest.raises(TooLong, match=r"longer than 0\.4 seconds"):
+        fetched(site.url(), replace(open_policy, seconds=0.4))
+    assert time.monotonic() - started < 3
+
+
+def test_a_server_that_says_nothing(open_policy: Policy) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        guard = Guard(allow=read_rules([f"127.0.0.1:{port}"]))
+        for scheme in ("http", "https"):
+            with pytest.raises(TooLong):
+                fetched(f"{scheme}://127.0.0.1:{port}/", Policy(guard=guard, seconds=0.3))
+
+
+def test_a_server_that_hangs_up(site: Site, open_policy: Policy) -> None:
+    site.routes["/"] = Answer(lambda handler: handler.connection.close())
+    with pytest.raises(FetchError, match="cannot be reached, or broke off"):
+        fetched(site.url(), open_policy)
+
+
+def test_headers_without_end(site: Site, open_policy: Policy) -> None:
+    def many(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        while True:
+            handler.wfile.write(b"X-%d: y\r\n" % time.monotonic_ns() * 100)
+
+    site.routes["/"] = Answer(many)
+    with pytest.raises(FetchError):
+        fetched(site.url(), open_policy)
+
+
+# --- statuses ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(404, "nothing at this address"), (403, "does not show"), (418, "status 418"), (204, "204")],
+)
+def test_statuses(site: Site, open_policy: Policy, status: int, message: str) -> None:
+    site.routes["/"] = Answer(status=status)
+    with pytest.raises(FetchError, match=message):
+        fetched(site.url(), open_policy)
+
+
+@pytest.mark.parametrize(
+    ("status", "after", "seconds"),
+    [
+        (429, "7", 7.0),
+        (503, "999999", 3600.0),
+        (503, "Wed, 21 Oct 2015 07:28:00 GMT", 1.0),
+        (429, "soon", 30.0),
+        (500, "", 30.0),
+    ],
+)
+def test_pauses(site: Site, open_policy: Policy, status: int, after: str, seconds: float) -> None:
+    site.routes["/"] = Answer(status=status, headers={"Retry-After": after} if after else {})
+    with pytest.raises(PauseWanted) as caught:
+        fetched(site.url(), open_policy)
+    assert caught.value.seconds == seconds
+
+
+def test_what_has_not_changed(site: Site, open_policy: Policy) -> None:
+    site.routes["/"] = lambda headers: (
+        Answer(status=304) if headers.get("if-none-match") == '"1"' else page("new", ETag='"1"')
+    )
+    assert not fetched(site.url(), open_policy)[1].unchanged
+    body, answer = fetched(site.url(), open_policy, Known(etag='"1"', last_modified="x"))
+    assert answer.unchanged
+    assert body == b""
+    assert site.asked[1][1]["if-modified-since"] == "x"
+
+
+# --- TLS ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture
+def secure_site(authority: trustme.CA) -> Iterator[Site]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("secure.example").configure_cert(context)
+    with local_site(context) as running:
+        running.routes["/"] = page("over TLS")
+        yield running
+
+
+def _policy(site: Site, authority: trustme.CA | None, host: str) -> Policy:
+    tls = ssl.create_default_context()
+    if authority is not None:
+        authority.configure_trust(tls)
+    return Policy(
+        guard=Guard(allow=read_rules([f"{host}:{site.port}"])),
+        resolver=lambda host, port: ["127.0.0.1"],
+        seconds=5,
+        tls=tls,
+    )
+
+
+def test_the_certificate_is_that_of_the_name(secure_site: Site, authority: trustme.CA) -> None:
+    """The connection goes to a checked address; the name in the handshake stays the host's."""
+    policy = _policy(secure_site, authority, "secure.example")
+    assert b"over TLS" in fetched(secure_site.url("/", "secure.example"), policy)[0]
+
+
+def test_certificates_that_are_not_valid(secure_site: Site, authority: trustme.CA) -> None:
+    other = _policy(secure_site, authority, "other.example")
+    with pytest.raises(FetchError, match=r"certificate of other\.example is not valid"):
+        fetched(secure_site.url("/", "other.example"), other)
+    unknown = _policy(secure_site, None, "secure.example")
+    with pytest.raises(FetchError, match=r"certificate of secure\.example is not valid"):
+        fetched(secure_site.url("/", "secure.example"), unknown)
+    assert secure_site.asked == []
