@@ -2,40 +2,79 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
-from ingestion import terms
+from ingestion import carrying, retention, terms
 from ingestion.errors import IngestionError
 from ingestion.leases import Lease, LeaseLost
-from ingestion.models import Document, DocumentVersion, State
+from ingestion.models import Chunk, Document, DocumentVersion, State
+from ingestion.queueing import enqueue_filling
+from ingestion.spaces import hold_switch, lacking, writing_space
+from ingestion.spaces.filling import leave_to_backfill
 from ingestion.titles import with_file_name
 
 
-def activate(lease: Lease) -> None:
+def activate(lease: Lease) -> bool:
     """Makes a fully embedded version the one that search reads, in one transaction.
 
     The chunks of the version before it go in the same moment: a search sees the one or the
-    other, never half. Raises LeaseLost when the version was superseded or deleted meanwhile.
+    other, never half. False, with nothing done, when another embedding space became the active
+    one meanwhile and does not hold it whole. Raises LeaseLost when the version was superseded or
+    deleted.
     """
     with transaction.atomic():
         # The document first, as everywhere: two orders of locking could wait on each other.
-        rows = Document.objects.select_for_update(of=("self",))
+        rows = Document.objects.kept().select_for_update(of=("self",))
         document = rows.filter(pk=lease.version.document_id).first()
         if document is None:
             raise LeaseLost
         with lease.writing() as version:
+            if not _is_embedded(version):
+                return False
             before = document.current
             if before is not None:
                 terms.count_out(before.pk)
                 before.chunks.all().delete()
                 DocumentVersion.objects.filter(pk=before.pk).update(state=State.SUPERSEDED)
-            version.chunks.update(searchable=True)
-            terms.count_in(version.pk)
             _show_as(document, version)
+            show(document)
+            carrying.settle(version)
             finish(version, State.READY, progress=1, error="", error_code="")
+            for space_id in leave_to_backfill(Q(version=version)):
+                enqueue_filling(space_id)
+        transaction.on_commit(partial(retention.trim, document.pk))
+    return True
+
+
+def show(document: Document) -> None:
+    """Lets search find a document's current chunks, less those disabled by hand, and counts them.
+
+    In the caller's transaction, with the document locked.
+    """
+    if document.current_id is None:
+        return
+    chunks = Chunk.objects.filter(version=document.current_id)
+    chunks.filter(Q(edit=None) | Q(edit__disabled=False)).update(searchable=True)
+    terms.count_in(document.current_id)
+
+
+def hide(document: Document) -> None:
+    """Takes a document's chunks out of search and out of its statistics, likewise."""
+    if document.current_id is None:
+        return
+    terms.count_out(document.current_id)
+    Chunk.objects.filter(version=document.current_id).update(searchable=False)
+
+
+def _is_embedded(version: DocumentVersion) -> bool:
+    """Whether the active space holds all of the version; it stays the active one until commit."""
+    hold_switch()
+    return not lacking(writing_space(), version.chunks.all()).exists()
 
 
 def fail(lease: Lease, error: IngestionError) -> None:

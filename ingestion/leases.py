@@ -12,11 +12,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from django.conf import settings
-from django.db import connection, transaction
-from django.db.models import F, Q
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
-from ingestion.models import DocumentVersion
+from ingestion.models import Document, DocumentVersion
 from ingestion.models.library import UNFINISHED
 
 logger = logging.getLogger(__name__)
@@ -32,13 +32,17 @@ class LeaseLost(Exception):
 
 
 def claim(version_id: int) -> Lease | None:
-    """The lease of an unfinished version; None when it is finished, not yet due, or held."""
+    """The lease of an unfinished version; None when it is finished, not yet due, or held.
+
+    None, too, while its document or collection is in the bin.
+    """
     now = timezone.now()
     token = uuid.uuid4()
     due = Q(leased_until=None) | Q(leased_until__lt=now)
     ready = Q(not_before=None) | Q(not_before__lte=now)
+    kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
     claimed = DocumentVersion.objects.filter(
-        due, ready, pk=version_id, state__in=UNFINISHED
+        due, ready, Exists(kept), pk=version_id, state__in=UNFINISHED
     ).update(lease=token, leased_until=now + _duration(), attempts=F("attempts") + 1)
     if not claimed:
         return None
@@ -80,13 +84,7 @@ class Lease:
         self._done.set()
         self._thread.join()
         if kind is not None:
-            # An unforeseen error: give it back at once, not when the lease ends.
-            self._mine().update(
-                lease=None,
-                leased_until=None,
-                enqueued_at=None,
-                not_before=timezone.now() + PAUSE_AFTER_CRASH,
-            )
+            self._give_back()
 
     def update(self, **fields: Any) -> None:
         """Writes fields of the version. Raises LeaseLost when it is no longer ours."""
@@ -103,10 +101,12 @@ class Lease:
             # and two orders of locking would wait on each other.
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT 1 FROM ingestion_document WHERE id = %s FOR KEY SHARE",
+                    "SELECT 1 FROM ingestion_document WHERE id = %s AND deleted_at IS NULL"
+                    " FOR KEY SHARE",
                     [self.version.document_id],
                 )
-            if not self._mine().select_for_update().exists():
+                is_deleted = cursor.fetchone() is None
+            if is_deleted or not self._mine().select_for_update().exists():
                 raise LeaseLost
             yield self.version
 
@@ -119,9 +119,26 @@ class Lease:
         pause = _duration().total_seconds() / RENEWALS_PER_LEASE
         try:
             while not self._done.wait(pause):
-                self._mine().update(leased_until=timezone.now() + _duration())
-        except Exception:
-            # The work itself will meet the same fault and report it; the lease may run out.
-            logger.exception("Could not renew the lease of version %s", self.version.pk)
+                try:
+                    self._mine().update(leased_until=timezone.now() + _duration())
+                except DatabaseError:
+                    # A database that was restarted is there again the next time, by a new
+                    # connection. The work itself goes on meanwhile, as long as it can.
+                    logger.exception("Could not renew the lease of version %s", self.version.pk)
+                    connection.close()
         finally:
             connection.close()
+
+    def _give_back(self) -> None:
+        """After an unforeseen error: at once, not when the lease ends."""
+        if not connection.in_atomic_block:
+            connection.close_if_unusable_or_obsolete()  # the error may be the connection's own
+        try:
+            self._mine().update(
+                lease=None,
+                leased_until=None,
+                enqueued_at=None,
+                not_before=timezone.now() + PAUSE_AFTER_CRASH,
+            )
+        except DatabaseError:
+            logger.exception("Version %s waits for the end of its lease", self.version.pk)

@@ -48,6 +48,7 @@ FROM (
     ) m
     CROSS JOIN LATERAL ({{weights}}) w
     WHERE c.version_id = %(version)s AND c.text_config = %(config)s
+      AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
 ) fresh
 WHERE target.id = fresh.id
 """
@@ -95,6 +96,7 @@ INSERT INTO ingestion_termchange (collection_id, lexeme, chunks)
 SELECT c.collection_id, lexeme, %(sign)s * count(*)
 FROM ingestion_chunk c, unnest(tsvector_to_array(c.lexemes)) lexeme
 WHERE c.version_id = %(version)s AND c.searchable
+  AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
 GROUP BY c.collection_id, lexeme
 """
 
@@ -103,6 +105,7 @@ INSERT INTO ingestion_corpuschange (collection_id, text_config, chunks, total_le
 SELECT c.collection_id, c.text_config, %(sign)s * count(*), %(sign)s * sum(c.length)
 FROM ingestion_chunk c
 WHERE c.version_id = %(version)s AND c.searchable
+  AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
 GROUP BY c.collection_id, c.text_config
 """
 
@@ -131,8 +134,8 @@ DO UPDATE SET chunks = ingestion_corpusstatistics.chunks + EXCLUDED.chunks,
 """
 
 
-def read_terms(version_id: int, *, title: str) -> None:
-    """Fills in lexemes, length and term weights of a version's chunks, in one pass.
+def read_terms(version_id: int, *, title: str, chunk_id: int | None = None) -> None:
+    """Fills in lexemes, length and term weights of a version's chunks, or of one, in one pass.
 
     `title` is read into every chunk with weight A and the headings that the chunk's own text
     does not repeat with weight B, so that a chunk is found by where it stands.
@@ -140,14 +143,16 @@ def read_terms(version_id: int, *, title: str) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
             "SELECT collection_id, text_config, avg(tokens) FROM ingestion_chunk"
-            " WHERE version_id = %s GROUP BY collection_id, text_config",
-            [version_id],
+            " WHERE version_id = %s AND (%s::bigint IS NULL OR id = %s)"
+            " GROUP BY collection_id, text_config",
+            [version_id, chunk_id, chunk_id],
         )
         for collection_id, config, tokens in cursor.fetchall():
             # The first chunks of a collection have only themselves to be compared with; `fold`
             # weighs them again as soon as it knows more.
             average = _average_length(cursor, collection_id, config) or float(tokens)
-            _execute(cursor, _READ, average, version=version_id, config=config, title=spaced(title))
+            which = {"version": version_id, "chunk": chunk_id, "config": config}
+            _execute(cursor, _READ, average, **which, title=spaced(title))
 
 
 def read_title(document_id: int, title: str, language: str) -> None:
@@ -163,14 +168,17 @@ def read_title(document_id: int, title: str, language: str) -> None:
         )
 
 
-def count_in(version_id: int) -> None:
-    """Adds a version's searchable chunks to the frequencies, in the caller's transaction."""
-    _count(version_id, 1)
+def count_in(version_id: int, *, chunk_id: int | None = None) -> None:
+    """Adds a version's searchable chunks, or one, to the frequencies.
+
+    In the caller's transaction.
+    """
+    _count(version_id, chunk_id, 1)
 
 
-def count_out(version_id: int) -> None:
-    """Takes a version's searchable chunks out of the frequencies, likewise."""
-    _count(version_id, -1)
+def count_out(version_id: int, *, chunk_id: int | None = None) -> None:
+    """Takes a version's searchable chunks, or one, out of the frequencies, likewise."""
+    _count(version_id, chunk_id, -1)
 
 
 def fold() -> bool:
@@ -201,10 +209,11 @@ def _execute(cursor: Any, statement: str, average: float, **params: Any) -> None
     cursor.execute(statement.replace("{weights}", _WEIGHTS), values)
 
 
-def _count(version_id: int, sign: int) -> None:
+def _count(version_id: int, chunk_id: int | None, sign: int) -> None:
+    which = {"version": version_id, "chunk": chunk_id, "sign": sign}
     with connection.cursor() as cursor:
         for statement in (_COUNT_TERMS, _COUNT_CHUNKS):
-            cursor.execute(statement, {"version": version_id, "sign": sign})
+            cursor.execute(statement, which)
 
 
 def _reweigh_drifted() -> None:

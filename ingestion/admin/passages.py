@@ -1,0 +1,187 @@
+"""A document's passages in the admin: listed, and each edited by hand with its tokens counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.forms import Script
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
+
+from ingestion import editing, services
+from ingestion.admin.visibility import actor
+from ingestion.errors import IngestionError
+from ingestion.models import Chunk, Document
+from ingestion.models.edits import MAX_QUESTION_CHARS
+from ingestion.rewriting import parsed_text
+
+PER_PAGE = 50
+MAX_TEXT = 100_000
+Page = Callable[[str, Callable[..., Any], str], URLPattern]
+
+
+class PassageForm(forms.Form):
+    """What is wished of a passage."""
+
+    text = forms.CharField(
+        max_length=MAX_TEXT,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 12, "data-count-tokens": ""}),
+        help_text="Search finds the new text as soon as it is saved.",
+    )
+    disabled = forms.BooleanField(
+        required=False,
+        label="Take it out of search",
+        widget=UnfoldBooleanSwitchWidget,
+        help_text="Nobody finds it and readers do not see it; here it can be brought back.",
+    )
+    questions = forms.CharField(
+        required=False,
+        label="Pinned to questions",
+        max_length=50 * (MAX_QUESTION_CHARS + 2),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        help_text="Whole questions that it comes first for, one a line.",
+    )
+    note = forms.CharField(
+        required=False,
+        max_length=10_000,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text="For colleagues: only members of staff see it, here and with results.",
+    )
+    seen = forms.CharField(widget=forms.HiddenInput, max_length=64)
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> PassageForm:
+        """The form as the passage stands."""
+        edit = chunk.edit
+        return cls(
+            initial={
+                "text": chunk.text,
+                "disabled": edit.disabled if edit else False,
+                "questions": "\n".join(edit.questions) if edit else "",
+                "note": edit.note if edit else "",
+                "seen": chunk.content_hash,
+            }
+        )
+
+    def wish(self) -> services.Wish:
+        given = self.cleaned_data
+        questions = tuple(given["questions"].splitlines())
+        return services.Wish(given["text"], given["disabled"], questions, given["note"])
+
+
+class PassagePages:
+    """For the documents' ModelAdmin: the passages of one document."""
+
+    if TYPE_CHECKING:
+        _changeable: Callable[[HttpRequest, int], Document]
+        message_user: Callable[..., None]
+        admin_site: Any
+        media: Any
+
+    def passage_urls(self, page: Page) -> list[URLPattern]:
+        return [
+            page("<int:pk>/passages/", self.passages_view, "passages"),
+            page("<int:pk>/passages/<int:chunk>/", self.passage_view, "passage"),
+            page(
+                "<int:pk>/passages/<int:chunk>/undo/", require_POST(self.undo_view), "passage_undo"
+            ),
+            page("<int:pk>/passages/<int:chunk>/tokens/", require_POST(self.tokens_view), "tokens"),
+        ]
+
+    def passages_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        document = self._changeable(request, pk)
+        chunks = _chunks(document).order_by("ordinal")
+        if edited := request.GET.get("edited"):
+            chunks = chunks.exclude(edit=None)
+        page = Paginator(chunks, PER_PAGE).get_page(request.GET.get("page"))
+        context = self._page(request, document, f"Passages of “{document.title}”")
+        context |= {
+            "page": page,
+            "edited": bool(edited),
+            "homeless": document.edits.filter(state="homeless").count(),
+        }
+        return TemplateResponse(request, "admin/ingestion/document/passages.html", context)
+
+    def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
+        document = self._changeable(request, pk)
+        held = _chunk(document, chunk)
+        form = PassageForm(request.POST) if request.method == "POST" else PassageForm.of(held)
+        if form.is_bound and form.is_valid() and self._saved(request, held, form):
+            return redirect(_address(document, held))
+        tokens, most = editing.count_tokens(held, str(form["text"].value() or ""))
+        context = self._page(request, document, f"Passage {held.ordinal + 1}")
+        script: Any = Script("admin/steelyard/passage.js", defer=True)
+        context["media"] += forms.Media(js=(script,))
+        context |= {
+            "form": form,
+            "chunk": held,
+            "original": parsed_text(held),
+            "tokens": tokens,
+            "most": most,
+        }
+        return TemplateResponse(request, "admin/ingestion/document/passage.html", context)
+
+    def undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
+        document = self._changeable(request, pk)
+        held = _chunk(document, chunk)
+        try:
+            services.edit_chunk(held, services.Wish(), acting_user=actor(request))
+        except IngestionError as error:
+            self.message_user(request, str(error), messages.ERROR)
+        else:
+            self.message_user(request, "The passage is as it was parsed.", messages.SUCCESS)
+        return redirect(_address(document, held))
+
+    def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
+        held = _chunk(self._changeable(request, pk), chunk)
+        tokens, most = editing.count_tokens(held, request.POST.get("text", "")[:MAX_TEXT])
+        return JsonResponse({"tokens": tokens, "most": most})
+
+    def _saved(self, request: HttpRequest, held: Chunk, form: PassageForm) -> bool:
+        seen = form.cleaned_data["seen"]
+        try:
+            edit = services.edit_chunk(held, form.wish(), acting_user=actor(request), seen=seen)
+        except Document.DoesNotExist as error:
+            raise Http404 from error
+        except IngestionError as error:
+            form.add_error(None, str(error))
+            return False
+        said = "The edit is saved." if edit else "The passage is as it was parsed."
+        self.message_user(request, said, messages.SUCCESS)
+        return True
+
+    def _page(self, request: HttpRequest, document: Document, title: str) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "model_admin": self,
+            "title": title,
+            "document": document,
+            "media": self.media,
+        }
+
+
+def _chunks(document: Document) -> Any:
+    """What search reads of a document, disabled passages too."""
+    chunks = Chunk.objects.filter(version=document.current_id).defer("lexemes", "terms")
+    return chunks.select_related("edit__added_by")
+
+
+def _chunk(document: Document, pk: int) -> Chunk:
+    """The passage with what its token count needs; 404 where a newer version took its place."""
+    chunks = _chunks(document).select_related("edit", "version__document__collection")
+    held: Chunk | None = chunks.defer("version__text", "lexemes", "terms").filter(pk=pk).first()
+    if held is None:
+        raise Http404
+    return held
+
+
+def _address(document: Document, chunk: Chunk) -> str:
+    return reverse("admin:ingestion_document_passage", args=(document.pk, chunk.pk))

@@ -1,0 +1,138 @@
+"""A document's versions in its admin page: the history, an older file, a new one, a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import messages
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern
+from django.views.decorators.http import require_POST
+
+from ingestion import services
+from ingestion.admin.visibility import actor
+from ingestion.downloads import download
+from ingestion.errors import IngestionError
+from ingestion.models import Document, DocumentVersion
+
+Page = Callable[[str, Callable[..., Any], str], URLPattern]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRow:
+    """One line of the history. `difference` is in chunks to the version before; None for none."""
+
+    version: DocumentVersion
+    label: Any
+    is_current: bool
+    difference: str = ""
+
+    @property
+    def can_come_back(self) -> bool:
+        """Whether its file is kept and another one is searched."""
+        return bool(self.version.file) and not self.is_current and not self.version.is_unfinished
+
+
+def version_rows(
+    document: Document, versions: Sequence[DocumentVersion], label: Callable[..., Any]
+) -> tuple[VersionRow, ...]:
+    """The history, newest first, each with what it changed in the number of chunks."""
+    older = [*versions[1:], None]
+    return tuple(
+        VersionRow(
+            version, label(version), version.pk == document.current_id, _difference(version, before)
+        )
+        for version, before in zip(versions, older, strict=True)
+    )
+
+
+def _difference(version: DocumentVersion, before: DocumentVersion | None) -> str:
+    """The difference in chunks with its sign; empty where either has none to compare."""
+    if before is None or not version.chunk_count or not before.chunk_count:
+        return ""
+    difference = version.chunk_count - before.chunk_count
+    return f"{difference:+d}" if difference else "±0"
+
+
+class NewVersionForm(forms.Form):
+    """A file; whether it can be read is the service's to say."""
+
+    file = forms.FileField(allow_empty_file=True)
+
+
+class VersionPages:
+    """For the documents' ModelAdmin: what its page of one document can do with versions."""
+
+    if TYPE_CHECKING:
+        _changeable: Callable[[HttpRequest, int], Document]
+        _back_to: Callable[[int], HttpResponse]
+        message_user: Callable[..., None]
+
+    def version_urls(self, page: Page) -> list[URLPattern]:
+        return [
+            page("<int:pk>/new-version/", require_POST(self.new_version_view), "new_version"),
+            page("<int:pk>/versions/<int:number>/file/", self.version_file_view, "version_file"),
+            page(
+                "<int:pk>/versions/<int:number>/make-current/",
+                require_POST(self.make_current_view),
+                "make_current",
+            ),
+        ]
+
+    def new_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        document = self._changeable(request, pk)
+        form = NewVersionForm(request.POST, request.FILES)
+        if not form.is_valid():
+            self.message_user(request, "Choose a file first.", messages.ERROR)
+            return self._back_to(pk)
+        file = form.cleaned_data["file"]
+        try:
+            receipt = services.replace(
+                document, file, file_name=file.name, acting_user=actor(request)
+            )
+        except Document.DoesNotExist as error:
+            raise Http404 from error
+        except IngestionError as error:
+            self.message_user(request, f"{file.name}: {error}", messages.ERROR)
+            return self._back_to(pk)
+        self.message_user(request, *_outcome(receipt))
+        return self._back_to(pk)
+
+    def version_file_view(self, request: HttpRequest, pk: int, number: int) -> FileResponse:
+        return download(self._version(request, pk, number))
+
+    def make_current_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
+        version = self._version(request, pk, number)
+        try:
+            fresh = services.make_current(version, acting_user=actor(request))
+        except Document.DoesNotExist as error:
+            raise Http404 from error
+        except IngestionError as error:
+            self.message_user(request, str(error), messages.ERROR)
+            return self._back_to(pk)
+        self.message_user(
+            request,
+            f"The file of version {number} is on its way back as version {fresh.number}; search "
+            "keeps what it has until then.",
+            messages.SUCCESS,
+        )
+        return self._back_to(pk)
+
+    def _version(self, request: HttpRequest, pk: int, number: int) -> DocumentVersion:
+        document = self._changeable(request, pk)
+        versions = DocumentVersion.objects.filter(document=document).defer("text")
+        return get_object_or_404(versions, number=number)
+
+
+def _outcome(receipt: services.Receipt) -> tuple[str, int]:
+    if receipt.outcome == "unchanged":
+        return "This is the file that the document has already: nothing was done.", messages.INFO
+    if receipt.outcome == "duplicate":
+        holder = receipt.document.title
+        return f"“{holder}” in this collection holds this file already.", messages.WARNING
+    number = receipt.version.number
+    return f"Version {number} is queued; search keeps what it has until then.", messages.SUCCESS

@@ -1,0 +1,70 @@
+"""What administrators change by hand in a document's chunks, kept apart from the chunks."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+
+from ingestion.models.library import Document
+
+MAX_QUESTION_CHARS = 500
+
+
+class ChunkEdit(models.Model):
+    """A hand edit of one chunk of a document. It outlives the chunk: see `ingestion.anchoring`.
+
+    The anchor says where it belongs: the hashes of the chunk's text as it was parsed and of its
+    neighbours', its headings and its place. `Chunk.edit` names the edit where it is applied.
+    """
+
+    class State(models.TextChoices):
+        APPLIED = "applied", "Applied"
+        HOMELESS = "homeless", "Does not fit"
+
+    document = models.ForeignKey(Document, models.CASCADE, related_name="edits")
+    text = models.TextField(blank=True, help_text="The new text; empty: the text is unchanged.")
+    disabled = models.BooleanField(default=False, help_text="Search does not find the passage.")
+    questions = ArrayField(
+        models.CharField(max_length=MAX_QUESTION_CHARS),
+        default=list,
+        blank=True,
+        help_text="Whole questions that the passage comes first for, one a line.",
+    )
+    note = models.TextField(blank=True, help_text="For colleagues: shown to members of staff only.")
+
+    original = models.TextField(editable=False)
+    content_hash = models.CharField(max_length=64, editable=False)
+    hash_before = models.CharField(max_length=64, blank=True, editable=False)
+    hash_after = models.CharField(max_length=64, blank=True, editable=False)
+    heading_path = ArrayField(models.TextField(), default=list, editable=False)
+    ordinal = models.PositiveIntegerField(editable=False)
+
+    state = models.CharField(
+        max_length=8, choices=State.choices, default=State.APPLIED, db_index=True, editable=False
+    )
+    reason = models.TextField(blank=True, editable=False, help_text="Why it fits no longer.")
+    added_by = models.ForeignKey(
+        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    updated = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        default_permissions = ()  # who may change a document may edit its passages
+        ordering = ("document", "ordinal", "pk")
+        verbose_name = "hand edit"
+
+    def __str__(self) -> str:
+        return f"Edit of passage {self.ordinal + 1} of {self.document}"
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it does, in words for people."""
+        done = (
+            (bool(self.text), "text"),
+            (self.disabled, "disabled"),
+            (bool(self.questions), "pinned"),
+            (bool(self.note), "note"),
+        )
+        return tuple(word for does, word in done if does)

@@ -1,0 +1,273 @@
+"""The bin: out of search at once, back as it was, or gone without a trace."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.core.management import call_command
+from django.db import connection
+from django.utils import timezone
+from redis import Redis
+
+from ingestion import deletion, services, steps, sweeping, terms
+from ingestion.errors import StateConflict
+from ingestion.leases import LeaseLost, claim
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, State, TermFrequency
+from ingestion.progress import Watch
+from search.models import GoldenQuery, Judgement, Pin
+from search.pipeline import search
+from tests.factories import make_collection, make_document, upload
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
+
+PUMPS = "# Water pumps\n\nThe bilge pump is greased at noon, whatever the weather may be.\n"
+MARKER = "xylobrontide"
+MARKED = f"# On {MARKER}\n\nThe {MARKER} is found in dry caves only. Its code is {MARKER}-4711.\n"
+
+
+def titles(question: str) -> list[str]:
+    return [result.title for result in search(question, viewer=None).results]
+
+
+def frequencies() -> dict[str, int]:
+    terms.fold()
+    return dict(TermFrequency.objects.values_list("lexeme", "chunks"))
+
+
+def test_search_loses_a_deleted_document_and_its_statistics_at_once() -> None:
+    collection = make_collection()
+    document = make_document(collection, PUMPS)
+    make_document(collection, "# Sails\n\nThe sail is mended in the evening.\n", file_name="s.md")
+    assert services.delete([document], acting_user=None) == 1
+    assert titles("bilge pump greased") in ([], ["Sails"])
+    assert "bilg" not in frequencies()
+    assert frequencies()["sail"] == 1
+    assert not Document.objects.visible_to(None).filter(pk=document.pk).exists()
+    assert services.delete([document], acting_user=None) == 0
+
+
+def test_restore_brings_it_back_with_its_statistics_and_no_work(administrator: User) -> None:
+    document = make_document(make_collection(), PUMPS)
+    before = frequencies()
+    services.delete([document], acting_user=administrator)
+    assert services.restore([document], acting_user=administrator) == 1
+    assert titles("bilge pump greased") == ["Water pumps"]
+    assert frequencies() == before
+    messages = LogEntry.objects.filter(object_id=document.pk).values_list("change_message")
+    assert [text for (text,) in messages] == ["Restored from the bin", "Put in the bin"]
+    assert services.restore([document], acting_user=administrator) == 0
+
+
+def test_work_under_way_stops_and_goes_on_after_a_restore() -> None:
+    receipt = upload(make_collection(), PUMPS)
+    lease = claim(receipt.version.pk)
+    assert lease is not None
+    services.delete([receipt.document], acting_user=None)
+    with pytest.raises(LeaseLost):
+        lease.update(progress=0.5)
+    with pytest.raises(LeaseLost), lease.writing():
+        pytest.fail("Nothing is written for a deleted document")
+    assert claim(receipt.version.pk) is None
+    DocumentVersion.objects.update(created=timezone.now() - timedelta(minutes=5))
+    assert sweeping.sweep_unfinished() == 0
+    services.restore([receipt.document], acting_user=None)
+    assert steps.advance(receipt.version.pk)
+    assert titles("bilge pump") == ["Water pumps"]
+
+
+def test_the_same_file_can_come_again_and_the_old_one_then_stays_in_the_bin() -> None:
+    collection = make_collection()
+    old = make_document(collection, PUMPS, source="a/pumps.md")
+    services.delete([old], acting_user=None)
+    receipt = upload(collection, PUMPS, source="a/pumps.md")
+    assert (receipt.outcome, receipt.document.pk != old.pk) == ("added", True)
+    with pytest.raises(StateConflict, match="uploaded again"):
+        services.restore([old], acting_user=None)
+    services.purge([receipt.document], acting_user=None)
+    assert services.restore([old], acting_user=None) == 1
+    assert titles("bilge pump") == ["Water pumps"]
+
+
+def test_another_document_of_its_source_is_named_when_it_cannot_come_back() -> None:
+    collection = make_collection()
+    old = make_document(collection, PUMPS, source="a/pumps.md")
+    services.delete([old], acting_user=None)
+    upload(collection, PUMPS + "More.", source="a/pumps.md", file_name="later.md")
+    with pytest.raises(StateConflict, match="the same place"):
+        services.restore([old], acting_user=None)
+
+
+def test_a_document_takes_its_parts_along_and_brings_those_back_that_it_took() -> None:
+    collection = make_collection()
+    whole = make_document(collection, "# Letter\n\nSee what is enclosed.\n", file_name="letter.md")
+    parts = [
+        make_document(collection, f"# Part {n}\n\nEnclosed is number {n}.\n", file_name=f"{n}.md")
+        for n in (1, 2)
+    ]
+    for part in parts:
+        Document.objects.filter(pk=part.pk).update(parent=whole, part_path=f"{part.pk}.md")
+    services.delete([parts[0]], acting_user=None)
+    services.delete([whole], acting_user=None)
+    assert titles("enclosed number") == []
+    with pytest.raises(StateConflict, match="part of “Letter”"):
+        services.restore([parts[1]], acting_user=None)
+    services.restore([whole], acting_user=None)
+    assert set(titles("enclosed number")) == {"Letter", "Part 2"}
+    services.purge([whole], acting_user=None)
+    assert not Document.objects.exists()
+
+
+def test_a_grace_period_of_none_removes_at_once(settings: Any) -> None:
+    settings.DELETION_GRACE_DAYS = 0
+    document = make_document(make_collection(), PUMPS)
+    services.delete([document], acting_user=None)
+    assert not Document.objects.exists()
+
+
+def test_the_bin_is_emptied_of_what_is_past_its_grace_period(capsys: Any) -> None:
+    collection = make_collection()
+    old, young = (make_document(collection, PUMPS + word) for word in ("Old.", "Young."))
+    services.delete([old, young], acting_user=None)
+    long_ago = timezone.now() - deletion.grace() - timedelta(minutes=1)
+    Document.objects.filter(pk=old.pk).update(deleted_at=long_ago)
+    call_command("purge")
+    assert list(Document.objects.values_list("pk", flat=True)) == [young.pk]
+    call_command("purge", "--now")
+    assert not Document.objects.exists()
+    assert "Removed for good: 1 document." in capsys.readouterr().out
+
+
+class TestCollections:
+    def test_nobody_reads_a_deleted_one_and_its_name_is_free(self) -> None:
+        collection = make_collection("Handbook")
+        make_document(collection, PUMPS)
+        services.delete_collection(collection, acting_user=None)
+        assert titles("bilge pump") == []
+        assert not Chunk.objects.visible_to(None).exists()
+        assert not Document.objects.kept().exists()
+        other = make_collection("Handbook")
+        with pytest.raises(StateConflict, match="Rename"):
+            services.restore_collection(collection, acting_user=None)
+        other.delete()
+        services.restore_collection(collection, acting_user=None)
+        assert titles("bilge pump") == ["Water pumps"]
+
+    def test_its_documents_wait_for_it(self) -> None:
+        collection = make_collection()
+        receipt = upload(collection, PUMPS)
+        services.delete([receipt.document], acting_user=None)
+        services.delete_collection(collection, acting_user=None)
+        with pytest.raises(StateConflict, match="restore that first"):
+            services.restore([receipt.document], acting_user=None)
+        assert claim(receipt.version.pk) is None
+
+    def test_a_task_removes_it_with_all_in_it(self) -> None:
+        collection = make_collection()
+        for word in ("one", "two"):
+            make_document(collection, PUMPS + word, file_name=f"{word}.md")
+        services.delete_collection(collection, acting_user=None)
+        assert services.purge_bin() == (0, 0)
+        services.purge_collection_later(collection, acting_user=None)
+        assert services.purge_bin() == (2, 1)
+        assert not Collection.objects.exists()
+
+
+def everywhere() -> Iterator[tuple[str, str]]:
+    """Each place and what stands in it: columns of all tables, files, keys and values of Redis."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " JOIN information_schema.tables USING (table_schema, table_name)"
+            " WHERE table_schema = 'public' AND table_type = 'BASE TABLE'"
+        )
+        for table, column in cursor.fetchall():
+            cursor.execute(f'SELECT "{column}"::text FROM "{table}" WHERE "{column}" IS NOT NULL')
+            for (value,) in cursor.fetchall():
+                yield f"{table}.{column}", value
+    for path in Path(settings.MEDIA_ROOT).rglob("*"):
+        if path.is_file():
+            yield str(path), path.name + path.read_text(errors="replace")
+    redis = Redis.from_url(settings.CACHES["default"]["LOCATION"])
+    for key in redis.scan_iter():
+        kind = redis.type(key)
+        held = {b"string": redis.get, b"hash": redis.hgetall}.get(kind)
+        held = held or {b"list": lambda k: redis.lrange(k, 0, -1), b"set": redis.smembers}.get(kind)
+        yield repr(key), repr(held(key)) if held else ""
+
+
+def places_of(word: str) -> set[str]:
+    return {place for place, value in everywhere() if word in value.casefold()}
+
+
+@pytest.mark.usefixtures("clean_cache")
+@pytest.mark.parametrize("graced", [True, False], ids=["through the bin", "at once"])
+def test_nothing_is_left_of_a_purged_document(
+    administrator: User, graced: bool, django_capture_on_commit_callbacks: Any
+) -> None:
+    collection = make_collection()
+    file = io.BytesIO(MARKED.encode())
+    receipt = services.receive(
+        collection, file, file_name=f"{MARKER}.md", source=f"/data/{MARKER}.md",
+        acting_user=administrator,
+    )  # fmt: skip
+    steps.advance(receipt.version.pk)
+    document = receipt.document
+    chunk = Chunk.objects.get()
+    wish = services.Wish(f"{chunk.text} So says {MARKER}.", note=MARKER, questions=(f"a {MARKER}",))
+    services.edit_chunk(chunk, wish, acting_user=administrator)
+    terms.fold()
+    query = GoldenQuery.objects.create(text="dry caves")
+    document.refresh_from_db()
+    Judgement.objects.create(
+        query=query, document=document, reference=document.public_id, title=document.title,
+        grade=3, judge_name="x",
+    )  # fmt: skip
+    Pin.objects.create(query="caves", document=document)
+    assert titles(f"{MARKER} caves")
+    assert len(places_of(MARKER)) > 10
+
+    with django_capture_on_commit_callbacks(execute=True):
+        if graced:
+            services.delete([document], acting_user=administrator)
+            assert len(places_of(MARKER)) > 10
+            services.purge_bin(now=True)
+        else:
+            services.purge([document], acting_user=administrator)
+            terms.fold()
+    assert places_of(MARKER) == set()
+    judgement = Judgement.objects.get()
+    assert (judgement.reference, judgement.document) == (document.public_id, None)
+    assert cache.get("anything") is None
+    assert LogEntry.objects.filter(object_id=document.pk, action_flag=1).count() == 1
+
+
+def test_a_file_that_another_document_has_stays(django_capture_on_commit_callbacks: Any) -> None:
+    first = make_document(make_collection("One"), PUMPS)
+    second = make_document(make_collection("Two"), PUMPS)
+    assert first.latest is not None
+    assert second.latest is not None
+    path = Path(first.latest.file.path)
+    with django_capture_on_commit_callbacks(execute=True):
+        services.purge([first], acting_user=None)
+    assert path.exists()
+    with django_capture_on_commit_callbacks(execute=True):
+        services.purge([second], acting_user=None)
+    assert not path.exists()
+    assert second.latest.state == State.READY
+
+
+def test_who_watches_an_upload_does_not_wait_for_what_was_deleted() -> None:
+    receipt = upload(make_collection(), PUMPS)
+    watch = Watch([receipt.version.pk])
+    assert not watch.look().is_finished
+    services.delete([receipt.document], acting_user=None)
+    assert watch.look().is_finished
