@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from celery import current_app
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils import timezone
 
-from ingestion.models import DocumentVersion
+from ingestion.models import DocumentVersion, Import
 from ingestion.models.library import UNFINISHED
-from ingestion.queueing import enqueue
+from ingestion.queueing import IMPORTS, QUEUE_OF, enqueue, enqueue_import, waiting
 
 logger = logging.getLogger(__name__)
 
@@ -23,14 +23,23 @@ LIMIT = 1_000
 
 
 def sweep_unfinished() -> int:
-    """How many versions were enqueued again: due, held by nobody, and with no message waiting."""
+    """How many versions were enqueued again: due, held by nobody, and with no message waiting.
+
+    Each lane by its own queue: a long import does not hide that an upload's message is lost.
+    """
     now = timezone.now()
-    unheld = Q(leased_until=None) | Q(leased_until__lt=now)
-    due = Q(not_before=None) | Q(not_before__lte=now)
-    silent_since = now - (GRACE if queue_length() == 0 else PATIENCE)
-    silent = Q(enqueued_at=None, created__lt=now - GRACE) | Q(enqueued_at__lt=silent_since)
-    versions = DocumentVersion.objects.filter(unheld, due, silent, state__in=UNFINISHED)
-    pks = list(versions.order_by("pk").values_list("pk", flat=True)[:LIMIT])
+    old = queue_length()
+    pks: list[int] = []
+    for lane, queue in QUEUE_OF.items():
+        lost = _unheld(now) & _silent(now, old + waiting(queue))
+        versions = DocumentVersion.objects.filter(
+            lost,
+            lane=lane,
+            state__in=UNFINISHED,
+            document__deleted_at=None,
+            document__collection__deleted_at=None,
+        )
+        pks += versions.order_by("pk").values_list("pk", flat=True)[:LIMIT]
     for pk in pks:
         enqueue(pk)
     if pks:
@@ -38,15 +47,34 @@ def sweep_unfinished() -> int:
     return len(pks)
 
 
+def sweep_imports() -> int:
+    """How many imports were enqueued again, by the same rule."""
+    now = timezone.now()
+    lost = _unheld(now) & _silent(now, waiting(IMPORTS))
+    pks = list(
+        Import.objects.filter(lost, state__in=Import.OPEN, collection__deleted_at=None)
+        .exclude(options__has_key="host")  # a command's, which no worker may read
+        .order_by("pk")
+        .values_list("pk", flat=True)[:LIMIT]
+    )
+    for pk in pks:
+        enqueue_import(pk)
+    return len(pks)
+
+
 def queue_length() -> int:
-    """Messages waiting in the default queue; 0 when it does not exist yet."""
-    with current_app.connection_for_read() as connection:
-        channel = connection.default_channel
-        try:
-            return int(
-                channel.queue_declare(
-                    current_app.conf.task_default_queue, passive=True
-                ).message_count
-            )
-        except connection.channel_errors:
-            return 0
+    """Messages waiting in the default queue, where those of earlier releases may still be."""
+    return waiting(current_app.conf.task_default_queue)
+
+
+def _unheld(now: datetime) -> Q:
+    due = Q(not_before=None) | Q(not_before__lte=now)
+    return due & (Q(leased_until=None) | Q(leased_until__lt=now))
+
+
+def _silent(now: datetime, messages: int) -> Q:
+    """What no message speaks of, when so many wait in the queues that could hold one."""
+    since = now - (PATIENCE if messages else GRACE)
+    # Whoever held it had taken its message from the queue, and is dead.
+    taken = Q(leased_until__gt=F("enqueued_at"), enqueued_at__lt=now - GRACE)
+    return Q(enqueued_at=None, created__lt=now - GRACE) | Q(enqueued_at__lt=since) | taken

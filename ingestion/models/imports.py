@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from django.db import models
+from django.db.models import Q
+from django.urls import reverse
 from django.utils import timezone
 
-from ingestion.models.library import Collection, Document
+from ingestion.models.library import Collection, Document, Viewer
+
+
+class ImportQuerySet(models.QuerySet["Import"]):
+    def visible_to(self, viewer: Viewer) -> ImportQuerySet:
+        """The imports into collections that `viewer` may read."""
+        return self.filter(collection__in=Collection.objects.visible_to(viewer))
 
 
 class Import(models.Model):
     """One import of many files or pages into a collection. It goes on where it was stopped.
 
     `origin` is the archive's or manifest's name or path, or the address. `options` are those of
-    its kind (depth, limits, ...), as given.
+    its kind (depth, limits, ...), as given. `discovered` is the moment when all that the origin
+    names was written down as items; until then it is read again from its start.
     """
 
     class Kind(models.TextChoices):
@@ -28,7 +37,9 @@ class Import(models.Model):
         RUNNING = "running", "Running"
         DONE = "done", "Done"
         FAILED = "failed", "Stopped by an error"
-        CANCELLED = "cancelled", "Cancelled"
+        CANCELLED = "cancelled", "Stopped"
+
+    OPEN = (State.QUEUED, State.RUNNING)
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="imports")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -37,18 +48,41 @@ class Import(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     error = models.TextField(blank=True, help_text="What stopped it and what to do.")
     file = models.FileField(max_length=300, blank=True, editable=False)
+    language = models.CharField(max_length=8, blank=True, help_text="Of items that state none.")
+    discovered = models.DateTimeField(null=True, blank=True, editable=False)
+    lease = models.UUIDField(null=True, blank=True, editable=False)
     leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    enqueued_at = models.DateTimeField(null=True, blank=True, editable=False)
+    not_before = models.DateTimeField(null=True, blank=True, editable=False)
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
     added_by = models.ForeignKey(
         "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
     finished = models.DateTimeField(null=True, blank=True, editable=False)
 
+    objects = ImportQuerySet.as_manager()
+
     class Meta:
         ordering = ("-created", "-pk")
+        indexes = (
+            models.Index(
+                fields=("leased_until", "enqueued_at"),
+                name="import_open",
+                condition=Q(state__in=("queued", "running")),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.get_kind_display()}: {self.origin}"
+
+    def get_absolute_url(self) -> str:
+        return reverse("admin:ingestion_import_change", args=(self.pk,))
+
+    @property
+    def is_open(self) -> bool:
+        """True while it has work left that the workers will do."""
+        return self.state in self.OPEN
 
 
 class ImportItem(models.Model):
@@ -70,12 +104,14 @@ class ImportItem(models.Model):
         max_length=10, choices=State.choices, default=State.WAITING, db_index=True
     )
     message = models.TextField(blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
     metadata = models.JSONField(default=dict, blank=True)
     document = models.ForeignKey(Document, models.SET_NULL, null=True, blank=True, related_name="+")
 
     class Meta:
         ordering = ("of", "position", "pk")
         constraints = (models.UniqueConstraint("of", "reference", name="import_item_once"),)
+        indexes = (models.Index(fields=("of", "state", "position"), name="import_item_next"),)
 
     def __str__(self) -> str:
         return self.reference

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from ingestion import services
 from ingestion.errors import IngestionError, UnsupportedType
 from ingestion.languages import primary_code
-from ingestion.models import Collection, Document, State, Visibility
+from ingestion.models import Collection, Document, Lane, SourceKind, State, Visibility
 from ingestion.progress import ProgressView, Watch, WorkHere, follow, worker_answers
 
 MAX_SOURCE_CHARS = Document._meta.get_field("source").max_length
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             "--group", action="append", default=[], help="With --visibility groups; repeatable."
         )
         parser.add_argument(
-            "--language", type=_language, help="ISO 639-1 code of the new documents."
+            "--language", type=language_code, help="ISO 639-1 code of the new documents."
         )
         parser.add_argument(
             "--no-wait",
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         if groups and visibility != Visibility.GROUPS:
             raise CommandError("--group goes with --visibility groups only.")
         defaults = {"visibility": visibility} if visibility else {}
-        collection, made = Collection.objects.get_or_create(name=name, defaults=defaults)
+        collection, made = Collection.objects.kept().get_or_create(name=name, defaults=defaults)
         if made:
             collection.groups.set(groups)
         elif visibility and visibility != collection.visibility:
@@ -111,8 +111,10 @@ class Command(BaseCommand):
                     file,
                     file_name=Path(shown).name,
                     source=shown,
+                    source_kind=SourceKind.PATH,
                     language=language,
                     acting_user=None,
+                    lane=Lane.BULK,
                 )
         except UnsupportedType as error:
             # A folder may hold anything; a file that was named was meant.
@@ -209,7 +211,7 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def _language(value: str) -> str:
+def language_code(value: str) -> str:
     code = primary_code(value)
     if not code:
         raise ArgumentTypeError(f"{value!r} is no language code: give two letters, such as en.")

@@ -1,0 +1,209 @@
+"""Collection -> the bytes of its export, as a stream that never holds more than a block."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from django.utils import timezone
+
+from ingestion.errors import IngestionError
+from ingestion.exporting import format as written
+from ingestion.exporting.attaching import attached
+from ingestion.exporting.format import Row, lines
+from ingestion.models import ChunkEdit, Collection, Document
+from ingestion.models.library import Viewer
+from ingestion.spaces import active_space
+
+BLOCK_BYTES = 1024 * 1024
+ROWS_AT_ONCE = 500
+
+COLLECTION_FIELDS = (
+    "name", "slug", "description", "visibility", "language", "chunk_tokens", "overlap_tokens",
+)  # fmt: skip
+EDIT_FIELDS = (
+    "text", "disabled", "questions", "note", "original", "content_hash", "hash_before",
+    "hash_after", "heading_path", "ordinal", "state", "reason",
+)  # fmt: skip
+
+
+class ExportFailed(IngestionError):
+    """The collection cannot be exported: the message says what is missing."""
+
+    code = "export_failed"
+
+
+def may_export(viewer: Viewer, collection: Collection) -> bool:
+    """Whether the viewer may take all of a collection away: who sees it and may change it."""
+    seen = Collection.objects.visible_to(viewer).filter(pk=collection.pk).exists()
+    return bool(seen and viewer is not None and viewer.has_perm("ingestion.change_collection"))
+
+
+def export(collection: Collection) -> Iterator[bytes]:
+    """The ZIP, piece by piece, as the collection is at the first piece."""
+    with ExitStack() as stack:
+        outside = not connection.in_atomic_block
+        stack.enter_context(transaction.atomic())
+        if outside:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield from _archive(_entries(collection))
+
+
+def streamed(collection: Collection) -> StreamingHttpResponse:
+    """The export as a download that starts at once, however large it is."""
+    return StreamingHttpResponse(
+        export(collection),
+        content_type="application/zip",
+        headers={"Content-Disposition": f'attachment; filename="{file_name(collection)}"'},
+    )
+
+
+def file_name(collection: Collection) -> str:
+    """What to call the export: the collection's name in its address, and the day."""
+    return f"{collection.slug}-{timezone.localdate():%Y-%m-%d}.zip"
+
+
+class _Sink(io.RawIOBase):
+    """Takes what zipfile writes until it is fetched. It cannot be wound back."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._pieces.append(bytes(data))
+        return len(data)
+
+    def fetch(self) -> bytes:
+        """All that was written since the last time."""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        return data
+
+
+Entry = tuple[str, int, Iterable[bytes]]
+
+
+def _archive(entries: Iterable[Entry]) -> Iterator[bytes]:
+    sink = _Sink()
+    with zipfile.ZipFile(sink, "w", allowZip64=True) as archive:
+        for name, method, pieces in entries:
+            info = zipfile.ZipInfo(name, timezone.now().timetuple()[:6])
+            info.compress_type = method
+            info.external_attr = 0o600 << 16
+            with archive.open(info, "w", force_zip64=True) as member:
+                for piece in pieces:
+                    member.write(piece)
+                    if data := sink.fetch():
+                        yield data
+    yield sink.fetch()
+
+
+def _entries(collection: Collection) -> Iterator[Entry]:
+    packed, plain = zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED
+    yield written.MANIFEST, packed, [json.dumps(_manifest(collection), indent=1).encode()]
+    yield written.DOCUMENTS, packed, lines(_documents(collection))
+    yield written.EDITS, packed, lines(_edits(collection))
+    for part in attached():
+        yield f"{part.name}.jsonl", packed, lines(part.rows(collection))
+    for name, sha256 in _files(collection):
+        # Mostly packed already; and an archive of them as they are can be no bomb.
+        yield f"{written.FILES}{sha256}", plain, _read(name)
+
+
+def _manifest(collection: Collection) -> dict[str, Any]:
+    space = active_space()
+    return {
+        "format": written.NAME,
+        "version": written.VERSION,
+        "exported": timezone.now().isoformat(),
+        "documents": _kept(collection).count(),
+        "collection": {
+            **{name: getattr(collection, name) for name in COLLECTION_FIELDS},
+            "groups": sorted(collection.groups.values_list("name", flat=True)),
+            "created": collection.created.isoformat(),
+        },
+        "embedding": {"model": space.fingerprint, "dimensions": space.dimensions}
+        if space
+        else None,
+    }
+
+
+def _kept(collection: Collection) -> QuerySet[Document]:
+    """Its documents that have a file, the whole before its parts."""
+    documents = Document.objects.filter(collection=collection, deleted_at=None)
+    return documents.filter(latest__isnull=False).order_by("pk")
+
+
+def _documents(collection: Collection) -> Iterator[Row]:
+    joined = _kept(collection).select_related("parent", "current", "latest")
+    lean = joined.defer("title_terms", "current__text", "latest__text", "parent__title_terms")
+    for document in lean.iterator(ROWS_AT_ONCE):
+        version = document.current or document.latest
+        assert version is not None
+        yield {
+            "id": str(document.public_id),
+            "title": document.title,
+            "title_given": document.title_given,
+            "language": document.language,
+            "language_given": document.language_given,
+            "source": document.source,
+            "source_kind": document.source_kind,
+            "parent": str(document.parent.public_id) if document.parent else None,
+            "part_path": document.part_path,
+            "created": document.created.isoformat(),
+            "file": {
+                "name": version.file_name,
+                "sha256": version.sha256,
+                "size": version.size,
+                "media_type": version.media_type,
+                "added": version.created.isoformat(),
+            },
+        }
+
+
+def _edits(collection: Collection) -> Iterator[Row]:
+    edits = ChunkEdit.objects.filter(document__in=_kept(collection)).order_by("document", "pk")
+    for edit in edits.select_related("document").defer("document__title_terms").iterator(100):
+        yield {
+            "document": str(edit.document.public_id),
+            "created": edit.created.isoformat(),
+            **{name: getattr(edit, name) for name in EDIT_FIELDS},
+        }
+
+
+def _files(collection: Collection) -> Iterator[tuple[str, str]]:
+    """Each stored file once, with its hash."""
+    seen: set[bytes] = set()
+    names = _kept(collection).values_list(
+        "current__file", "current__sha256", "latest__file", "latest__sha256"
+    )
+    for current, current_sha, latest, latest_sha in names.iterator(ROWS_AT_ONCE):
+        name, sha256 = (current, current_sha) if current_sha else (latest, latest_sha)
+        # Half the memory of the text: this is all that grows with the collection.
+        if (key := bytes.fromhex(sha256)) not in seen:
+            seen.add(key)
+            yield name, sha256
+
+
+def _read(name: str) -> Iterator[bytes]:
+    try:
+        with default_storage.open(name) as file:
+            while block := file.read(BLOCK_BYTES):
+                yield block
+    except OSError as error:
+        raise ExportFailed(
+            f"The stored file {name} cannot be read ({error.strerror or error}). Bring it back "
+            "from a backup, or delete its document, and export again."
+        ) from error

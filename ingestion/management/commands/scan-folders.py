@@ -1,0 +1,60 @@
+"""`manage.py scan-folders`: looks through the watched folders now, and says how each stands."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import QuerySet
+
+from ingestion.models import WatchedFile, WatchedFolder
+from ingestion.watching.reporting import line_of
+from ingestion.watching.scanning import scan
+from ingestion.watching.services import confirm_deletion
+
+# Between two looks at a file that may still be being written.
+SETTLE_SECONDS = 2.0
+
+
+class Command(BaseCommand):
+    help = "Looks through the watched folders here and now. Fails when one is not in step."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("folders", nargs="*", type=int, metavar="ID", help="Default: all.")
+        parser.add_argument("--list", action="store_true", help="Only tell how they stand.")
+        parser.add_argument(
+            "--confirm-deletions",
+            action="store_true",
+            help="The files that are gone were deleted on purpose. Name the folders.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        folders = WatchedFolder.objects.filter(enabled=True)
+        if options["folders"]:
+            folders = folders.filter(pk__in=options["folders"])
+        elif options["confirm_deletions"]:
+            raise CommandError("Name the folders whose deletions you confirm: see --list.")
+        if options["confirm_deletions"]:
+            for folder in folders:
+                confirm_deletion(folder, acting_user=None)
+        if not options["list"]:
+            self._scan(folders)
+        troubled = 0
+        for folder in folders.all():
+            self.stdout.write(line_of(folder))
+            troubled += folder.state not in (WatchedFolder.State.OK, WatchedFolder.State.NEW)
+        if troubled:
+            raise CommandError(f"{troubled} folder(s) are not in step.")
+
+    def _scan(self, folders: QuerySet[WatchedFolder]) -> None:
+        pks = list(folders.values_list("pk", flat=True))
+        for pk in pks:
+            scan(pk, seconds=float("inf"))
+        settling = WatchedFile.objects.filter(
+            folder__in=pks, state=WatchedFile.State.SETTLING, missing_since=None
+        )
+        if unsettled := set(settling.values_list("folder", flat=True)):
+            time.sleep(SETTLE_SECONDS)
+            for pk in unsettled:
+                scan(pk, seconds=float("inf"))

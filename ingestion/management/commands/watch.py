@@ -1,0 +1,70 @@
+"""`manage.py watch PATH --collection NAME`: mirrors a folder of the server into a collection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from ingestion.errors import IngestionError
+from ingestion.management.commands.ingest import language_code
+from ingestion.models import Collection, WatchedFolder
+from ingestion.watching.reporting import line_of
+from ingestion.watching.scanning import scan
+from ingestion.watching.services import checked_path
+
+
+class Command(BaseCommand):
+    help = (
+        "Watches a folder: files that appear, change, move or go are mirrored into the "
+        "collection by beat and the workers. Given again, it changes how the folder is watched."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("path", metavar="PATH")
+        parser.add_argument("--collection", required=True, help="Its name; made if it is missing.")
+        parser.add_argument("--include", action="append", default=[], metavar="PATTERN")
+        parser.add_argument("--exclude", action="append", default=[], metavar="PATTERN")
+        parser.add_argument("--poll", type=int, metavar="SECONDS", help="Default: 60.")
+        parser.add_argument("--flat", action="store_true", help="Without the folders below it.")
+        parser.add_argument(
+            "--keep", action="store_true", help="Keep the documents of files that are deleted."
+        )
+        parser.add_argument("--language", type=language_code)
+        parser.add_argument("--off", action="store_true", help="Stop watching; documents stay.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            path = options["path"]
+            path = path if options["off"] else checked_path(path, acting_user=None)
+        except IngestionError as error:
+            raise CommandError(str(error)) from None
+        name = options["collection"]
+        collection, _ = Collection.objects.kept().get_or_create(name=name)
+        if options["off"]:
+            if not WatchedFolder.objects.filter(collection=collection, path=path).update(
+                enabled=False
+            ):
+                raise CommandError(f"“{name}” does not watch {path}.")
+            return
+        keep = WatchedFolder.Deletion.KEEP if options["keep"] else WatchedFolder.Deletion.BIN
+        folder, _ = WatchedFolder.objects.update_or_create(
+            collection=collection,
+            path=path,
+            defaults={
+                "include": "\n".join(options["include"]),
+                "exclude": "\n".join(options["exclude"]),
+                "recursive": not options["flat"],
+                "poll_seconds": max(options["poll"] or 60, 5),
+                "deletion": keep,
+                "language": options["language"] or "",
+                "enabled": True,
+            },
+        )
+        scan(folder.pk)
+        folder.refresh_from_db()
+        self.stdout.write(line_of(folder))
+        self.stdout.write(
+            f"Beat has it looked through every {folder.poll_seconds} seconds; a file is taken "
+            "once it stood still between two looks. At once: manage.py scan-folders"
+        )

@@ -1,0 +1,95 @@
+"""The files below a folder of the server, and their bytes: never through a link out of it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+_AS_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_AS_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file: its path below the folder with "/", its size and when it was last written."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A file or a whole folder that could not be looked at, and why, for people."""
+
+    path: str
+    reason: str
+    is_folder: bool = False
+
+
+def walk(root: Path, *, recursive: bool = True) -> Iterator[Seen | Unseen]:
+    """Every regular file below `root` in the order of names; hidden ones are left out.
+
+    Raises OSError when `root` itself cannot be read. Links are not followed: what one within the
+    folder points to is met under its own name.
+    """
+    yield from _listed(root, root, "", recursive)
+
+
+def open_below(root: Path, path: str) -> IO[bytes]:
+    """The file at a path that `walk` gave, open; no part of the path may have become a link."""
+    *folders, name = PurePosixPath(path).parts
+    if not name or ".." in (*folders, name):
+        raise FileNotFoundError(2, "no such file", path)
+    at = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for folder in folders:
+            below = os.open(folder, _AS_FOLDER, dir_fd=at)
+            os.close(at)
+            at = below
+        file = os.open(name, _AS_FILE, dir_fd=at)
+    finally:
+        os.close(at)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(22, "not a regular file", path)
+    return os.fdopen(file, "rb")
+
+
+def shown(path: str | Path) -> str:
+    """A path as text that a database takes: bytes that are no UTF-8 are marked."""
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[Seen | Unseen]:
+    with os.scandir(folder) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        path = below + entry.name
+        if entry.name.startswith("."):
+            continue
+        try:
+            if entry.is_symlink():
+                if not Path(entry.path).resolve().is_relative_to(root.resolve()):
+                    yield Unseen(path, "It is a link out of the folder, and is not followed.")
+            elif entry.is_dir(follow_symlinks=False):
+                if recursive:
+                    yield from _below(root, Path(entry.path), path, recursive)
+            elif entry.is_file(follow_symlinks=False):
+                known = entry.stat(follow_symlinks=False)
+                yield Seen(path, known.st_size, known.st_mtime_ns)
+        except OSError as error:
+            yield Unseen(path, f"It cannot be read: {error.strerror or error}.")
+
+
+def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Seen | Unseen]:
+    files = _listed(root, folder, f"{path}/", recursive)
+    try:
+        yield from files
+    except OSError as error:
+        # Its files may all be there still: nothing is known of them.
+        yield Unseen(path, f"It cannot be read: {error.strerror or error}.", is_folder=True)

@@ -1,0 +1,243 @@
+"""A collection taken away and brought back: equal results, the same ids, and nothing hostile."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
+
+from ingestion import services, steps, terms
+from ingestion.exporting import restoring, writing
+from ingestion.importing.protocol import ImportRefused
+from ingestion.models import (
+    Chunk,
+    ChunkEdit,
+    Collection,
+    Document,
+    DocumentVersion,
+    Visibility,
+)
+from ingestion.models.library import UNFINISHED
+from search.models import GoldenQuery, Judgement, Pin
+from search.pipeline import search
+from tests.factories import make_collection, upload
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
+
+QUERIES = (
+    "counterweight",
+    "how do I weigh a sack",
+    "hook",
+    "INC-2024-0042",
+    "pinned words",
+    "part",
+)
+
+
+def process() -> None:
+    """What workers would do, parts of documents included."""
+    while pks := list(
+        DocumentVersion.objects.filter(state__in=UNFINISHED, not_before=None).values_list(
+            "pk", flat=True
+        )
+    ):
+        for pk in pks:
+            steps.advance(pk)
+    terms.fold()
+
+
+def fill(user: User) -> Collection:
+    """A collection with all that an export keeps."""
+    shelf = make_collection("Scales", visibility=Visibility.GROUPS, groups=["insiders"])
+    beam = upload(
+        shelf, "# Beam\n\nThe counterweight slides along the beam. See INC-2024-0042.", source="/a"
+    )
+    upload(shelf, "# Hook\n\nThe hook carries the load: a sack to be weighed.", title="The hook")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("one.md", "# One\n\nA part about sacks.")
+        archive.writestr("two.md", "# Two\n\nA part about weights.")
+    upload(shelf, packed.getvalue(), file_name="parts.zip")
+    process()
+    chunk = Chunk.objects.get(text__contains="carries the load")
+    services.edit_chunk(
+        chunk,
+        services.Wish(text="The hook bears the load, in edited words.", note="Mended"),
+        acting_user=user,
+        seen=chunk.content_hash,
+    )
+    process()
+    query = GoldenQuery.objects.create(text="Where is the counterweight?", collections=[shelf.slug])
+    Judgement.objects.create(
+        query=query, document=beam.document, reference=beam.document.public_id,
+        title="Beam", grade=3, judge=user, judge_name=user.username,
+    )  # fmt: skip
+    Pin.objects.create(query="pinned words", document=beam.document)
+    return shelf
+
+
+def results(user: User) -> list[tuple[str, list[tuple[str, float, str]]]]:
+    """For each query the documents, scores and passages, in order."""
+    found = []
+    for query in QUERIES:
+        response = search(query, viewer=user)
+        rows = [(hit.document_id, hit.hit.score, hit.text) for hit in response.results]
+        found.append((query, rows))
+    return found
+
+
+def exported(user: User, path: Path) -> list[Any]:
+    """Fills a library, exports it, and leaves the database as it was: the results it gave."""
+    with transaction.atomic():
+        shelf = fill(user)
+        before = results(user)
+        path.write_bytes(b"".join(writing.export(shelf)))
+        transaction.set_rollback(True)
+    assert not Document.objects.exists()
+    return before
+
+
+def test_an_export_restored_elsewhere_gives_equal_results(
+    administrator: User, tmp_path: Path
+) -> None:
+    path = tmp_path / "scales.zip"
+    before = exported(administrator, path)
+    assert sum(len(rows) for _, rows in before) > len(QUERIES)
+
+    done = restoring.restore(path)
+    process()
+
+    assert results(administrator) == before
+    assert done.made == {
+        "documents": 5, "edits": 1, "golden-queries": 1, "judgements": 1, "pins": 1,
+    }  # fmt: skip
+    assert done.collection.visibility == Visibility.GROUPS
+    assert [group.name for group in done.collection.groups.all()] == ["insiders"]
+    assert ChunkEdit.objects.get().state == ChunkEdit.State.APPLIED
+    assert Document.objects.filter(parent__title="parts").count() == 2
+
+    again = restoring.restore(path)
+    process()
+    assert not again.made
+    assert again.there == done.made
+    assert Document.objects.count() == DocumentVersion.objects.count() == 5
+    assert results(administrator) == before
+
+
+def test_a_restore_that_was_killed_goes_on(administrator: User, tmp_path: Path) -> None:
+    path = tmp_path / "scales.zip"
+    before = exported(administrator, path)
+    seen = []
+
+    def kill(kind: str) -> None:
+        seen.append(kind)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        restoring.restore(path, check=kill)
+    assert Document.objects.count() == 3
+    process()  # held back until all is there
+    assert not Chunk.objects.exists()
+    done = restoring.restore(path)
+    process()
+    assert done.there["documents"] == 3
+    assert results(administrator) == before
+
+
+def rewritten(path: Path, change: Callable[[dict[str, bytes]], None]) -> Path:
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    change(files)
+    target = path.with_name("changed.zip")
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return target
+
+
+def other_version(files: dict[str, bytes]) -> None:
+    manifest = json.loads(files["manifest.json"])
+    files["manifest.json"] = json.dumps({**manifest, "version": 99}).encode()
+
+
+def no_manifest(files: dict[str, bytes]) -> None:
+    files["manifest.json"] = b"[" * 100_000
+
+
+def other_bytes(files: dict[str, bytes]) -> None:
+    for name in files:
+        if name.startswith("files/"):
+            files[name] += b"!"
+
+
+def no_files(files: dict[str, bytes]) -> None:
+    for name in [name for name in files if name.startswith("files/")]:
+        del files[name]
+
+
+def broken_line(files: dict[str, bytes]) -> None:
+    files["documents.jsonl"] = b'{"id": "no-uuid"}\n'
+
+
+def slipping_name(files: dict[str, bytes]) -> None:
+    row = json.loads(files["documents.jsonl"].splitlines()[0])
+    row["file"]["sha256"] = "../../etc/passwd"
+    files["documents.jsonl"] = json.dumps(row).encode()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (other_version, "format 99"),
+        (no_manifest, "manifest cannot be read"),
+        (other_bytes, "is not what it was"),
+        (no_files, "is missing"),
+        (broken_line, "documents: a row cannot be read"),
+        (slipping_name, "is missing"),
+    ],
+)
+def test_what_is_no_export_of_ours_is_refused(
+    change: Callable[[dict[str, bytes]], None], message: str, administrator: User, tmp_path: Path
+) -> None:
+    path = tmp_path / "small.zip"
+    with transaction.atomic():
+        shelf = make_collection()
+        upload(shelf, "# Note\n\nText.")
+        path.write_bytes(b"".join(writing.export(shelf)))
+        transaction.set_rollback(True)
+    with pytest.raises(ImportRefused, match=message):
+        restoring.restore(rewritten(path, change))
+    assert not Document.objects.exists()
+
+
+def test_documents_keep_their_ids_and_are_in_one_collection(tmp_path: Path) -> None:
+    shelf = make_collection()
+    upload(shelf, "# Note\n\nText.")
+    path = tmp_path / "x.zip"
+    path.write_bytes(b"".join(writing.export(shelf)))
+    with pytest.raises(ImportRefused, match="here already"):
+        restoring.restore(path, name="Copy")
+
+
+def test_who_may_take_a_collection_away(reader: User, member: User, administrator: User) -> None:
+    shelf = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
+    assert writing.may_export(administrator, shelf)
+    assert not writing.may_export(member, shelf)
+    assert not writing.may_export(reader, shelf)
+    assert not writing.may_export(AnonymousUser(), shelf)
+
+
+def test_an_export_holds_no_more_than_a_block_at_once() -> None:
+    shelf = make_collection()
+    upload(shelf, "word " * 700_000, file_name="large.txt")
+    pieces = list(writing.export(shelf))
+    assert sum(map(len, pieces)) > 3_000_000
+    assert max(map(len, pieces)) < 2 * writing.BLOCK_BYTES

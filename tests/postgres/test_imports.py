@@ -1,0 +1,393 @@
+"""Imports of archives, manifests and folders: what each item becomes, stops, kills and retries."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.utils import timezone
+
+from ingestion.errors import IngestionError, StateConflict
+from ingestion.importing import runner, services
+from ingestion.importing.archives import ArchiveSource
+from ingestion.models import (
+    Collection,
+    Document,
+    DocumentVersion,
+    Import,
+    ImportItem,
+    Lane,
+    SourceKind,
+)
+from ingestion.sweeping import sweep_imports
+from tests.factories import make_collection
+
+pytestmark = pytest.mark.django_db
+
+Kind, State = Import.Kind, Import.State
+
+
+def archive(files: dict[str, str | bytes]) -> io.BytesIO:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as writer:
+        for name, content in files.items():
+            writer.writestr(name, content)
+    packed.seek(0)
+    return packed
+
+
+def pages(count: int) -> dict[str, str | bytes]:
+    return {f"pages/{n:02}.md": f"# Page {n}\n\nText number {n}." for n in range(count)}
+
+
+def start(files: dict[str, str | bytes], collection: Collection | None = None) -> Import:
+    made = collection or make_collection()
+    return services.start(made, Kind.ARCHIVE, "books.zip", file=archive(files), acting_user=None)
+
+
+def states(of: Import) -> dict[str, str]:
+    return dict(ImportItem.objects.filter(of=of).values_list("reference", "state"))
+
+
+def finish(of: Import) -> Import:
+    runner.run(of.pk)
+    of.refresh_from_db()
+    return of
+
+
+def test_each_member_of_an_archive_is_a_document_with_its_path_as_source() -> None:
+    files = {**pages(2), "__MACOSX/._x": b"\0", "empty/": b"", "blank.md": b"", "x.bin": bytes(99)}
+    of = finish(start(files))
+
+    assert of.state == State.DONE
+    assert states(of) == {
+        "pages/00.md": "added",
+        "pages/01.md": "added",
+        "blank.md": "skipped",
+        "x.bin": "skipped",
+    }
+    document = Document.objects.get(source="pages/01.md")
+    assert document.source_kind == SourceKind.UPLOAD
+    assert document.latest is not None
+    assert document.latest.lane == Lane.BULK
+    assert document.latest.file_name == "01.md"
+    assert not of.file  # all of it was taken
+    assert not default_storage.exists("imports") or not default_storage.listdir("imports")[1]
+
+
+def test_the_same_archive_again_changes_nothing_and_a_newer_one_brings_up_to_date() -> None:
+    collection = make_collection()
+    finish(start(pages(3), collection))
+    again = finish(start(pages(3), collection))
+    assert Counter(states(again).values()) == {"duplicate": 3}
+    newer = finish(start({**pages(3), "pages/01.md": "# Page 1\n\nNew words."}, collection))
+    assert states(newer)["pages/01.md"] == "replaced"
+    assert Document.objects.count() == 3
+    assert DocumentVersion.objects.count() == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("../../etc/passwd.md", "etc/passwd.md"),
+        ("/root/a.md", "root/a.md"),
+        ("C:\\docs\\b.md", "docs/b.md"),
+        ("a\u202egnp.md", "agnp.md"),
+    ],
+)
+def test_names_in_an_archive_lead_nowhere_but_down(name: str, kept: str) -> None:
+    assert states(finish(start({name: "# A\n\nText."}))) == {kept: "added"}
+
+
+def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any) -> None:
+    shelf = make_collection()
+    with pytest.raises(IngestionError, match="times its size"):
+        start({"zeros.txt": bytes(20_000_000)}, shelf)
+    settings.IMPORT_MAX_FILES = 2
+    with pytest.raises(IngestionError, match="more than 2 files"):
+        start(pages(3), shelf)
+    with pytest.raises(IngestionError, match="no ZIP archive"):
+        services.start(
+            shelf,
+            Kind.ARCHIVE,
+            "x.zip",
+            file=io.BytesIO(b"no zip"),
+            acting_user=None,
+        )
+    assert not Import.objects.exists()
+    assert not default_storage.exists("imports") or not default_storage.listdir("imports")[1]
+
+
+def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_STORED) as writer:
+        for name, content in pages(2).items():
+            writer.writestr(name, content)
+    data = bytearray(packed.getvalue())
+    at = data.index(b"Text number 1")
+    data[at] ^= 1
+    of = services.start(
+        make_collection(), Kind.ARCHIVE, "b.zip", file=io.BytesIO(bytes(data)), acting_user=None
+    )
+    finish(of)
+    assert of.state == State.DONE
+    assert states(of) == {"pages/00.md": "added", "pages/01.md": "failed"}
+    assert of.file  # what failed may be tried again
+    assert services.retry(of, acting_user=None) == 1
+    finish(of)
+    assert states(of)["pages/01.md"] == "failed"
+    assert services.forget_files() == 0
+    name = str(of.file.name)
+    Import.objects.update(finished=timezone.now() - services.KEPT)
+    assert services.forget_files() == 1
+    assert not default_storage.exists(name)
+    services.retry(of, acting_user=None)
+    assert finish(of).state == State.FAILED
+    assert "no longer there" in of.error
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing catches it."""
+
+
+@pytest.mark.parametrize("moment", ["discovering", "taking", "filed"])
+def test_a_kill_costs_the_item_in_hand_and_doubles_nothing(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = start(pages(6))
+    with monkeypatch.context() as patched:
+        kill_at(patched, moment)
+        with pytest.raises(Killed):
+            runner.run(of.pk)
+    taken = Document.objects.count()
+    assert taken == {"discovering": 0, "taking": 3, "filed": 3}[moment]
+    finish(of)
+    assert Counter(states(of).values()) == {"added": 6}
+    assert Document.objects.count() == DocumentVersion.objects.count() == 6
+    sources = list(Document.objects.order_by("pk").values_list("source", flat=True))
+    assert sources == sorted(pages(6))
+
+
+def kill_at(patched: pytest.MonkeyPatch, moment: str) -> None:
+    """Ends the run in the middle of finding, before the fourth item, or after it was filed."""
+    if moment == "discovering":
+        patched.setattr(runner, "FOUND_BATCH", 2)
+        discover = ArchiveSource.discover
+
+        def some(source: ArchiveSource) -> Any:
+            for number, found in enumerate(discover(source)):
+                if number == 4:
+                    raise Killed
+                yield found
+
+        patched.setattr(ArchiveSource, "discover", some)
+    elif moment == "taking":
+
+        def take(source: ArchiveSource, item: ImportItem) -> Any:
+            if item.reference == "pages/03.md":
+                raise Killed
+            return original(source, item)
+
+        original = ArchiveSource.take
+        patched.setattr(ArchiveSource, "take", take)
+    else:
+        receive = runner.receive
+
+        def filed(*arguments: Any, **named: Any) -> Any:
+            receipt = receive(*arguments, **named)
+            if named["source"] == "pages/03.md":
+                raise Killed
+            return receipt
+
+        patched.setattr(runner, "receive", filed)
+
+
+def test_stopping_really_stops_and_the_rest_is_taken_later() -> None:
+    of = start(pages(5))
+
+    def check() -> None:
+        if Document.objects.count() == 2:
+            services.stop(of, acting_user=None)
+
+    runner.run(of.pk, check=check)
+    of.refresh_from_db()
+    assert of.state == State.CANCELLED
+    assert Document.objects.count() == 2
+    assert runner.run(of.pk) is False
+    assert services.resume(of, acting_user=None)
+    assert finish(of).state == State.DONE
+    assert Document.objects.count() == 5
+
+
+def test_a_slice_that_is_over_gives_the_import_back() -> None:
+    of = start(pages(3))
+    assert runner.run(of.pk, seconds=0)
+    of.refresh_from_db()
+    assert (of.state, of.lease) == (State.RUNNING, None)
+    assert of.discovered is not None
+    Import.objects.update(enqueued_at="2020-01-01T00:00Z")
+    assert sweep_imports() == 1
+    assert finish(of).state == State.DONE
+
+
+def test_what_ends_its_worker_again_and_again_fails_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    of = start(pages(2))
+
+    def take(source: ArchiveSource, item: ImportItem) -> Any:
+        if item.reference == "pages/00.md":
+            raise Killed
+        return original(source, item)
+
+    original = ArchiveSource.take
+    monkeypatch.setattr(ArchiveSource, "take", take)
+    for _ in range(runner.MAX_ATTEMPTS):
+        Import.objects.update(attempts=0)
+        with pytest.raises(Killed):
+            runner.run(of.pk)
+    finish(of)
+    assert states(of) == {"pages/00.md": "failed", "pages/01.md": "added"}
+
+
+# --- manifests -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(tmp_path: Path) -> Path:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Alpha\n\nThe first.")
+    (folder / "b.md").write_text("# Beta\n\nThe second.")
+    return folder
+
+
+def manifest(shelf: Path, name: str, text: str, **fields: Any) -> Import:
+    path = shelf / name
+    path.write_text(text)
+    of = services.start(
+        make_collection(),
+        Kind.MANIFEST,
+        str(path),
+        options={"path": str(path), "base": str(shelf)},
+        by_command=True,
+        acting_user=None,
+    )
+    runner.run(of.pk, by_command=True)
+    of.refresh_from_db()
+    return of
+
+
+CSV = """Path;Title;Language;Owner
+a.md;First letter;de;Finance
+missing.md;;;
+b.md;;klingon;
+a.md;;;
+b.md;one;en;Sales;more
+b.md;;;
+"""
+JSON = "\n".join(
+    [
+        json.dumps({"path": "a.md", "title": "First letter", "language": "de", "Owner": "Finance"}),
+        json.dumps({"path": "missing.md"}),
+        '{"path": "b.md", "language": "klingon"}',
+        '{"path": "a.md"}',
+        '{"path": "b.md"',
+        json.dumps({"path": "b.md"}),
+    ]
+)
+
+
+@pytest.mark.parametrize(("name", "text", "first"), [("m.csv", CSV, 2), ("m.jsonl", JSON, 1)])
+def test_a_manifest_names_files_and_fails_by_line(
+    shelf: Path, name: str, text: str, first: int
+) -> None:
+    of = manifest(shelf, name, text)
+
+    messages = {
+        item.reference: item.message for item in ImportItem.objects.filter(of=of, state="failed")
+    }
+    assert set(messages) == {f"line {first + 2}", f"line {first + 3}", f"line {first + 4}"}
+    assert "klingon" in messages[f"line {first + 2}"]
+    assert f"same as line {first}" in messages[f"line {first + 3}"]
+    assert f"Line {first + 4}:" in messages[f"line {first + 4}"]
+    assert states(of)["missing.md"] == "skipped"
+    assert states(of)["b.md"] == "added"
+    alpha = Document.objects.get(title="First letter")
+    assert (alpha.language, alpha.title_given, alpha.source) == ("de", True, str(shelf / "a.md"))
+    item = ImportItem.objects.get(of=of, reference="a.md")
+    assert item.metadata["metadata"] == {"Owner": "Finance"} or item.metadata["metadata"] == {
+        "owner": "Finance"
+    }
+
+
+def test_a_manifest_sends_lines_to_other_collections(shelf: Path) -> None:
+    other = make_collection("Other shelf")
+    manifest(shelf, "m.csv", "path,collection\na.md,Other shelf\nb.md,Nowhere\n")
+    assert Document.objects.get().collection == other
+    assert "no collection “Nowhere”" in ImportItem.objects.get(reference="b.md").message
+
+
+@pytest.mark.parametrize("text", ["", "name,size\na.md,3\n", "path,path\na.md,b.md\n"])
+def test_a_manifest_without_sense_is_refused_as_a_whole(shelf: Path, text: str) -> None:
+    with pytest.raises(IngestionError):
+        manifest(shelf, "m.csv", text)
+    assert not Import.objects.exists()
+
+
+# --- folders -------------------------------------------------------------------------------------
+
+
+def test_paths_of_the_server_are_for_superusers_below_the_roots(
+    shelf: Path, administrator: User, reader: User, settings: Any
+) -> None:
+    def attempt(user: User, path: Path) -> Import:
+        return services.start(collection, Kind.FOLDER, str(path), acting_user=user)
+
+    collection = make_collection()
+    with pytest.raises(IngestionError, match="IMPORT_ROOTS"):
+        attempt(administrator, shelf)
+    settings.IMPORT_ROOTS = [shelf.parent]
+    with pytest.raises(IngestionError, match="superusers"):
+        attempt(reader, shelf)
+    with pytest.raises(IngestionError, match="IMPORT_ROOTS"):
+        attempt(administrator, shelf / ".." / ".." / "..")
+    of = finish(attempt(administrator, shelf))
+    assert states(of) == {"a.md": "added", "b.md": "added"}
+    assert Document.objects.get(source=str(shelf / "a.md")).source_kind == SourceKind.PATH
+
+
+def test_links_out_of_a_folder_are_not_followed(shelf: Path, tmp_path: Path, settings: Any) -> None:
+    secret = tmp_path / "secret.md"
+    secret.write_text("# Secret\n\nNot below the folder.")
+    (shelf / "link.md").symlink_to(secret)
+    (shelf / "dir").symlink_to(tmp_path)
+    os.mkfifo(shelf / "pipe.md")
+    of = services.start(
+        make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
+    )
+    runner.run(of.pk, by_command=True)
+    assert states(of) == {
+        "a.md": "added", "b.md": "added", "link.md": "failed", "dir": "failed",
+    }  # fmt: skip
+    assert not Document.objects.filter(source__contains="secret").exists()
+
+
+def test_what_a_command_reads_no_worker_takes(shelf: Path) -> None:
+    of = services.start(
+        make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
+    )
+    Import.objects.update(created="2020-01-01T00:00Z")
+    assert sweep_imports() == 0
+    assert runner.run(of.pk) is False
+    services.stop(of, acting_user=None)
+    with pytest.raises(StateConflict, match="--resume"):
+        services.resume(of, acting_user=None)

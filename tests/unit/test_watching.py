@@ -1,0 +1,60 @@
+"""Which paths of a watched folder count, and what a look through it says."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.walking import Seen
+from ingestion.watching.comparing import Known, compare
+from ingestion.watching.patterns import wanted
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "exclude", "expected"),
+    [
+        ("a.md", "", "", True),
+        ("deep/er/a.PDF", "*.pdf", "", True),
+        ("deep/a.md", "*.pdf", "", False),
+        ("deep/a.md", "*.pdf\n*.md", "", True),
+        ("reports/2024/q1.md", "reports/**", "", True),
+        ("other/reports/q1.md", "reports/**", "", False),
+        ("reports/2024/q1.md", "reports/*.md", "", False),
+        ("reports/2024/q1.md", "reports/**/*.md", "", True),
+        ("reports/q1.md", "reports/**/*.md", "", True),
+        ("x/drafts/a.md", "", "drafts/", False),
+        ("drafts.md", "", "drafts/", True),
+        ("notes/~a.md", "", "~*", False),
+        ("a[1].md", "a[1].md", "", True),
+    ],
+)
+def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None:
+    assert wanted(path, include, exclude) is expected
+
+
+def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = False) -> Known:
+    return Known(path, size, 0, is_open, missing)
+
+
+def test_each_path_is_told_once() -> None:
+    before = {
+        row.path: row
+        for row in (
+            known("same"),
+            known("grown"),
+            known("still", is_open=True),
+            known("back", missing=True),
+            known("gone"),
+            known("long gone", missing=True),
+            known("locked/a"),
+            known("lockedness"),
+        )
+    }
+    seen = {
+        path: Seen(path, size, 0)
+        for path, size in (("same", 1), ("grown", 2), ("still", 1), ("back", 1), ("new", 1))
+    }
+    found = compare(before, seen, ["locked"])
+    assert (found.new, found.changed, found.due, found.back) == (
+        ["new"], ["grown"], ["still"], ["back"],
+    )  # fmt: skip
+    assert (found.gone, found.still_gone, found.same) == (["gone", "lockedness"], ["long gone"], 1)

@@ -1,0 +1,264 @@
+"""Imports, watched folders and exports over HTTP and in the admin: who may, what is shown."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.test import APIClient
+
+from ingestion.importing import runner
+from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
+from ingestion.watching.scanning import scan
+from tests.factories import make_collection, upload
+from tests.web.admin_client import said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+IMPORTS = "/api/v1/imports/"
+
+
+@pytest.fixture
+def shelf(db: None) -> Collection:
+    return make_collection("Shelf")
+
+
+@pytest.fixture
+def edit(api: APIClient) -> APIClient:
+    user = User.objects.create_user("editor", password="pw-editor")
+    user.user_permissions.set(Permission.objects.filter(codename="add_document"))
+    api.force_authenticate(user)
+    return api
+
+
+def packed(count: int = 3, damage: bytes = b"") -> SimpleUploadedFile:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for number in range(count):
+            archive.writestr(f"pages/{number}.md", f"# Page {number}\n\nText {number}.")
+        archive.writestr("not-what-it-says.pdf", "just words, no PDF")
+    return SimpleUploadedFile("pages.zip", data.getvalue())
+
+
+def start(api: APIClient, **fields: Any) -> Any:
+    return api.post(IMPORTS, {"collection": "shelf", **fields}, format="multipart")
+
+
+def test_an_archive_is_imported_and_told_of(
+    edit: APIClient, shelf: Collection, django_assert_num_queries: Any
+) -> None:
+    answer = start(edit, archive=packed())
+    assert answer.status_code == 202
+    assert answer.json()["state"] == "queued"
+    address = answer["Location"]
+    runner.run(answer.json()["id"])
+
+    with django_assert_num_queries(2):  # the import; its counts
+        shown = edit.get(address).json()
+    assert (shown["state"], shown["progress"], shown["origin"]) == ("done", 1.0, "pages.zip")
+    assert shown["counts"] == {
+        "waiting": 0, "added": 3, "replaced": 0, "duplicate": 0, "skipped": 0, "failed": 1,
+        "processing": 3,
+    }  # fmt: skip
+    with django_assert_num_queries(3):  # the import, the count, the page
+        items = edit.get(f"{address}items/").json()
+    assert items["total"] == 4
+    assert items["results"][0]["reference"] == "pages/0.md"
+    assert items["results"][0]["document"]
+    failed = edit.get(f"{address}items/?state=failed").json()["results"]
+    assert [item["reference"] for item in failed] == ["not-what-it-says.pdf"]
+    assert failed[0]["message"]
+    with django_assert_num_queries(3):
+        assert edit.get(IMPORTS).json()["total"] == 1
+
+
+def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collection) -> None:
+    address = start(edit, archive=packed())["Location"]
+    assert edit.post(f"{address}resume/").status_code == 409
+    assert edit.post(f"{address}retry/").status_code == 409
+    assert edit.post(f"{address}cancel/").json()["state"] == "cancelled"
+    assert edit.post(f"{address}cancel/").status_code == 409
+    assert edit.post(f"{address}resume/").json()["state"] == "queued"
+    runner.run(Import.objects.get().pk)
+    answer = edit.post(f"{address}retry/")
+    assert (answer.status_code, answer.json()["counts"]["waiting"]) == (202, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({}, "Give one of"),
+        ({"kind": "folder"}, "Give one of"),
+        ({"origin": "/srv"}, "goes with origin"),
+        ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
+        ({"kind": "url", "origin": "https://example.org/"}, "switched off"),
+        ({"kind": "archive", "origin": "x"}, "not a valid choice"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused(
+    fields: dict[str, str], message: str, edit: APIClient, shelf: Collection
+) -> None:
+    answer = edit.post(IMPORTS, {"collection": "shelf", **fields}, format="json")
+    assert answer.status_code == 400
+    assert message in answer.content.decode()
+    assert not Import.objects.exists()
+
+
+def test_imports_of_others_collections_are_as_if_not_there(edit: APIClient, api: APIClient) -> None:
+    hidden = make_collection("Hidden", visibility=Visibility.GROUPS, groups=["insiders"])
+    of = Import.objects.create(collection=hidden, kind="archive", origin="secret.zip")
+    assert edit.get(IMPORTS).json()["total"] == 0
+    for address in ("", "items/"):
+        assert edit.get(f"{IMPORTS}{of.pk}/{address}").status_code == 404
+    for action in ("cancel", "resume", "retry"):
+        assert edit.post(f"{IMPORTS}{of.pk}/{action}/").status_code == 404
+    answer = edit.post(IMPORTS, {"collection": "hidden", "archive": packed()}, format="multipart")
+    assert answer.status_code == 400
+    api.force_authenticate(None)
+    assert api.get(IMPORTS).status_code == 401
+
+
+def test_who_may_not_upload_may_not_import(api: APIClient, reader: User, shelf: Collection) -> None:
+    api.force_authenticate(reader)
+    assert api.get(IMPORTS).status_code == 403
+    assert start(api, archive=packed()).status_code == 403
+
+
+# --- the admin -----------------------------------------------------------------------------------
+
+
+def test_the_admin_starts_shows_and_stops_an_import(administrator: User, shelf: Collection) -> None:
+    client = signed_in(administrator)
+    answer = client.post(
+        "/admin/ingestion/import/add/", {"collection": shelf.pk, "file": packed(), "language": ""}
+    )
+    of = Import.objects.get()
+    page = f"/admin/ingestion/import/{of.pk}/change/"
+    assert answer["Location"] == page
+    assert "Stop" in client.get(page).content.decode()
+    client.post(f"/admin/ingestion/import/{of.pk}/stop/")
+    client.post(f"/admin/ingestion/import/{of.pk}/resume/")
+    runner.run(of.pk)
+    shown = client.get(page).content.decode()
+    assert "3 added, 1 failed" in shown
+    assert "not-what-it-says.pdf" in shown
+    rows = client.get(f"/admin/ingestion/import/progress/?id={of.pk}").json()["rows"]
+    assert "3 added, 1 failed" in rows[0]["cells"]["counts"]
+    assert "Done" in client.get("/admin/ingestion/import/").content.decode()
+    assert "1 tried again" in said(client.post(f"/admin/ingestion/import/{of.pk}/retry/"))
+    of.refresh_from_db()
+    client.post(f"/admin/ingestion/import/{of.pk}/delete/", {"post": "yes"})
+    assert not Import.objects.exists()
+    assert not ImportItem.objects.exists()
+    assert shelf.documents.count() == 3
+
+
+def test_the_admin_says_why_an_import_cannot_start(administrator: User, shelf: Collection) -> None:
+    client = signed_in(administrator)
+    broken = SimpleUploadedFile("a.zip", b"no archive")
+    for fields, message in (({}, "Choose a file"), ({"file": broken}, "no ZIP archive")):
+        answer = client.post(
+            "/admin/ingestion/import/add/", {"collection": shelf.pk, "language": "", **fields}
+        )
+        assert message in answer.content.decode()
+    assert not Import.objects.exists()
+
+
+def test_list_of_imports_takes_as_many_queries_for_many(
+    administrator: User, shelf: Collection, django_assert_max_num_queries: Any
+) -> None:
+    client = signed_in(administrator)
+    for number in range(8):
+        Import.objects.create(collection=shelf, kind="archive", origin=f"{number}.zip")
+    with django_assert_max_num_queries(10):
+        client.get("/admin/ingestion/import/")
+
+
+@pytest.fixture
+def folder(shelf: Collection, tmp_path: Path) -> WatchedFolder:
+    root = tmp_path / "share"
+    root.mkdir()
+    for name in ("a", "b", "c"):
+        (root / f"{name}.md").write_text(f"# {name}\n\nText of {name}.")
+    made = WatchedFolder.objects.create(collection=shelf, path=str(root))
+    scan(made.pk)
+    scan(made.pk)
+    return made
+
+
+def test_a_large_deletion_is_confirmed_in_the_admin(
+    administrator: User, folder: WatchedFolder
+) -> None:
+    for name in ("a", "b"):
+        Path(folder.path, f"{name}.md").unlink()
+    scan(folder.pk)
+    page = f"/admin/ingestion/watchedfolder/{folder.pk}/change/"
+    helper = staff("helper", "view_watchedfolder", "change_watchedfolder")
+    confirm = f"/admin/ingestion/watchedfolder/{folder.pk}/confirm/"
+    assert "delete_sweep" not in signed_in(helper).get(page).content.decode()
+    assert signed_in(helper).post(confirm).status_code == 403
+
+    client = signed_in(administrator)
+    shown = client.get(page).content.decode()
+    assert "2 of 3 files are gone" in shown
+    assert "remove 2 documents" in shown
+    client.post(confirm)
+    scan(folder.pk)
+    assert folder.collection.documents.kept().count() == 1
+
+
+def test_the_admin_watches_only_folders_that_may_be(
+    administrator: User, shelf: Collection, tmp_path: Path, settings: Any
+) -> None:
+    helper = staff("helper", "add_watchedfolder", "view_watchedfolder")
+    fields = {"collection": shelf.pk, "path": str(tmp_path), "poll_seconds": 60, "deletion": "bin"}
+    add = "/admin/ingestion/watchedfolder/add/"
+    assert "WATCH_ROOTS" in signed_in(helper).post(add, fields).content.decode()
+    assert (
+        "no folder"
+        in signed_in(administrator)
+        .post(add, {**fields, "path": str(tmp_path / "none")})
+        .content.decode()
+    )
+    settings.WATCH_ROOTS = [tmp_path]
+    signed_in(helper).post(add, fields)
+    assert WatchedFolder.objects.get().added_by == helper
+
+
+def test_watched_folders_over_http(api: APIClient, reader: User, folder: WatchedFolder) -> None:
+    api.force_authenticate(reader)
+    assert api.get("/api/v1/watched-folders/").status_code == 403
+    reader.user_permissions.set(Permission.objects.filter(codename="view_watchedfolder"))
+    api.force_authenticate(User.objects.get(pk=reader.pk))
+    shown = api.get("/api/v1/watched-folders/").json()["results"][0]
+    assert (shown["state"], shown["counts"]) == ("ok", {"added": 3})
+    assert api.get(f"/api/v1/watched-folders/{folder.pk}/").json() == shown
+
+
+# --- exports -------------------------------------------------------------------------------------
+
+
+def test_an_export_is_for_those_who_may_change_what_they_see(
+    api: APIClient, member: User, administrator: User
+) -> None:
+    inner = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
+    upload(inner, "# Note\n\nText.")
+    address = "/api/v1/collections/inner/export/"
+    outsider = staff("outsider", "change_collection")
+    for user, expected in ((None, 401), (member, 403), (outsider, 404)):
+        api.force_authenticate(user)
+        assert api.get(address).status_code == expected
+    api.force_authenticate(administrator)
+    answer = api.get(address)
+    assert answer["Content-Type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(b"".join(answer.streaming_content))) as archive:
+        assert archive.testzip() is None
+        assert "documents.jsonl" in archive.namelist()
+    chosen = {"action": "export_selected", "_selected_action": [inner.pk]}
+    answer = signed_in(administrator).post("/admin/ingestion/collection/", chosen)
+    assert answer["Content-Disposition"].startswith('attachment; filename="inner-')
