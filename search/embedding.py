@@ -10,9 +10,10 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass
 
 from django.conf import settings
+from django.db import DatabaseError
 
 from ingestion import spaces
-from ingestion.errors import EmbeddingError, EmbeddingRejected
+from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
 from search.domain import Signal
 
@@ -36,7 +37,8 @@ def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     started = time.perf_counter()
     values: Sequence[float] | None = None
     try:
-        future = _pool.submit(_embed, text, space.fingerprint)
+        # Here, not in the pool's thread, which is to need no database.
+        future = _pool.submit(_embed, text, spaces.resolve(space))
         values = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
     except FutureTimeout:
         logger.warning("The query's embedding took over %s s", settings.QUERY_EMBEDDING_TIMEOUT)
@@ -46,21 +48,19 @@ def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed)
 
 
-def _embed(text: str, fingerprint: str) -> Sequence[float]:
-    embedder = spaces.query_embedder()
-    if embedder.card.fingerprint != fingerprint:
-        raise EmbeddingRejected(
-            f"The active space is not filled by {embedder.card.name}: set EMBEDDER back."
-        )
-    vector: Sequence[float] = embedder.embed_query(
-        text, timeout=settings.QUERY_EMBEDDING_TIMEOUT
-    ).tolist()
+def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
+    # The space's own embedder, or none: a question of one model never meets vectors of another.
+    vector: Sequence[float] = (
+        spaces.query_embedder(space)
+        .embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+        .tolist()
+    )
     return vector
 
 
 def warm_up() -> None:
-    """Loads the model now, so that the first searcher does not wait for it."""
+    """Loads the active space's model now, so that the first searcher does not wait for it."""
     try:
         spaces.embedder().embed_query("warm up")
-    except EmbeddingError as error:
+    except (EmbeddingError, DatabaseError) as error:
         logger.warning("The embedding model is not available: %s", error)

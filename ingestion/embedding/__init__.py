@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ingestion.embedding.cache import Cache, CachedQueryEmbedder
 from ingestion.embedding.config import EmbedderConfig, LocalModelConfig, OpenAIConfig
-from ingestion.embedding.protocol import Embedder, ModelCard, Tokenizer, Vectors
+from ingestion.embedding.protocol import Embedder, ModelCard, Throttle, Tokenizer, Vectors
 
 __all__ = [
     "Cache",
@@ -14,19 +14,23 @@ __all__ = [
     "LocalModelConfig",
     "ModelCard",
     "OpenAIConfig",
+    "Throttle",
     "Tokenizer",
     "Vectors",
     "build_embedder",
 ]
 
 
-def build_embedder(config: EmbedderConfig) -> Embedder:
-    """The embedder that `config` names. Loads a tokenizer at most; models load on first use."""
+def build_embedder(config: EmbedderConfig, throttle: Throttle | None = None) -> Embedder:
+    """The embedder that `config` names. Loads a tokenizer at most; models load on first use.
+
+    `throttle` slows down what is sent to a server; questions are never held up by it.
+    """
     # Only the chosen one is imported: the openai package takes half a second to load.
     if config.kind == "openai" and config.openai is not None:
         from ingestion.embedding.openai import OpenAIEmbedder
 
-        return OpenAIEmbedder(config.openai)
+        return OpenAIEmbedder(config.openai, throttle)
     from ingestion.embedding.local import LocalEmbedder
 
     return LocalEmbedder(config.local)

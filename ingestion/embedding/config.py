@@ -61,7 +61,9 @@ class LocalModelConfig:
 class OpenAIConfig:
     """OpenAI, or any server that speaks its embeddings protocol.
 
-    `dimensions` is sent to the server; None leaves it to the model. `timeout` is seconds for one
+    `dimensions` is sent to the server; None leaves it to the model, and `known_dimensions` is what
+    that one is known to give: then it is not asked. `key_name` is the variable of the key, for
+    messages. `timeout` is seconds for one
     request, `deadline` seconds for one batch with all its retries. `max_request_tokens` is a
     third of OpenAI's limit of 300,000, because tokens are estimated. `max_tokens` is the longest
     input of OpenAI's embedding models; state the model's own on other servers.
@@ -71,6 +73,8 @@ class OpenAIConfig:
     api_key: str = ""
     base_url: str | None = None
     dimensions: int | None = None
+    known_dimensions: int | None = None
+    key_name: str = "OPENAI_API_KEY"
     timeout: float = 30.0
     batch_size: int = 128
     max_request_tokens: int = 100_000
@@ -90,8 +94,8 @@ class OpenAIConfig:
             raise EmbeddingRejected("The embedding time limits must be above 0 seconds.")
         if not self.base_url and not self.api_key:
             raise EmbeddingRejected(
-                "No API key is set for OpenAI: set OPENAI_API_KEY, or set OPENAI_BASE_URL "
-                "to a server that needs none."
+                f"No API key is set for OpenAI: set {self.key_name or 'OPENAI_API_KEY'}, or name "
+                "the address of a server that needs none (OPENAI_BASE_URL)."
             )
 
 

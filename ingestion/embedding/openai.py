@@ -18,7 +18,7 @@ import openai
 from ingestion.embedding.answer import read_answer
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors
 from ingestion.embedding.retry import Retries, TransientError, retry_after
 from ingestion.embedding.tokens import EstimatedTokenizer, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
@@ -47,12 +47,14 @@ class OpenAIEmbedder:
     def __init__(
         self,
         config: OpenAIConfig,
+        throttle: Throttle | None = None,
         *,
         sleep: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
     ) -> None:
         self._config = config
+        self._throttle = throttle
         self._retries = Retries(config.attempts, sleep, clock, draw)
         self._base_url = config.base_url or OPENAI_BASE_URL
         self._tokenizer = EstimatedTokenizer()
@@ -79,9 +81,9 @@ class OpenAIEmbedder:
         """One request a batch, in order; see the protocol."""
         dimensions = self.card.dimensions
         prepared = [self._prepare(self._config.document_prefix + text) for text in texts]
-        for indices in self._batches(prepared):
+        for indices, tokens in self._batches(prepared):
             batch = [prepared[i] for i in indices]
-            yield indices, self._embed(batch, dimensions, self._config.deadline)
+            yield indices, self._embed(batch, dimensions, self._config.deadline, tokens)
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
@@ -120,24 +122,47 @@ class OpenAIEmbedder:
         spans = self._tokenizer.spans(text)
         return text if len(spans) <= limit else text[: spans[limit - 1][1]]
 
-    def _batches(self, texts: Sequence[str]) -> Iterator[range]:
-        """Consecutive indices, as many as the limits on texts and on tokens of a request allow."""
+    def _batches(self, texts: Sequence[str]) -> Iterator[tuple[range, int]]:
+        """Consecutive indices, as many as the limits on texts and on tokens of a request allow.
+
+        With each the tokens of its texts.
+        """
         start = tokens = 0
         for place, text in enumerate(texts):
             count = self._tokenizer.count(text)
             full = place - start == self._config.batch_size
             if place > start and (full or tokens + count > self._config.max_request_tokens):
-                yield range(start, place)
+                yield range(start, place), tokens
                 start, tokens = place, 0
             tokens += count
         if start < len(texts):
-            yield range(start, len(texts))
+            yield range(start, len(texts)), tokens
 
-    def _embed(self, texts: Sequence[str], dimensions: int | None, deadline: float) -> Vectors:
+    def _embed(
+        self,
+        texts: Sequence[str],
+        dimensions: int | None,
+        deadline: float,
+        tokens: int | None = None,
+    ) -> Vectors:
+        """The vectors of one request. Counts against the allowance where `tokens` are stated."""
+        throttle = self._throttle if tokens is not None else None
+
         def attempt(left: float) -> Vectors:
-            return read_answer(self._request(texts, left), asked=len(texts), dimensions=dimensions)
+            if throttle is not None and tokens is not None:
+                started = self._retries.clock()
+                throttle.take(tokens, longest=left)
+                left -= self._retries.clock() - started
+            try:
+                answer = self._request(texts, left)
+            except TransientError as error:
+                if throttle is not None and error.retry_after:
+                    throttle.hold(error.retry_after)
+                raise
+            return read_answer(answer, asked=len(texts), dimensions=dimensions)
 
-        return self._retries.call(attempt, deadline=deadline)
+        patience = throttle.patience if throttle is not None else float("inf")
+        return self._retries.call(attempt, deadline=deadline, patience=patience)
 
     def _request(self, texts: Sequence[str], left: float) -> bytes:
         """The body of one answer. Raises TransientError or EmbeddingRejected for anything else."""
@@ -171,8 +196,9 @@ class OpenAIEmbedder:
             return TransientError(reason, retry_after(error.response.headers.get("retry-after")))
         if status in (401, 403):
             return EmbeddingRejected(
-                f"The embedding server refused the API key (error {status}): check OPENAI_API_KEY "
-                f"and what it may use at {self._base_url}."
+                f"The embedding server refused the API key (error {status}): check "
+                f"{self._config.key_name or 'that it needs none'}, and what may be used at "
+                f"{self._base_url}."
             )
         if status == 404:
             return EmbeddingRejected(
@@ -206,6 +232,8 @@ class OpenAIEmbedder:
     def _make_card(self) -> ModelCard:
         config = self._config
         dimensions = config.dimensions
+        if dimensions is None:
+            dimensions = config.known_dimensions
         if dimensions is None and config.base_url in (None, OPENAI_BASE_URL):
             dimensions = KNOWN_DIMENSIONS.get(config.model)
         if dimensions is None:

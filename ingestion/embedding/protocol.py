@@ -71,3 +71,23 @@ class Embedder(Protocol):
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         """Shape (dimensions,). `timeout` in seconds bounds the call where a network is involved."""
         ...
+
+
+class Throttle(Protocol):
+    """What a provider allows to all processes together. Errors: EmbeddingUnavailable."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds that who sends now would wait at once for anything; may be infinite."""
+        ...
+
+    def take(self, tokens: int, *, longest: float) -> None:
+        """Returns once a request of so many tokens may be sent.
+
+        Raises EmbeddingUnavailable at once where that takes over `longest` seconds.
+        """
+        ...
+
+    def hold(self, seconds: float) -> None:
+        """Lets nobody send for so long: the provider asked for it."""
+        ...

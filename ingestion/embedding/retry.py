@@ -36,11 +36,13 @@ class Retries:
     clock: Callable[[], float] = time.monotonic
     draw: Callable[[], float] = random.random
 
-    def call(self, attempt: Callable[[float], T], *, deadline: float) -> T:
+    def call(
+        self, attempt: Callable[[float], T], *, deadline: float, patience: float = float("inf")
+    ) -> T:
         """What `attempt(seconds left)` returned in the end.
 
         Raises EmbeddingUnavailable after the last attempt, and at once when the next wait would
-        end after `deadline` seconds: waiting in vain helps nobody.
+        end after `deadline` seconds, or take over `patience`: waiting in vain helps nobody.
         """
         end = self.clock() + deadline
         for number in count(1):
@@ -48,8 +50,10 @@ class Retries:
                 return attempt(end - self.clock())
             except TransientError as failure:
                 wait = self._wait(number, failure.retry_after)
-                if number >= self.attempts or self.clock() + wait >= end:
-                    raise EmbeddingUnavailable(_message(failure, number, wait)) from failure
+                late = self.clock() + wait >= end or wait > patience
+                if number >= self.attempts or late:
+                    message = _message(failure, number, wait)
+                    raise EmbeddingUnavailable(message, failure.retry_after) from failure
                 self.sleep(wait)
         raise AssertionError("count() does not end")
 

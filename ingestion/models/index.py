@@ -9,11 +9,13 @@ from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
+from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Func, Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField, SparseVectorField
 
+from ingestion.models.edits import ChunkEdit
 from ingestion.models.library import Collection, Document, DocumentVersion, Viewer
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `terms`).
@@ -50,7 +52,9 @@ class Chunk(models.Model):
 
     `start` and `end` are character offsets into the version's text. `terms` holds BM25's
     document side by term (decision D1). `searchable` is true for the chunks of a document's
-    current version alone; it changes for a whole version within one transaction.
+    current version alone, less those disabled by hand and all of a deleted document's; it changes
+    for a whole version within one transaction. `start` and `end` are those of the parsed text, also
+    where `text` was edited.
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
@@ -73,6 +77,12 @@ class Chunk(models.Model):
         null=True, help_text="Near-duplicates differ in few of its 64 bits."
     )
     length = models.PositiveIntegerField(default=0, help_text="Term occurrences: BM25's length.")
+    edit = models.ForeignKey(
+        ChunkEdit, models.SET_NULL, null=True, blank=True, related_name="chunks", editable=False
+    )
+    original = models.TextField(
+        blank=True, editable=False, help_text="The parsed text, where a person changed it."
+    )
 
     objects = ChunkQuerySet.as_manager()
 
@@ -81,6 +91,9 @@ class Chunk(models.Model):
         constraints = (
             models.UniqueConstraint("version", "ordinal", name="chunk_ordinal_once"),
             models.CheckConstraint(condition=Q(end__gte=F("start")), name="chunk_offsets_in_order"),
+            models.UniqueConstraint(
+                "version", "edit", condition=~Q(edit=None), name="chunk_edit_once_per_version"
+            ),
         )
         indexes = (
             GinIndex(
@@ -98,15 +111,23 @@ class Chunk(models.Model):
 
 
 class EmbeddingSpace(models.Model):
-    """The vectors of one model. Vectors of two spaces are never compared."""
+    """The vectors of one model. Vectors of two spaces are never compared.
+
+    `config` says which embedder fills it and embeds the questions asked of it: its kind and what
+    makes its vectors what they are, never a key. It is empty until first used where the row is
+    older than the field: the settings then say it, if their model is the same (`spaces`).
+    """
 
     class State(models.TextChoices):
         BUILDING = "building", "Building"
         ACTIVE = "active", "Active"
+        PREVIOUS = "previous", "Previous"
         RETIRED = "retired", "Retired"
+        DROPPING = "dropping", "Being removed"
 
     name = models.CharField(max_length=120)
     fingerprint = models.CharField(max_length=200, unique=True)
+    config = models.JSONField(default=dict, blank=True, editable=False)
     dimensions = models.PositiveIntegerField()
     max_tokens = models.PositiveIntegerField()
     languages = ArrayField(
@@ -118,6 +139,42 @@ class EmbeddingSpace(models.Model):
     state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
+    requests_per_minute = models.PositiveIntegerField(
+        default=0, help_text="What the provider allows, by all workers together; 0: no limit."
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        default=0, help_text="What the provider allows, by all workers together; 0: no limit."
+    )
+    price = models.DecimalField(
+        "price of a million tokens",
+        max_digits=12,
+        decimal_places=6,
+        default=0,
+        validators=[MinValueValidator(0)],
+        help_text="In your currency, for the estimate; 0 for a model of your own.",
+    )
+    # Where the shared allowance stands (`spaces.throttle`): what was taken is paid off until then.
+    requests_due = models.DateTimeField(null=True, editable=False)
+    tokens_due = models.DateTimeField(null=True, editable=False)
+    held_until = models.DateTimeField(null=True, editable=False)
+
+    paused = models.BooleanField(default=False, editable=False)
+    filling_after = models.BigIntegerField(
+        default=0, editable=False, help_text="The id of the chunk that filling has come to."
+    )
+    chunks_total = models.PositiveIntegerField(default=0, editable=False)
+    chunks_filled = models.PositiveIntegerField(default=0, editable=False)
+    tokens_spent = models.PositiveBigIntegerField(default=0, editable=False)
+    error = models.TextField(blank=True, editable=False)
+    attempts = models.PositiveIntegerField(default=0, editable=False)
+    not_before = models.DateTimeField(null=True, editable=False)
+    filling_since = models.DateTimeField(null=True, editable=False)
+    filled_at = models.DateTimeField(null=True, editable=False)
+    activated_at = models.DateTimeField(null=True, editable=False)
+    left_at = models.DateTimeField(
+        null=True, editable=False, help_text="When another space took its place."
+    )
+
     class Meta:
         constraints = (
             models.UniqueConstraint(
@@ -126,10 +183,19 @@ class EmbeddingSpace(models.Model):
                 name="embedding_space_one_active",
                 violation_error_message="Another embedding space is active.",
             ),
+            models.UniqueConstraint(
+                fields=("state",),
+                condition=Q(state="previous"),
+                name="embedding_space_one_previous",
+                violation_error_message="Another embedding space is kept to go back to.",
+            ),
             models.CheckConstraint(
                 # HNSW over halfvec holds up to 4,000 dimensions.
                 condition=Q(dimensions__gte=1, dimensions__lte=4000),
                 name="embedding_space_dimensions_range",
+            ),
+            models.CheckConstraint(
+                condition=Q(price__gte=0), name="embedding_space_price_not_negative"
             ),
         )
 
@@ -139,6 +205,19 @@ class EmbeddingSpace(models.Model):
     @property
     def index_name(self) -> str:
         return f"chunk_embedding_hnsw_{self.pk}"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether new chunks get a vector in it."""
+        return self.state in WRITTEN_STATES
+
+
+# The previous space is written to as well, so that going back finds it complete.
+WRITTEN_STATES = (
+    EmbeddingSpace.State.ACTIVE,
+    EmbeddingSpace.State.BUILDING,
+    EmbeddingSpace.State.PREVIOUS,
+)
 
 
 class ChunkEmbedding(models.Model):

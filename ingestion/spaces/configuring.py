@@ -1,0 +1,121 @@
+"""What a space's row says of its embedder, and what this installation adds to it.
+
+The row holds what makes the vectors what they are: the model, its address, prefixes, pooling.
+The settings hold how it is run here: threads, time limits, the folder of packaged models. Keys
+stand in the environment alone: the row names the variable.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from ingestion.embedding import EmbedderConfig
+from ingestion.errors import EmbeddingRejected
+
+# What belongs to the vectors, and so to the row.
+OF_THE_MODEL = {
+    "local": (
+        "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
+    ),
+    "openai": (
+        "model", "base_url", "dimensions", "query_prefix", "document_prefix", "max_tokens",
+        "languages",
+    ),
+}  # fmt: skip
+# What the row may hold besides, because providers differ in it.
+OF_THE_PROVIDER = {
+    "local": ("batch_size",),
+    "openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout"),
+}
+KEY_OF_THE_SETTINGS = "OPENAI_API_KEY"
+
+
+def config_of_settings() -> dict[str, Any]:
+    """The `config` of a space filled by the embedder that the settings name."""
+    kind = settings.EMBEDDER
+    config = {"kind": kind, **_stated(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
+    if kind == "openai":
+        config["api_key_env"] = KEY_OF_THE_SETTINGS
+    return config
+
+
+def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The `config` of a new space from what a person stated; what is empty is left to the model.
+
+    Raises EmbeddingRejected for an option that such a model does not have.
+    """
+    known = (*OF_THE_MODEL.get(kind, ()), *OF_THE_PROVIDER.get(kind, ()))
+    given = {name: value for name, value in options.items() if value not in (None, "", (), [])}
+    unknown = sorted(set(given) - set(known))
+    if not known or unknown:
+        raise EmbeddingRejected(
+            f'There is no kind of embedder "{kind}": use "local" or "openai".'
+            if not known
+            else f"A {kind} model has no {', '.join(unknown)}: leave it out."
+        )
+    if kind == "openai" and "api_key_env" not in given:
+        # The key of one provider is never sent to the address of another.
+        ours = settings.EMBEDDER_OPTIONS.get("openai", {}).get("base_url")
+        if given.get("base_url") in (None, ours):
+            given["api_key_env"] = KEY_OF_THE_SETTINGS
+    return {"kind": kind, **given}
+
+
+def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None) -> EmbedderConfig:
+    """How to build the embedder of `config` here; `dimensions` as far as they are known.
+
+    Raises EmbeddingRejected for options that make no embedder, and for a key that is not set.
+    """
+    kind = str(config.get("kind", ""))
+    here = {
+        name: value
+        for name, value in settings.EMBEDDER_OPTIONS.get(kind, {}).items()
+        if name not in OF_THE_MODEL.get(kind, ()) and name != "api_key"
+    }
+    options = here | {name: value for name, value in config.items() if name != "kind"}
+    if options.get("languages") is not None:
+        options["languages"] = tuple(options["languages"])
+    if kind == "openai":
+        name = options.pop("api_key_env", "")
+        options |= {
+            "api_key": api_key(name),
+            "key_name": name,
+            "known_dimensions": dimensions,
+        }
+    try:
+        return EmbedderConfig.of(kind, **options)
+    except TypeError as error:  # an option of another version of this program
+        raise EmbeddingRejected(f"The space's model cannot be built: {error}.") from error
+
+
+def api_key(name: str) -> str:
+    """The key in the environment variable `name`; empty for no name.
+
+    Raises EmbeddingRejected where the variable is named and not set.
+    """
+    if not name:
+        return ""
+    found = os.environ.get(name, "")
+    if not found and name == KEY_OF_THE_SETTINGS:
+        # Empty for none: what needs a key says so itself.
+        return str(settings.EMBEDDER_OPTIONS.get("openai", {}).get("api_key", ""))
+    if not found:
+        raise EmbeddingRejected(
+            f"The environment variable {name}, which holds the key of this model's provider, is "
+            "not set. Set it for the web server and the workers, and start them again."
+        )
+    return found
+
+
+def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """The options that belong to the model, as JSON holds them, without those left to it."""
+    return {
+        name: str(value) if isinstance(value, Path) else value
+        for name, value in options.items()
+        if name in OF_THE_MODEL.get(kind, ()) and value is not None
+    }

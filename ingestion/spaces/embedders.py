@@ -1,0 +1,141 @@
+"""The embedder of each space, loaded once a process: it alone embeds what is held and asked there.
+
+The row rules: EMBEDDER and its settings only open the first space. An embedder whose
+fingerprint is not the space's is refused, so that vectors of two models never meet.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.core.cache import cache
+
+from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
+from ingestion.errors import EmbeddingError, EmbeddingRejected
+from ingestion.models import EmbeddingSpace
+from ingestion.spaces.configuring import config_of_settings, embedder_config
+from ingestion.spaces.rows import active_space
+from ingestion.spaces.throttle import SharedThrottle
+
+logger = logging.getLogger(__name__)
+
+# The active space, the one being built and the previous one, and one more for the tests of a model
+# that is not used yet. The packaged model takes 217 MB.
+HELD = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    embedder: Embedder
+    questions: CachedQueryEmbedder
+
+
+_held: OrderedDict[tuple[EmbedderConfig, int | None], _Loaded] = OrderedDict()
+_ahead: set[int] = set()
+_loading = threading.Lock()
+
+
+def settings_embedder(dimensions: int | None = None) -> Embedder:
+    """The embedder that the settings name: the one of the first space.
+
+    With `dimensions` a server that would have to be asked for them is not.
+    """
+    return build(embedder_config(config_of_settings(), dimensions=dimensions)).embedder
+
+
+def embedder(space: EmbeddingSpace | None = None) -> Embedder:
+    """The embedder of `space`; of the active one by default, or the settings' before the first.
+
+    Raises EmbeddingRejected where it is not the model that filled the space.
+    """
+    return _of(space).embedder
+
+
+def query_embedder(space: EmbeddingSpace | None = None) -> CachedQueryEmbedder:
+    """The same embedder behind the query cache in Redis."""
+    return _of(space).questions
+
+
+def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
+    """The space with its `config`, which rows from before that field take from the settings.
+
+    Raises EmbeddingRejected where the settings name another model than filled it.
+    """
+    if not space.config:
+        config = config_of_settings()
+        named = settings_embedder(space.dimensions).card
+        if named.fingerprint != space.fingerprint:
+            raise EmbeddingRejected(
+                f"The documents are embedded with {space.name}, but the settings name "
+                f"{named.name}. Vectors of two models cannot be compared: set EMBEDDER and its "
+                "model back. To change the model, see “Changing the embedding model” in "
+                "docs/operations.md."
+            )
+        # No signal: what searches are configured by has not changed.
+        EmbeddingSpace.objects.filter(pk=space.pk, config={}).update(config=config)
+        space.config = config
+    return space
+
+
+def load_ahead(space: EmbeddingSpace) -> None:
+    """Loads the space's model, once, in a thread of its own: no question waits for it later."""
+
+    with _loading:
+        if space.pk in _ahead:
+            return
+        _ahead.add(space.pk)
+
+    def load() -> None:
+        try:
+            embedder(space).embed_query("warm up")
+        except EmbeddingError as error:
+            logger.warning("The model of %s is not available: %s", space, error)
+
+    try:
+        resolve(space)  # here: the thread is to need no database
+    except EmbeddingError as error:
+        logger.warning("The model of %s is not available: %s", space, error)
+        return
+    threading.Thread(target=load, name="load-ahead", daemon=True).start()
+
+
+def forget_embedders() -> None:
+    """Drops the loaded embedders: after the settings changed, and in tests."""
+    with _loading:
+        _held.clear()
+        _ahead.clear()
+
+
+def build(config: EmbedderConfig, space_id: int | None = None) -> _Loaded:
+    """The embedder of a configuration, held for the next caller; `space_id` pays for requests."""
+    key = (config, space_id if config.kind == "openai" else None)
+    with _loading:
+        if key not in _held:
+            throttle = SharedThrottle(space_id) if space_id is not None else None
+            made = build_embedder(config, throttle)
+            cached = CachedQueryEmbedder(made, cache, ttl=settings.QUERY_EMBEDDING_TTL)
+            _held[key] = _Loaded(made, cached)
+        _held.move_to_end(key)
+        while len(_held) > HELD:
+            _held.popitem(last=False)
+        return _held[key]
+
+
+def _of(space: EmbeddingSpace | None) -> _Loaded:
+    space = space or active_space()
+    if space is None:
+        return build(embedder_config(config_of_settings()))
+    resolve(space)
+    loaded = build(embedder_config(space.config, dimensions=space.dimensions), space.pk)
+    card = loaded.embedder.card
+    if card.fingerprint != space.fingerprint:
+        raise EmbeddingRejected(
+            f"The vectors of {space} were made by {space.fingerprint}, but its model is now "
+            f"{card.fingerprint}: its files or its address changed. Put them back, or make a "
+            "new space of it."
+        )
+    return loaded

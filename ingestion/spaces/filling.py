@@ -1,0 +1,138 @@
+"""Chunks -> their vectors in a space, and which of them lack one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from django.db import connection, transaction
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet
+
+from ingestion.chunking import ChunkingOptions, embedding_text
+from ingestion.embedding import Embedder, Vectors
+from ingestion.models import Chunk, ChunkEmbedding, Collection, EmbeddingSpace, State
+from ingestion.models.index import WRITTEN_STATES
+from ingestion.spaces.embedders import embedder
+from ingestion.spaces.writing import writing_space
+
+# Of the chunks sent, those that still exist: one that is being deleted is left alone rather than
+# waited for, because whoever deletes it may wait for us. The space is held so that it cannot go
+# before its vectors; a space that is not written to any longer takes none.
+_STORE = """
+INSERT INTO ingestion_chunkembedding (chunk_id, space_id, vector)
+SELECT c.id, s.id, sent.vector::halfvec
+FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS sent(id, vector, hash)
+JOIN (
+    SELECT id FROM ingestion_embeddingspace WHERE id = %s AND state = ANY(%s) FOR KEY SHARE
+) s ON true
+JOIN (
+    SELECT id, content_hash FROM ingestion_chunk WHERE id = ANY(%s) FOR KEY SHARE SKIP LOCKED
+) c ON c.id = sent.id AND (sent.hash IS NULL OR sent.hash = c.content_hash)
+ON CONFLICT DO NOTHING
+"""
+
+
+def embed_chunks(chunks: Iterable[Chunk]) -> int:
+    """How many chunks got new vectors in place of those of their earlier text.
+
+    In the active space at once; in the others written to, the backfill makes them. Asks the model,
+    so call it outside a transaction. Raises EmbeddingError, with the old vectors in place.
+    """
+    rows = list(chunks)
+    if not rows:
+        return 0
+    space = writing_space()
+    vectors = embedder(space).embed_documents(texts_of(rows, embedder(space)))
+    ids = [chunk.pk for chunk in rows]
+    with transaction.atomic():
+        ChunkEmbedding.objects.filter(chunk_id__in=ids).delete()
+        store(space, ids, vectors)
+        leave_to_backfill(Q(pk__in=ids))
+    return len(ids)
+
+
+def texts_of(chunks: Sequence[Chunk], model: Embedder) -> list[str]:
+    """What is embedded for each chunk: its headings, shortened to the model's window, its text."""
+    options: dict[int, ChunkingOptions] = {}
+    texts = []
+    for chunk in chunks:
+        collection = chunk.version.document.collection
+        if collection.pk not in options:
+            options[collection.pk] = chunking_options(collection, model)
+        texts.append(
+            embedding_text(
+                chunk.version.title,
+                chunk.heading_path,
+                chunk.text,
+                model.tokenizer,
+                options[collection.pk],
+            )
+        )
+    return texts
+
+
+def chunking_options(collection: Collection, model: Embedder) -> ChunkingOptions:
+    """The collection's wishes, within the model's window: what lies beyond it is not embedded."""
+    target = min(collection.chunk_tokens, model.card.max_tokens)
+    return ChunkingOptions(
+        target_tokens=target,
+        overlap_tokens=min(collection.overlap_tokens, (target - 1) // 2),
+        max_tokens=model.card.max_tokens,
+    )
+
+
+def store(
+    space: EmbeddingSpace,
+    chunk_ids: Sequence[int],
+    vectors: Vectors,
+    hashes: Sequence[str] | None = None,
+) -> int:
+    """How many vectors were stored, row i for chunk_ids[i]; one that is there stays as it is.
+
+    With the content `hashes` of what was embedded a chunk whose text has changed since gets none.
+    """
+    texts = [literal(vector) for vector in vectors]
+    ids = list(chunk_ids)
+    states = [state.value for state in WRITTEN_STATES]
+    with connection.cursor() as cursor:
+        seen = list(hashes) if hashes is not None else [None] * len(ids)
+        cursor.execute(_STORE, (ids, texts, seen, space.pk, states, ids))
+        return int(cursor.rowcount)
+
+
+def literal(vector: Iterable[float]) -> str:
+    """A vector as pgvector reads it. Five digits are more than half precision holds."""
+    return "[" + ",".join([f"{value:.5g}" for value in vector]) + "]"
+
+
+def settled() -> QuerySet[Chunk]:
+    """The chunks that every written space is to hold: those of ready versions.
+
+    Also those that search does not find now, disabled by hand or with a document in the bin: they
+    come back without a model being asked.
+    """
+    return Chunk.objects.filter(version__state=State.READY)
+
+
+def lacking(space: EmbeddingSpace, chunks: QuerySet[Chunk] | None = None) -> QuerySet[Chunk]:
+    """Those of `chunks` (all settled ones by default) without a vector in the space."""
+    held = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
+    return (settled() if chunks is None else chunks).filter(~Exists(held))
+
+
+def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
+    """The ids of the spaces besides the active one whose filling must come by these chunks again.
+
+    Written in the caller's transaction: what a lost message would forget, the row knows.
+    """
+    first = Chunk.objects.filter(chunks).aggregate(first=Min("pk"))["first"]
+    others = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).exclude(
+        state=EmbeddingSpace.State.ACTIVE
+    )
+    if first is None:
+        return ()
+    # Held until commit: the filling must not move past what it could not see yet.
+    held = others.order_by("pk").select_for_update(no_key=True)
+    found = tuple(held.values_list("pk", flat=True))
+    if found:
+        others.filter(filling_after__gte=first).update(filling_after=first - 1)
+    return found

@@ -1,0 +1,508 @@
+"""Embedding spaces: the steps from one model to the next, each on its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.utils import timezone
+
+from ingestion import backfill, space_changes, spaces, steps
+from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable, SpaceError
+from ingestion.models import (
+    Chunk,
+    ChunkEmbedding,
+    Collection,
+    Document,
+    DocumentVersion,
+    EmbeddingSpace,
+)
+from ingestion.models import State as VersionState
+from ingestion.space_report import overview, report_on
+from ingestion.spaces.filling import store, texts_of
+from ingestion.spaces.index import IndexState, build_index, index_of
+from ingestion.spaces.throttle import SharedThrottle, patience
+from search import configuration
+from tests.factories import make_collection, make_document, upload
+from tests.fake_openai import FakeOpenAI, status
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
+
+State = EmbeddingSpace.State
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    """The server of the new model, of 8 dimensions."""
+    with FakeOpenAI(api_key="new-key") as fake:
+        yield fake
+
+
+@pytest.fixture
+def collection() -> Collection:
+    return make_collection()
+
+
+@pytest.fixture
+def first(collection: Collection) -> EmbeddingSpace:
+    """The space of the packaged model, with two passages in it as a worker leaves them."""
+    document = Document.objects.create(collection=collection, title="Notes")
+    version = DocumentVersion.objects.create(
+        document=document, number=1, title="Notes", size=1, sha256="0", state=VersionState.READY
+    )
+    document.current = document.latest = version
+    document.save()
+    chunks = [
+        Chunk.objects.create(
+            collection=collection, document=document, version=version, ordinal=number, start=0,
+            end=9, text=f"Text {number}.", kind="text", tokens=4, content_hash=f"hash {number}",
+            searchable=True,
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    spaces.embed_chunks(chunks)
+    return EmbeddingSpace.objects.get()
+
+
+@pytest.fixture
+def second(first: EmbeddingSpace, server: FakeOpenAI, monkeypatch: Any) -> EmbeddingSpace:
+    """A space of another model, created and not started."""
+    monkeypatch.setenv("NEW_KEY", "new-key")
+    return space_changes.create("openai", options(server), acting_user=None)
+
+
+def options(server: FakeOpenAI, **more: Any) -> dict[str, Any]:
+    return {"model": "new", "base_url": server.base_url, "api_key_env": "NEW_KEY", **more}
+
+
+def fill(space: EmbeddingSpace) -> EmbeddingSpace:
+    space_changes.start(space, acting_user=None)
+    assert backfill.advance(space.pk)
+    space.refresh_from_db()
+    return space
+
+
+def held(space: EmbeddingSpace) -> int:
+    return ChunkEmbedding.objects.filter(space=space).count()
+
+
+def test_the_first_space_keeps_the_model_of_the_settings(first: EmbeddingSpace) -> None:
+    assert first.config == {"kind": "local"}
+    assert first.state == State.ACTIVE
+    assert index_of(first).state is IndexState.READY
+    assert overview([first]) == []
+
+
+def test_settings_that_name_another_model_change_nothing(
+    first: EmbeddingSpace, collection: Collection, settings: Any
+) -> None:
+    settings.EMBEDDER = "openai"
+    settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "k"}}
+    document = make_document(collection, "# Another\n\nText.", file_name="another.md")
+    assert document.current is not None
+    assert held(first) == 3
+    (words,) = overview([first])
+    assert "text-embedding-3-small" in words
+    assert "backfill" in words
+
+
+def test_a_row_from_before_takes_its_config_from_the_settings_once(
+    first: EmbeddingSpace, settings: Any
+) -> None:
+    EmbeddingSpace.objects.update(config={})
+    first.refresh_from_db()
+    settings.EMBEDDER = "openai"
+    settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "k"}}
+    with pytest.raises(EmbeddingRejected, match="set EMBEDDER and its model back"):
+        spaces.embedder(first)
+    settings.EMBEDDER = "local"
+    assert spaces.embedder(first).card.fingerprint == first.fingerprint
+    assert EmbeddingSpace.objects.get().config == {"kind": "local"}
+
+
+def test_a_model_that_is_not_the_one_that_filled_the_space_is_refused(
+    first: EmbeddingSpace,
+) -> None:
+    first.fingerprint = "another"
+    with pytest.raises(EmbeddingRejected, match="its files or its address changed"):
+        spaces.query_embedder(first)
+
+
+class TestCreating:
+    def test_it_is_tried_and_holds_no_key(self, second: EmbeddingSpace, server: FakeOpenAI) -> None:
+        assert (second.state, second.dimensions, second.paused) == (State.BUILDING, 8, True)
+        assert "new-key" not in str(second.config)
+        assert server.requests[-1].authorization == "Bearer new-key"
+
+    def test_one_model_has_one_space(self, second: EmbeddingSpace, server: FakeOpenAI) -> None:
+        with pytest.raises(SpaceError, match=f"number {second.pk}, building"):
+            space_changes.create("openai", options(server), acting_user=None)
+
+    @pytest.mark.parametrize(
+        ("more", "words"),
+        [
+            pytest.param({"api_key_env": "UNSET_KEY"}, "UNSET_KEY", id="no key"),
+            pytest.param({"pooling": "mean"}, "has no pooling", id="another kind's option"),
+        ],
+    )
+    def test_what_makes_no_model_is_refused(
+        self, first: EmbeddingSpace, server: FakeOpenAI, more: dict[str, Any], words: str
+    ) -> None:
+        with pytest.raises(EmbeddingRejected, match=words):
+            space_changes.create("openai", options(server, **more), acting_user=None)
+        assert EmbeddingSpace.objects.count() == 1
+
+    def test_the_key_of_the_settings_goes_to_no_other_address(
+        self, first: EmbeddingSpace, settings: Any
+    ) -> None:
+        settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "secret"}}
+        with FakeOpenAI(api_key="none") as server:
+            given = {"model": "new", "base_url": server.base_url}
+            space_changes.create("openai", given, acting_user=None)
+            assert {request.authorization for request in server.requests} == {"Bearer none"}
+
+
+class TestFilling:
+    def test_it_fills_builds_the_index_and_says_so(self, second: EmbeddingSpace) -> None:
+        assert report_on(second).state_words == "Not started"
+        assert index_of(second).state is IndexState.NONE
+        fill(second)
+        report = report_on(second)
+        assert report.is_ready
+        assert report.missing == 0
+        assert held(second) == 2
+        assert report.index.state is IndexState.READY
+        assert second.tokens_spent == sum(Chunk.objects.values_list("tokens", flat=True))
+
+    def test_the_estimate_is_of_what_is_missing(self, second: EmbeddingSpace) -> None:
+        tokens = sum(Chunk.objects.values_list("tokens", flat=True))
+        space_changes.configure(second, {"price": Decimal(10)}, acting_user=None)
+        report = report_on(second)
+        assert report.missing_tokens == tokens
+        assert report.cost == Decimal(tokens) / 100_000
+        assert report.spent == 0
+        fill(second)
+        assert report_on(second).spent == Decimal(tokens) / 100_000
+
+    def test_an_outage_waits_and_a_refusal_stops(
+        self, second: EmbeddingSpace, server: FakeOpenAI, collection: Collection
+    ) -> None:
+        server.then(status(429, retry_after="120"))
+        space_changes.start(second, acting_user=None)
+        assert not backfill.advance(second.pk)
+        second.refresh_from_db()
+        assert not second.paused
+        assert second.not_before is not None
+        assert second.not_before > timezone.now() + timedelta(seconds=100)
+        assert not backfill.sweep_spaces()
+        # Nobody may send for so long, whichever worker asks.
+        with pytest.raises(EmbeddingUnavailable) as caught:
+            SharedThrottle(second.pk).take(1, longest=5)
+        assert 100 < (caught.value.retry_after or 0) <= 120
+        # The document does not wait for the new model.
+        assert make_document(collection, "# More\n\nText.", file_name="m.md").current is not None
+
+        EmbeddingSpace.objects.filter(pk=second.pk).update(held_until=None)
+        server.then(status(401))
+        space_changes.start(second, acting_user=None)
+        backfill.advance(second.pk)
+        second.refresh_from_db()
+        assert second.paused
+        assert "NEW_KEY" in second.error
+        assert not backfill.sweep_spaces()
+        fill(second)
+        assert held(second) == 3
+        assert second.error == ""
+
+    def test_the_sweep_finds_what_a_message_lost(
+        self, second: EmbeddingSpace, collection: Collection
+    ) -> None:
+        fill(second)
+        assert backfill.sweep_spaces() == 0
+        make_document(collection, "# More\n\nText.", file_name="m.md")
+        assert backfill.sweep_spaces() == 1
+        assert backfill.advance(second.pk)
+        assert held(second) == 3
+        assert backfill.sweep_spaces() == 0
+
+    def test_a_document_begun_before_and_ready_behind_is_not_passed_over(
+        self, second: EmbeddingSpace, collection: Collection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        early = upload(collection, "# Early\n\nText.", file_name="e.md").version
+        activate = steps.activation.activate
+
+        def late(lease: Any) -> bool:
+            monkeypatch.setattr(steps.activation, "activate", activate)
+            make_document(collection, "# Later\n\nText.", file_name="l.md")
+            fill(second)
+            assert held(second) == 3
+            return activate(lease)
+
+        monkeypatch.setattr(steps.activation, "activate", late)
+        assert steps.advance(early.pk)
+        assert backfill.advance(second.pk)
+        assert held(second) == 4
+
+    def test_one_process_at_a_time(self, second: EmbeddingSpace) -> None:
+        space_changes.start(second, acting_user=None)
+        other = connection.copy()
+        try:
+            with other.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s, %s)", [backfill.SPACE_LOCK, second.pk])
+                assert backfill.working_on([second]) == {second.pk}
+                assert backfill.advance(second.pk)
+                assert held(second) == 0
+                cursor.execute(
+                    "SELECT pg_advisory_unlock(%s, %s)", [backfill.SPACE_LOCK, second.pk]
+                )
+        finally:
+            other.close()
+        assert backfill.working_on([second]) == set()
+        assert backfill.advance(second.pk)
+        assert held(second) == 2
+
+    def test_a_hand_edited_chunk_gets_new_vectors_everywhere(self, second: EmbeddingSpace) -> None:
+        fill(second)
+        chunk = Chunk.objects.order_by("pk")[0]
+        before = {row.space_id: row.vector for row in chunk.embeddings.all()}
+        chunk.text = "Something else entirely."
+        chunk.save()
+        assert spaces.embed_chunks([chunk]) == 1
+        assert backfill.advance(second.pk)
+        after = {row.space_id: row.vector for row in chunk.embeddings.all()}
+        assert before.keys() == after.keys()
+        assert all(list(before[pk]) != list(after[pk]) for pk in before)
+
+    def test_a_text_changed_while_it_was_embedded_gets_the_vector_of_the_new_one(
+        self, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def change_first(*given: Any) -> int:
+            Chunk.objects.filter(content_hash=given[3][0]).update(text="New", content_hash="new")
+            monkeypatch.setattr(backfill, "store", store)
+            return store(*given)
+
+        monkeypatch.setattr(backfill, "store", change_first)
+        fill(second)
+        (changed,) = Chunk.objects.filter(content_hash="new").select_related("version__document")
+        model = spaces.embedder(second)
+        wanted = model.embed_documents(texts_of([changed], model))[0]
+        vector = changed.embeddings.get(space=second).vector
+        assert list(vector) == pytest.approx(list(wanted), abs=1e-3)
+
+    def test_a_space_that_is_not_written_to_takes_nothing(self, second: EmbeddingSpace) -> None:
+        EmbeddingSpace.objects.filter(pk=second.pk).update(state=State.RETIRED)
+        import numpy as np
+
+        assert store(second, [Chunk.objects.order_by("pk")[0].pk], np.ones((1, 8), "f4")) == 0
+
+
+class TestLimits:
+    @pytest.mark.parametrize(
+        ("limits", "tokens"),
+        [
+            pytest.param({"requests_per_minute": 60}, 1, id="requests"),
+            pytest.param({"tokens_per_minute": 6000}, 100, id="tokens"),
+        ],
+    )
+    def test_a_tenth_of_a_minute_at_once_then_one_a_second(
+        self, second: EmbeddingSpace, limits: dict[str, int], tokens: int
+    ) -> None:
+        EmbeddingSpace.objects.filter(pk=second.pk).update(**limits)
+        throttle = SharedThrottle(second.pk)
+        for _ in range(7):
+            throttle.take(tokens, longest=0)
+        with pytest.raises(EmbeddingUnavailable) as caught:
+            throttle.take(tokens, longest=0)
+        assert 0 < (caught.value.retry_after or 0) <= 1
+        with patience(0), pytest.raises(EmbeddingUnavailable):
+            throttle.take(tokens, longest=60)
+        started = time.monotonic()
+        throttle.take(tokens, longest=60)
+        assert time.monotonic() - started < 1.5
+
+    def test_the_backfill_keeps_them_and_comes_back(
+        self, second: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
+        EmbeddingSpace.objects.filter(pk=second.pk).update(
+            config=second.config | {"batch_size": 1}, tokens_per_minute=1
+        )
+        space_changes.start(second, acting_user=None)
+        assert not backfill.advance(second.pk)
+        second.refresh_from_db()
+        assert held(second) == 1
+        assert "allowance" in second.error
+        assert second.not_before is not None
+
+    def test_without_limits_nothing_waits(self, second: EmbeddingSpace) -> None:
+        throttle = SharedThrottle(second.pk)
+        for _ in range(50):
+            throttle.take(1_000_000, longest=0)
+
+
+class TestActivating:
+    def test_not_before_it_is_whole(self, second: EmbeddingSpace) -> None:
+        with pytest.raises(SpaceError, match=r"2 passages have no vector.*index is not ready"):
+            space_changes.activate(second, acting_user=None)
+        fill(second)
+        with connection.cursor() as cursor:
+            cursor.execute(f"DROP INDEX {second.index_name}")
+        with pytest.raises(SpaceError, match="index is not ready"):
+            space_changes.activate(second, acting_user=None)
+
+    def test_others_have_a_word_in_it(
+        self, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fill(second)
+        monkeypatch.setattr(space_changes, "activation_checks", [lambda space: ["Too weak."]])
+        with pytest.raises(SpaceError, match="Too weak"):
+            space_changes.activate(second, acting_user=None)
+
+    def test_it_takes_the_configuration_along(self, second: EmbeddingSpace) -> None:
+        fill(second)
+        before = configuration.current()
+        space_changes.activate(second, acting_user=None)
+        after = configuration.current()
+        assert after.stamp != before.stamp
+        assert after.space == second
+        # The new model has no calibration: answers say nothing of how sure they are.
+        assert before.calibration is not None
+        assert after.calibration is None
+        assert any("calibrate" in words for words in report_on(second).remarks)
+
+    def test_there_and_back_again(self, first: EmbeddingSpace, second: EmbeddingSpace) -> None:
+        fill(second)
+        space_changes.activate(second, acting_user=None)
+        assert states() == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
+        space_changes.roll_back(acting_user=None)
+        assert states() == {first.pk: State.ACTIVE, second.pk: State.PREVIOUS}
+        assert [space.pk for space in spaces.writing_spaces()] == [first.pk, second.pk]
+
+    def test_a_version_embedded_for_the_old_space_is_embedded_again(
+        self, second: EmbeddingSpace, collection: Collection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The switch comes between the last vector and the moment the document becomes ready."""
+        fill(second)
+        version = upload(collection, "# Late\n\nText.", file_name="late.md").version
+        activate = steps.activation.activate
+
+        def switch_first(lease: Any) -> bool:
+            if spaces.writing_space().pk != second.pk:
+                space_changes.activate(second, acting_user=None)
+                assert not activate(lease)
+                return False
+            return activate(lease)
+
+        monkeypatch.setattr(steps.activation, "activate", switch_first)
+        assert steps.advance(version.pk)
+        assert Document.objects.get(latest=version).current_id == version.pk
+        assert not spaces.lacking(second).exists()
+
+    def test_the_one_before_the_previous_is_retired_and_can_be_taken_up_again(
+        self, first: EmbeddingSpace, second: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
+        fill(second)
+        space_changes.activate(second, acting_user=None)
+        third = space_changes.create("openai", options(server, model="third"), acting_user=None)
+        space_changes.activate(fill(third), acting_user=None)
+        assert states() == {
+            first.pk: State.RETIRED, second.pk: State.PREVIOUS, third.pk: State.ACTIVE,
+        }  # fmt: skip
+        fill(first)
+        space_changes.activate(first, acting_user=None)
+        assert states()[first.pk] == State.ACTIVE
+
+    def test_an_incomplete_one_in_an_emergency_is_filled_afterwards(
+        self, first: EmbeddingSpace, second: EmbeddingSpace, collection: Collection
+    ) -> None:
+        fill(second)
+        space_changes.activate(second, acting_user=None)
+        make_document(collection, "# More\n\nText.", file_name="m.md")
+        with pytest.raises(SpaceError, match="1 passage has no vector"):
+            space_changes.roll_back(acting_user=None)
+        space_changes.roll_back(acting_user=None, incomplete=True)
+        assert held(first) == 2
+        assert backfill.sweep_spaces() >= 1
+        assert backfill.advance(first.pk)
+        assert held(first) == 3
+
+
+def states() -> dict[int, str]:
+    return dict(EmbeddingSpace.objects.values_list("pk", "state"))
+
+
+class TestDropping:
+    def test_the_active_one_stays(self, first: EmbeddingSpace) -> None:
+        with pytest.raises(SpaceError, match="Activate another one before"):
+            space_changes.drop(first, acting_user=None)
+
+    def test_it_goes_with_its_vectors_and_its_index(
+        self, first: EmbeddingSpace, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(backfill, "DROP_BATCH", 1)
+        fill(second)
+        space_changes.drop(second, acting_user=None)
+        with pytest.raises(SpaceError, match="being removed"):
+            space_changes.start(second, acting_user=None)
+        assert backfill.sweep_spaces() == 1
+        assert backfill.advance(second.pk)
+        assert states() == {first.pk: State.ACTIVE}
+        assert held(first) == ChunkEmbedding.objects.count() == 2
+        assert index_of(second).state is IndexState.NONE
+
+    def test_a_space_just_left_waits_for_the_searches_under_way(
+        self, first: EmbeddingSpace, second: EmbeddingSpace
+    ) -> None:
+        fill(second)
+        space_changes.activate(second, acting_user=None)
+        space_changes.drop(first, acting_user=None)
+        assert not backfill.advance(first.pk)
+        assert held(first) == 2
+        EmbeddingSpace.objects.update(left_at=timezone.now() - timedelta(minutes=1))
+        assert backfill.advance(first.pk)
+        assert held(first) == 0
+
+
+def test_an_index_that_a_dead_build_left_is_built_anew(second: EmbeddingSpace) -> None:
+    fill(second)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass",
+            [second.index_name],
+        )
+    assert index_of(second).state is IndexState.INVALID
+    assert backfill.sweep_spaces() == 1
+    assert backfill.advance(second.pk)
+    assert index_of(second).state is IndexState.READY
+    build_index(second)  # a second time does nothing
+
+
+def test_the_command_walks_the_whole_way(
+    first: EmbeddingSpace, server: FakeOpenAI, monkeypatch: Any, capsys: Any
+) -> None:
+    monkeypatch.setenv("NEW_KEY", "new-key")
+
+    def run(*arguments: str) -> str:
+        call_command("embedding-space", *arguments)
+        return str(capsys.readouterr().out)
+
+    made = run(
+        "create", "openai", "--model", "new", "--base-url", server.base_url,
+        "--api-key-env", "NEW_KEY", "--price", "0.5", "--name", "New",
+    )  # fmt: skip
+    assert "Not started" in made
+    number = str(EmbeddingSpace.objects.get(name="New").pk)
+    assert "2 passages to embed" in run("backfill", number, "--yes", "--here")
+    assert "Ready to be activated" in run("status", "New")
+    assert "Active, filled" in run("activate", "New")
+    assert "The settings name" in run("status")
+    assert "Active, filled" in run("rollback")
+    assert "600 requests a minute" in run("configure", "New", "--requests-per-minute", "600")
+    assert "The workers remove it" in run("drop", "New", "--yes")
+    with pytest.raises(CommandError, match='no embedding space "Old"'):
+        run("activate", "Old")

@@ -1,0 +1,205 @@
+"""Embedding spaces in the admin and in the API: who may see and do what, and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from ingestion import space_changes, spaces
+from ingestion.models import ChunkEmbedding, EmbeddingSpace
+from tests.factories import make_collection, make_document
+from tests.fake_openai import FakeOpenAI, status
+from tests.web.admin_client import form_data, said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+SPACES = "/admin/ingestion/embeddingspace/"
+API = "/api/v1/embedding-spaces/"
+State = EmbeddingSpace.State
+
+
+@pytest.fixture
+def first(db: None) -> EmbeddingSpace:
+    make_document(make_collection(), "# One\n\nA chunk.\n")
+    return EmbeddingSpace.objects.get()
+
+
+@pytest.fixture
+def second(first: EmbeddingSpace) -> EmbeddingSpace:
+    """A space with nothing in it, whose server is not there."""
+    return EmbeddingSpace.objects.create(
+        name="New model", fingerprint="new@nowhere/4", dimensions=4, max_tokens=512, paused=True,
+        config={"kind": "openai", "model": "new", "base_url": "http://127.0.0.1:9/v1"},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def server() -> Iterator[FakeOpenAI]:
+    with FakeOpenAI(api_key="none") as fake:
+        yield fake
+
+
+def make_ready(space: EmbeddingSpace) -> None:
+    """Fills a space by hand: within a test's transaction no index is built concurrently."""
+    for chunk in spaces.lacking(space):
+        ChunkEmbedding.objects.create(chunk=chunk, space=space, vector=[1, 0, 0, 0])
+    with connection.cursor() as cursor:  # rows whose references are still to be checked block it
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+    spaces.create_index(space)
+    EmbeddingSpace.objects.filter(pk=space.pk).update(paused=False, filled_at=timezone.now())
+
+
+def page(client: Any, address: str) -> str:
+    response = client.get(address)
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+class TestAdmin:
+    def test_the_list_says_how_each_stands_in_the_same_queries(
+        self, administrator: User, second: EmbeddingSpace
+    ) -> None:
+        client = signed_in(administrator)
+        shown = page(client, SPACES)
+        assert "Not started" in shown
+        assert "384" in shown
+        with CaptureQueriesContext(
+            connection,
+        ) as two:
+            page(client, SPACES)
+        EmbeddingSpace.objects.create(name="x", fingerprint="x", dimensions=3, max_tokens=9)
+        with CaptureQueriesContext(connection) as three:
+            page(client, SPACES)
+        assert len(three) == len(two)
+
+    def test_the_cells_that_change_are_asked_for(
+        self, administrator: User, second: EmbeddingSpace, django_assert_num_queries: Any
+    ) -> None:
+        client = signed_in(administrator)
+        EmbeddingSpace.objects.filter(pk=second.pk).update(
+            paused=False, chunks_total=200, chunks_filled=50
+        )
+        with django_assert_num_queries(5):  # the session, the user, rows, indexes, who is at it
+            rows = client.get(f"{SPACES}progress/").json()["spaces"]
+        cells = {row["id"]: row["cells"] for row in rows}
+        assert "25%" in cells[second.pk]["state"]
+        assert "data-unfinished" in cells[second.pk]["state"]
+
+    def test_a_new_model_is_tried_before_it_is_taken(
+        self, administrator: User, first: EmbeddingSpace, server: FakeOpenAI
+    ) -> None:
+        client = signed_in(administrator)
+        data = form_data(client.get(f"{SPACES}add/"), "embeddingspace_form")
+        data |= {"kind": "openai", "model": "new", "base_url": server.base_url, "price": "0.02"}
+        server.then(status(404))
+        refused = client.post(f"{SPACES}add/", data)
+        assert "knows no model" in refused.content.decode()
+        response = client.post(f"{SPACES}add/", data)
+        made = EmbeddingSpace.objects.get(name="new")
+        assert response["Location"] == f"{SPACES}{made.pk}/start/confirm/"
+        assert (made.dimensions, str(made.price), made.paused) == (8, "0.020000", True)
+        asked = page(client, response["Location"])
+        assert "1 of 1 passages lack a vector" in asked
+        client.post(response["Location"])
+        made.refresh_from_db()
+        assert not made.paused
+        assert LogEntry.objects.filter(object_id=str(made.pk)).count() == 2
+
+    def test_activation_says_what_is_against_it_and_then_happens(
+        self, administrator: User, first: EmbeddingSpace, second: EmbeddingSpace
+    ) -> None:
+        client = signed_in(administrator)
+        address = f"{SPACES}{second.pk}/activate/confirm/"
+        asked = page(client, address)
+        assert "1 passage has no vector" in asked
+        assert '<button class="sy-button sy-button-primary">Activate' not in asked
+        assert "cannot be activated yet" in said(client.post(address))
+        make_ready(second)
+        assert "It takes the place of" in page(client, address)
+        assert "the next search uses it" in said(client.post(address))
+        states = dict(EmbeddingSpace.objects.values_list("pk", "state"))
+        assert states == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
+
+    def test_limits_change_and_the_model_does_not(
+        self, administrator: User, second: EmbeddingSpace
+    ) -> None:
+        client = signed_in(administrator)
+        address = f"{SPACES}{second.pk}/change/"
+        data = form_data(client.get(address), "embeddingspace_form")
+        client.post(address, data | {"requests_per_minute": "90", "fingerprint": "other"})
+        second.refresh_from_db()
+        assert second.requests_per_minute == 90
+        assert second.fingerprint == "new@nowhere/4"
+
+    @pytest.mark.parametrize(
+        ("permissions", "action", "code"),
+        [
+            pytest.param(["view"], "start", 403, id="who may only look starts nothing"),
+            pytest.param(["view", "change"], "drop", 403, id="who may not delete drops nothing"),
+            pytest.param(["view", "change"], "start", 302, id="who may change starts it"),
+            pytest.param(["view", "delete"], "drop", 302, id="who may delete drops it"),
+        ],
+    )
+    def test_who_may_do_what(
+        self, second: EmbeddingSpace, permissions: list[str], action: str, code: int
+    ) -> None:
+        client = signed_in(staff("s", *(f"{name}_embeddingspace" for name in permissions)))
+        address = f"{SPACES}{second.pk}/{action}/confirm/"
+        shown = page(client, f"{SPACES}{second.pk}/change/")
+        assert (address in shown) == (code == 302)
+        assert client.post(address).status_code == code
+
+    def test_djangos_own_deletion_is_not_offered(
+        self, administrator: User, second: EmbeddingSpace
+    ) -> None:
+        client = signed_in(administrator)
+        assert client.post(f"{SPACES}{second.pk}/delete/", {"post": "yes"}).status_code == 403
+
+
+class TestAPI:
+    @pytest.fixture
+    def keeper(self, api: APIClient) -> APIClient:
+        user = User.objects.create_user("keeper", password="pw-keeper")
+        codes = [f"{verb}_embeddingspace" for verb in ("view", "change", "delete")]
+        user.user_permissions.set(Permission.objects.filter(codename__in=codes))
+        api.force_authenticate(user)
+        return api
+
+    def test_it_shows_the_progress(self, keeper: APIClient, second: EmbeddingSpace) -> None:
+        old, new = keeper.get(API).json()["results"]
+        assert (old["state"], old["missing"], old["share"]) == ("active", 0, 1.0)
+        assert (new["state"], new["missing"], new["share"]) == ("building", 1, 0.0)
+        assert new["index"] == {"state": "none", "phase": "", "share": None}
+        assert keeper.get(f"{API}{second.pk}/").json() == new
+        assert keeper.get(f"{API}99999/").status_code == 404
+
+    def test_it_changes_the_model(
+        self, keeper: APIClient, first: EmbeddingSpace, second: EmbeddingSpace
+    ) -> None:
+        assert keeper.post(f"{API}{second.pk}/backfill/").json()["paused"] is False
+        assert keeper.post(f"{API}{second.pk}/pause/").json()["paused"] is True
+        refused = keeper.post(f"{API}{second.pk}/activate/")
+        assert refused.status_code == 409
+        assert "1 passage has no vector" in str(refused.json())
+        make_ready(second)
+        assert keeper.get(f"{API}{second.pk}/").json()["ready"] is True
+        assert keeper.post(f"{API}{second.pk}/activate/").json()["state"] == "active"
+        assert keeper.delete(f"{API}{second.pk}/").status_code == 409
+        assert keeper.delete(f"{API}{first.pk}/").json()["state"] == "dropping"
+
+    def test_nobody_else_sees_it(
+        self, api: APIClient, reader: User, second: EmbeddingSpace
+    ) -> None:
+        assert api.get(API).status_code == 401
+        api.force_authenticate(reader)
+        assert api.get(API).status_code == 403
+        assert api.post(f"{API}{second.pk}/backfill/").status_code == 403
+        assert space_changes.find(str(second.pk)).paused
