@@ -11,7 +11,7 @@ from django.http import Http404
 from django.urls import reverse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, status
-from rest_framework.exceptions import APIException
+from rest_framework.exceptions import APIException, PermissionDenied
 from rest_framework.generics import get_object_or_404
 from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import BasePermission
@@ -22,6 +22,7 @@ from rest_framework.viewsets import GenericViewSet
 from ingestion import services
 from ingestion.errors import FileTooLarge
 from ingestion.models import Collection, Document, DocumentVersion
+from ingestion.models.library import DocumentQuerySet
 from ingestion.paging import PageParameters, Pages
 from ingestion.serializers import (
     CollectionSerializer,
@@ -31,6 +32,7 @@ from ingestion.serializers import (
     DocumentUploadSerializer,
     FileUploadSerializer,
     ReceiptSerializer,
+    VersionSerializer,
 )
 
 # What a form may hold besides its file: names, boundaries, a title.
@@ -91,8 +93,11 @@ class CollectionViewSet(
 
     def get_queryset(self) -> QuerySet[Collection]:
         found = Collection.objects.visible_to(self.request.user).annotate(
-            document_count=Count("documents__pk"),
-            searchable_count=Count("documents__pk", filter=Q(documents__current__isnull=False)),
+            document_count=Count("documents__pk", filter=Q(documents__deleted_at=None)),
+            searchable_count=Count(
+                "documents__pk",
+                filter=Q(documents__deleted_at=None, documents__current__isnull=False),
+            ),
         )
         return found.order_by("name")  # a grouped query drops the model's own order
 
@@ -121,18 +126,31 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         "reprocess": "ingestion.change_document",
         "retry": "ingestion.change_document",
         "destroy": "ingestion.delete_document",
+        "restore": "ingestion.change_document",
+        "list_versions": "",
     }
     lookup_field = "public_id"
     queryset = Document.objects.none()
 
     def get_queryset(self) -> QuerySet[Document]:
-        documents = Document.objects.visible_to(self.request.user)
+        documents = self._in_question()
         # A version's text can be megabytes long, and nothing of it is shown here.
-        documents = documents.select_related("collection", "latest").defer("latest__text")
+        documents = documents.select_related("collection", "latest", "parent")
+        documents = documents.defer("title_terms", "parent__title_terms", "latest__text")
+        documents = documents.with_part_count()
         if self.action == "retrieve":
-            versions = DocumentVersion.objects.defer("text")
-            return documents.prefetch_related(Prefetch("versions", versions))
+            return documents.prefetch_related(Prefetch("versions", _versions()))
         return documents
+
+    def _in_question(self) -> DocumentQuerySet:
+        """The documents that the action is about: those in the bin for some, for the most not."""
+        user = self.request.user
+        asked = self.request.query_params.get("deleted", "").lower() in ("true", "1")
+        if self.action == "restore" or (self.action == "list" and asked):
+            if not user.has_perm("ingestion.change_document"):
+                raise PermissionDenied
+            return Document.objects.in_bin_of(user)
+        return Document.objects.visible_to(user)
 
     @extend_schema(
         summary="List documents",
@@ -154,6 +172,8 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
             queryset = queryset.filter(latest__state__in=states)
         if words := given.get("q"):
             queryset = queryset.filter(title__icontains=words)
+        if parent := given.get("parent"):
+            queryset = queryset.filter(parent__public_id=parent)
         return queryset
 
     @extend_schema(
@@ -239,16 +259,44 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
 
     @extend_schema(
         summary="Delete a document",
-        description="Removes it with its versions, its chunks and its files.",
+        description="Puts it in the bin: search loses it at once, and it can be restored until the "
+        "grace period (DELETION_GRACE_DAYS) is over. It is then removed with all that was made "
+        "of it. Its parts go along.",
         responses={204: None},
     )
     def destroy(self, request: Request, public_id: str) -> Response:
         services.delete([self.get_object()], acting_user=_acting_user(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
+    @extend_schema(
+        summary="Restore a deleted document",
+        description="Brings it back from the bin as searchable as it was. 409 where the collection "
+        "holds the same file, or a document from the same source, by now.",
+        request=None,
+        responses=DocumentSerializer,
+    )
+    def restore(self, request: Request, public_id: str) -> Response:
+        document = self.get_object()
+        services.restore([document], acting_user=_acting_user(request))
+        self.action = "restored"
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @extend_schema(
+        summary="List a document's versions",
+        description="Newest first.",
+        parameters=[PageParameters],
+        responses=VersionSerializer(many=True),
+    )
+    def list_versions(self, request: Request, public_id: str) -> Response:
+        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        versions: Any = _versions().filter(document=self.get_object())
+        page: Any = self.paginate_queryset(versions)
+        return self.get_paginated_response(VersionSerializer(page, many=True).data)
+
     def _received(self, receipt: services.Receipt) -> Response:
         document = get_object_or_404(self.get_queryset(), pk=receipt.document.pk)
         document.duplicate = receipt.duplicate  # type: ignore[attr-defined]
+        document.outcome = receipt.outcome  # type: ignore[attr-defined]
         data = ReceiptSerializer(document, context=self.get_serializer_context()).data
         code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED
         return Response(data, code, headers={"Location": self._address(document)})
@@ -264,6 +312,12 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         match = self.request.resolver_match
         namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
         return reverse(f"{namespace}document", args=(document.public_id,))
+
+
+def _versions() -> QuerySet[DocumentVersion]:
+    """Versions, newest first, without their texts, which may be megabytes long."""
+    versions = DocumentVersion.objects.order_by("-number").select_related("restored_from")
+    return versions.defer("text", "restored_from__text")
 
 
 def _acting_user(request: Request) -> Any:

@@ -32,6 +32,12 @@ class UnsupportedType(RefusedUpload):
     code = "unsupported_type"
 
 
+class NotStored(IngestionError):
+    """The storage would not take the file: its disk is full, say. Nothing is left of it."""
+
+    code = "not_stored"
+
+
 class ParseFailed(IngestionError):
     """The stored file cannot be read; trying again without a change will not help."""
 
@@ -75,12 +81,37 @@ class EmbeddingError(IngestionError):
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """The model cannot be reached or is overloaded: worth trying again later."""
+    """The model cannot be reached or is overloaded: worth trying again later.
+
+    `retry_after`: seconds that it asked to be left alone, where it said so.
+    """
 
     code = "embedding_unavailable"
+
+    def __init__(self, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class EmbeddingRejected(EmbeddingError):
     """The model refused the request or broke its contract: a person must look."""
 
     code = "embedding_rejected"
+
+
+class StateConflict(IngestionError):
+    """What was asked does not go with the state things are in; nothing was changed."""
+
+    code = "conflict"
+
+
+class SpaceError(IngestionError):
+    """An embedding space is not in the state that was asked of it."""
+
+    code = "embedding_space"
+
+
+class RefusedEdit(IngestionError):
+    """A hand edit that cannot be: nothing was changed."""
+
+    code = "refused_edit"

@@ -16,10 +16,11 @@ from typing import Self
 
 from celery import current_app
 from django.db import connection
+from django.db.models import Exists, OuterRef, QuerySet
 from tqdm import tqdm
 
 from ingestion import steps, terms
-from ingestion.models import DocumentVersion, State
+from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.library import UNFINISHED
 
 LOOK_SECONDS = 0.4
@@ -70,8 +71,10 @@ class Watch:
 
     def look(self) -> Progress:
         """The progress now; one query over what is not finished yet."""
-        rows = DocumentVersion.objects.filter(pk__in=self._waiting).values_list(
-            "pk", "state", "progress", "chunk_count"
+        rows = (
+            _kept()
+            .filter(pk__in=self._waiting)
+            .values_list("pk", "state", "progress", "chunk_count")
         )
         bytes_left, chunks_under_way, waiting = 0.0, 0.0, set()
         for pk, state, progress, chunk_count in rows:
@@ -107,6 +110,12 @@ class Watch:
             self._moments.popleft()
         then, before = self._moments[0]
         return max(chunks - before, 0) / (now - then) if now > then else 0.0
+
+
+def _kept() -> QuerySet[DocumentVersion]:
+    """The versions that are still wanted: none of what is in the bin."""
+    kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
+    return DocumentVersion.objects.filter(Exists(kept))
 
 
 class ProgressView:
@@ -204,5 +213,5 @@ class WorkHere:
             connection.close()
 
     def _unfinished(self) -> list[int]:
-        waiting = DocumentVersion.objects.filter(pk__in=self._ids, state__in=UNFINISHED)
+        waiting = _kept().filter(pk__in=self._ids, state__in=UNFINISHED)
         return list(waiting.order_by("pk").values_list("pk", flat=True))

@@ -59,8 +59,16 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
-    """One uploaded file of a document and how far it has come. `progress` is a share, 0 to 1."""
+    """One uploaded file of a document and how far it has come. `progress` is a share, 0 to 1.
 
+    `kept`: the file is still stored, and the version can be made current again; `restored_from`
+    is the number of the version whose file this one brought back.
+    """
+
+    kept = serializers.BooleanField(source="file", read_only=True)
+    restored_from = serializers.IntegerField(
+        source="restored_from.number", default=None, read_only=True, allow_null=True
+    )
     error = serializers.SerializerMethodField()
     warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
 
@@ -68,7 +76,7 @@ class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
         model = DocumentVersion
         fields = (
             "number", "state", "progress", "error", "file_name", "media_type", "size",
-            "page_count", "chunk_count", "warnings", "created", "finished",
+            "page_count", "chunk_count", "warnings", "created", "finished", "kept", "restored_from",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -93,6 +101,15 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     progress = serializers.FloatField(source="latest.progress", read_only=True)
     error = serializers.SerializerMethodField()
     searchable = serializers.SerializerMethodField()
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        source="parent.public_id",
+        default=None,
+        read_only=True,
+        allow_null=True,
+        help_text="The archive or message that this is a part of.",
+    )
+    part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
+    parts = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField()
     original = serializers.SerializerMethodField()
 
@@ -100,7 +117,8 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         model = Document
         fields: tuple[str, ...] = (
             "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
-            "progress", "error", "searchable", "created", "updated", "url", "original",
+            "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
+            "deleted_at", "url", "original",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 
@@ -111,6 +129,14 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_searchable(self, document: Document) -> bool:
         return document.current_id is not None
+
+    @extend_schema_field(OpenApiTypes.INT)
+    def get_parts(self, document: Document) -> int:
+        """How many documents this one has as its parts; ask for them with `?parent=`."""
+        counted = getattr(document, "part_count", None)
+        if counted is None:
+            counted = document.parts.filter(deleted_at=None).count()
+        return int(counted)
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, document: Document) -> str:
@@ -140,13 +166,18 @@ class DocumentDetailSerializer(DocumentSerializer):
 class ReceiptSerializer(DocumentSerializer):
     """The document that an upload is or became.
 
-    `duplicate`: the collection held these bytes already, and nothing was stored.
+    `duplicate`: the collection held these bytes already, and nothing was stored. `outcome` says
+    more: `added`, `replaced` (a new version), `unchanged` (this document has just this file), or
+    `duplicate` (this other document has it).
     """
 
     duplicate = serializers.BooleanField(read_only=True)
+    outcome = serializers.ChoiceField(
+        choices=["added", "replaced", "unchanged", "duplicate"], read_only=True
+    )
 
     class Meta(DocumentSerializer.Meta):
-        fields = (*DocumentSerializer.Meta.fields, "duplicate")
+        fields = (*DocumentSerializer.Meta.fields, "duplicate", "outcome")
         read_only_fields = fields
 
 
@@ -193,11 +224,19 @@ class DocumentParameters(PageParameters):
         required=False,
         help_text="States of the newest version; may be repeated.",
     )
+    deleted = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Those in the bin instead; for users who may change documents.",
+    )
     q = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=200,
         help_text="Words within the title, without regard to case.",
+    )
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        required=False, help_text="The id of an archive or message: its parts alone."
     )
 
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
-from ingestion import activation, spaces, storage, terms
-from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
+from ingestion import activation, carrying, parts, reuse, spaces, storage, terms
+from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -27,7 +27,6 @@ from ingestion.domain import (
     block_spans,
     extracted_text,
 )
-from ingestion.embedding import Embedder
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -41,15 +40,16 @@ from ingestion.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
-    Collection,
     DocumentVersion,
-    EmbeddingSpace,
     Identifier,
-    IdentifierPattern,
     State,
 )
-from ingestion.parsing import parse_file
+from ingestion.opening import open_file
+from ingestion.parsing.scratch import scratch_directory
+from ingestion.rewriting import names_of
+from ingestion.rewriting import patterns as known_patterns
 from ingestion.signatures import signature
+from ingestion.spaces.filling import store
 from ingestion.titles import with_file_name
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ EMBEDDING_BATCH = 128
 # Shares of a version's progress bar: embedding takes nearly all of the time.
 PARSED, CHUNKED = 0.05, 0.10
 RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
+MAX_RETRY_AFTER = 3600.0  # seconds; a provider that asks for more is asked again (a guess)
 
 
 def advance(version_id: int) -> bool:
@@ -99,12 +100,14 @@ def _run(lease: Lease) -> None:
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         _parse_and_chunk(lease)
     _embed(lease)
-    activation.activate(lease)
+    while not activation.activate(lease):
+        _embed(lease)  # another space became the active one meanwhile
 
 
-def _postpone(lease: Lease, error: IngestionError) -> None:
+def _postpone(lease: Lease, error: EmbeddingUnavailable) -> None:
     """Gives the version back with the reason and the earliest time of the next attempt."""
     delay = min(RETRY_BASE * 2 ** min(lease.version.attempts, 10), RETRY_MAX)
+    delay = max(delay, timedelta(seconds=min(error.retry_after or 0, MAX_RETRY_AFTER)))
     lease.update(
         error=f"{error} Trying again in about {int(delay.total_seconds())} seconds.",
         error_code=error.code,
@@ -118,11 +121,7 @@ def _postpone(lease: Lease, error: IngestionError) -> None:
 def _parse_and_chunk(lease: Lease) -> None:
     version = lease.version
     lease.update(state=State.PARSING, progress=0)
-    try:
-        with storage.local_copy(str(version.file.name)) as path:
-            parsed = parse_file(path, version.file_name)
-    except FileNotFoundError:
-        raise DamagedFile("The stored file is missing. Upload it again.") from None
+    parsed = _parse(lease)
     text = extracted_text(parsed.blocks)
     if not text.strip():
         raise NoText("The file holds no text. If it is a scan, run it through OCR first.")
@@ -143,10 +142,24 @@ def _parse_and_chunk(lease: Lease) -> None:
         warnings=list(parsed.warnings),
     )
     _store_chunks(lease, parsed)
+    carrying.carry(lease, spaces.embedder().tokenizer)
     named = with_file_name(version.title, version.file_name)
     terms.read_terms(version.pk, title=named)
+    reuse.copy_vectors(lease)
     count = version.chunks.count()
     lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+
+
+def _parse(lease: Lease) -> ParsedDocument:
+    """What the stored file holds; by then its parts are documents of their own."""
+    version = lease.version
+    try:
+        with storage.local_copy(str(version.file.name)) as path, scratch_directory() as folder:
+            parsed = open_file(path, version.file_name, parts_to=folder)
+            refused = parts.take_in(lease, parsed.parts)
+    except FileNotFoundError:
+        raise DamagedFile("The stored file is missing. Upload it again.") from None
+    return replace(parsed, warnings=(*parsed.warnings, *refused))
 
 
 def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
@@ -166,14 +179,14 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
     """Writes the version's chunks and identifiers in batches, from the beginning."""
     version = lease.version
     collection = version.document.collection
-    embedder = spaces.embedder()
-    options = _options(collection, embedder)
+    embedder = spaces.embedder(spaces.writing_space())
+    options = spaces.chunking_options(collection, embedder)
     headings = [
         (start, block.text)
         for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
         if block.kind is BlockKind.HEADING
     ]
-    patterns = [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
+    patterns = known_patterns()
     with lease.writing():
         version.chunks.all().delete()
     drafts = chunk_blocks(parsed.blocks, options, embedder.tokenizer, title=version.title)
@@ -183,18 +196,8 @@ def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks
-                for row in _identifiers(chunk, _names(version, chunk), headings, patterns)
+                for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
             )
-
-
-def _options(collection: Collection, embedder: Embedder) -> ChunkingOptions:
-    """The collection's wishes, within the model's window: what lies beyond it is not embedded."""
-    target = min(collection.chunk_tokens, embedder.card.max_tokens)
-    return ChunkingOptions(
-        target_tokens=target,
-        overlap_tokens=min(collection.overlap_tokens, (target - 1) // 2),
-        max_tokens=embedder.card.max_tokens,
-    )
 
 
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
@@ -216,11 +219,6 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
     )
 
 
-def _names(version: DocumentVersion, chunk: Chunk) -> str:
-    """Where an identifier stands as in a title; for the first chunk the file name, too."""
-    return version.title if chunk.ordinal else f"{version.title}\n{version.file_name}"
-
-
 def _identifiers(
     chunk: Chunk, title: str, headings: Sequence[tuple[int, str]], patterns: Sequence[Pattern]
 ) -> Iterator[Identifier]:
@@ -238,15 +236,23 @@ def _identifiers(
 
 
 def _embed(lease: Lease) -> None:
-    """Embeds what has no vector yet; each finished batch is kept."""
-    version, space = lease.version, spaces.writing_space()
-    embedder = spaces.embedder()
-    options = _options(version.document.collection, embedder)
-    done = ChunkEmbedding.objects.filter(chunk=OuterRef("pk"), space=space)
-    waiting = version.chunks.filter(~Exists(done)).order_by("ordinal")
+    """Embeds what has no vector in the active space yet; each finished batch is kept.
+
+    The other spaces that are written to come behind it (`backfill`): their providers hold nothing
+    up. Which space is active is asked for every batch: a switch costs the batch it came in.
+    """
+    version = lease.version
     total = max(version.chunk_count, 1)
-    left = waiting.count()
-    while chunks := list(waiting.only("pk", "text", "heading_path")[:EMBEDDING_BATCH]):
+    while True:
+        space = spaces.writing_space()
+        waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
+        # With its version, which the manager reads of each chunk: left out, a query for each.
+        chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
+        if not chunks:
+            return
+        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
+        embedder = spaces.embedder(space)
+        options = spaces.chunking_options(version.document.collection, embedder)
         texts = [
             embedding_text(
                 version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options
@@ -255,21 +261,9 @@ def _embed(lease: Lease) -> None:
         ]
         for indices, vectors in embedder.embed_batches(texts):
             with lease.writing():
-                _store_vectors(space, [chunks[i] for i in indices], vectors)
+                store(space, [chunks[i].pk for i in indices], vectors)
             left -= len(indices)
         lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
-
-
-def _store_vectors(
-    space: EmbeddingSpace, chunks: Sequence[Chunk], vectors: Iterable[object]
-) -> None:
-    ChunkEmbedding.objects.bulk_create(
-        (
-            ChunkEmbedding(chunk=chunk, space=space, vector=vector)
-            for chunk, vector in zip(chunks, vectors, strict=True)
-        ),
-        ignore_conflicts=True,
-    )
 
 
 def _moment(stated: str) -> datetime | None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import logging
+import os
+import shutil
+import tempfile
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +19,10 @@ from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.db import connection
 
-from ingestion.errors import EmptyFile, FileTooLarge
+from ingestion.errors import EmptyFile, FileTooLarge, NotStored
 from ingestion.filetypes import FileType, sniff
+
+logger = logging.getLogger(__name__)
 
 HEAD_BYTES = 8192
 BLOCK_BYTES = 1024 * 1024
@@ -75,12 +81,46 @@ def hold(sha256: str) -> None:
 
 
 def store(file: IO[bytes], examined: Examined) -> StoredFile:
-    """The file in storage, under a name made of its hash: equal bytes are kept once."""
+    """The file in storage, under a name made of its hash: equal bytes are kept once.
+
+    Raises NotStored, and then nothing is left of it.
+    """
     digest = examined.sha256
     name = f"originals/{digest[:2]}/{digest}"
-    if not default_storage.exists(name):
-        name = default_storage.save(name, File(file))
+    try:
+        if not default_storage.exists(name):
+            name = _save(name, file)
+    except OSError as error:
+        logger.exception("Could not store %s", name)
+        reason = error.strerror or type(error).__name__
+        raise NotStored(
+            f"The file could not be stored ({reason}). Make room where the files are kept, see "
+            "that the server may write there, and upload it again."
+        ) from error
     return StoredFile(name, examined.file_name, examined.size, digest, examined.type.media_type)
+
+
+def _save(name: str, file: IO[bytes]) -> str:
+    """The name under which a storage holds all of the file, or, when this raises, nothing."""
+    try:
+        target = Path(default_storage.path(name))
+    except NotImplementedError:
+        return default_storage.save(name, File(file))  # an object storage takes all or nothing
+    # On a disk that fills up half a file would be left, and its name says that it is whole.
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=".draft-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stored:
+            shutil.copyfileobj(file, stored, BLOCK_BYTES)
+            stored.flush()
+            os.fsync(stored.fileno())
+        if settings.FILE_UPLOAD_PERMISSIONS is not None:
+            Path(draft).chmod(settings.FILE_UPLOAD_PERMISSIONS)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return name
 
 
 def display_name(file_name: str) -> str:
@@ -99,9 +139,6 @@ def local_copy(name: str) -> Iterator[Path]:
     try:
         yield Path(default_storage.path(name))
     except NotImplementedError:
-        import shutil
-        import tempfile
-
         with tempfile.NamedTemporaryFile() as copy, default_storage.open(name) as stored:
             shutil.copyfileobj(stored, copy)
             copy.flush()

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from ingestion import steps, terms
-from ingestion.sweeping import sweep_unfinished
+from ingestion import backfill, deletion, steps, terms
+from ingestion.importing import runner
+from ingestion.importing.services import forget_files
+from ingestion.sweeping import sweep_imports, sweep_unfinished
+from ingestion.watching.scanning import scan
+from ingestion.watching.services import enqueue_due
 
 
 @shared_task
@@ -14,10 +18,41 @@ def advance_version(version_id: int) -> bool:
 
 
 @shared_task
+def advance_space(space_id: int) -> bool:
+    return backfill.advance(space_id)
+
+
+@shared_task
+def sweep_spaces() -> int:
+    return backfill.sweep_spaces()
+
+
+@shared_task
 def sweep() -> int:
-    return sweep_unfinished()
+    forget_files()
+    return sweep_unfinished() + sweep_imports()
+
+
+@shared_task
+def run_import(import_id: int) -> bool:
+    return runner.run(import_id)
+
+
+@shared_task
+def look_at_folders() -> int:
+    return enqueue_due()
+
+
+@shared_task
+def scan_folder(folder_id: int) -> bool:
+    return scan(folder_id)
 
 
 @shared_task
 def fold_statistics() -> bool:
     return terms.fold()
+
+
+@shared_task
+def purge_bin() -> tuple[int, int]:
+    return deletion.purge_bin()

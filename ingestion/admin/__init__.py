@@ -1,8 +1,21 @@
 """The library's side of the admin: documents, collections, identifier patterns, spaces."""
 
+from ingestion.admin.bin import BinAdmin
 from ingestion.admin.collections import CollectionAdmin
 from ingestion.admin.documents import DocumentAdmin
+from ingestion.admin.edits import ChunkEditAdmin
+from ingestion.admin.imports import ImportAdmin
 from ingestion.admin.patterns import IdentifierPatternAdmin
 from ingestion.admin.spaces import EmbeddingSpaceAdmin
+from ingestion.admin.watching import WatchedFolderAdmin
 
-__all__ = ["CollectionAdmin", "DocumentAdmin", "EmbeddingSpaceAdmin", "IdentifierPatternAdmin"]
+__all__ = [
+    "BinAdmin",
+    "ChunkEditAdmin",
+    "CollectionAdmin",
+    "DocumentAdmin",
+    "EmbeddingSpaceAdmin",
+    "IdentifierPatternAdmin",
+    "ImportAdmin",
+    "WatchedFolderAdmin",
+]

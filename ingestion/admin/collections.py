@@ -9,9 +9,10 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import Group
 from django.db.models import Count, Q, QuerySet, Sum
-from django.http import HttpRequest
-from django.urls import reverse
-from django.utils.html import format_html_join
+from django.http import HttpRequest, StreamingHttpResponse
+from django.urls import reverse, reverse_lazy
+from django.utils.functional import lazy
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -20,6 +21,8 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 from ingestion import services
 from ingestion.admin.fields import LanguageField, language_name
 from ingestion.admin.visibility import Summary, VisibleOnly, actor, deletion_summary
+from ingestion.exporting import writing
+from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
 from ingestion.models.library import UNFINISHED
 
@@ -76,12 +79,15 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Collection)
 class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
+    empty_text = (
+        "There is no collection yet. A collection holds documents and says who may read them."
+    )
     form = CollectionForm
     list_display = ("name", "audience", "documents", "chunks", "chunking", "language_name")
     search_fields = ("name", "description")
     ordering = ("name",)  # counting groups the rows, which drops the model's own order
     list_filter = ("visibility",)
-    actions = ("reprocess_all",)
+    actions = ("reprocess_all", "export_selected")
     prepopulated_fields = {"slug": ("name",)}
     conditional_fields = {"groups": "visibility == 'groups'"}
     fieldsets = (
@@ -91,20 +97,25 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
             "How its documents are read",
             {
                 "fields": ("language", "chunk_tokens", "overlap_tokens"),
-                "description": "Smaller chunks point more exactly, larger ones keep more context "
-                "together. Documents that are here already keep their chunks until they are "
-                "processed again.",
+                "description": lazy(format_html, str)(
+                    "A document is cut into passages (chunks). Small ones point more exactly, "
+                    "large ones keep more context together. Documents that are here already keep "
+                    "their passages until they are processed "
+                    'again. <a class="text-link" href="{}">Preview how a file would be cut</a>.',
+                    reverse_lazy("admin:ingestion_document_preview"),
+                ),
             },
         ),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
         queryset: QuerySet[Collection] = super().get_queryset(request)
-        waiting = Count("documents", Q(documents__latest__state__in=UNFINISHED))
+        kept = Q(documents__deleted_at=None)
+        waiting = Count("documents", kept & Q(documents__latest__state__in=UNFINISHED))
         return queryset.prefetch_related("groups").annotate(
-            document_count=Count("documents"),
-            chunk_count=Sum("documents__current__chunk_count", default=0),
-            failed_count=Count("documents", Q(documents__latest__state=State.FAILED)),
+            document_count=Count("documents", kept),
+            chunk_count=Sum("documents__current__chunk_count", filter=kept, default=0),
+            failed_count=Count("documents", kept & Q(documents__latest__state=State.FAILED)),
             waiting_count=waiting,
         )
 
@@ -146,7 +157,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
                 parts.append((f"{where}&state={state}", f"sy-count-{state}", f"{count:,} {word}"))
         return format_html_join(" ", '<a class="sy-count {1}" href="{0}">{2}</a>', parts)
 
-    @admin.display(description="chunks", ordering="chunk_count")
+    @admin.display(description="passages", ordering="chunk_count")
     def chunks(self, collection: Any) -> str:
         return f"{collection.chunk_count:,}"
 
@@ -162,13 +173,13 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        count = form.instance.documents.count() if change else 0
+        count = form.instance.documents.kept().count() if change else 0
         if count and READING_FIELDS & set(form.changed_data):
             self.message_user(
                 request,
-                f"The {count:,} document{'s' if count > 1 else ''} here keep their chunks for now. "
-                "To read them again under the new settings, tick the collection in this list and "
-                "choose “Process all documents again”.",
+                f"The {count:,} document{'s' if count > 1 else ''} here keep their passages for "
+                "now. To read them again under the new settings, tick the collection in this list "
+                "and choose “Process all documents again”.",
                 messages.WARNING,
             )
 
@@ -177,13 +188,24 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
         if not request.user.has_perm("ingestion.change_document"):
             self.message_user(request, "You may not change documents.", messages.ERROR)
             return
-        documents = Document.objects.filter(collection__in=list(queryset)).iterator()
+        documents = Document.objects.kept().filter(collection__in=list(queryset)).iterator()
         count = services.reprocess(documents, acting_user=actor(request))
         self.message_user(
             request,
             f"{count:,} queued to be processed again; search keeps what it has until then.",
             messages.SUCCESS,
         )
+
+    @admin.action(description="Export as a ZIP archive", permissions=["change"])
+    def export_selected(
+        self, request: HttpRequest, queryset: QuerySet[Collection]
+    ) -> StreamingHttpResponse | None:
+        """A download of one collection, as `manage.py import-collection` reads it."""
+        chosen = list(queryset[:2])
+        if len(chosen) != 1 or not writing.may_export(actor(request), chosen[0]):
+            self.message_user(request, "Tick one collection to export.", messages.ERROR)
+            return None
+        return streamed(chosen[0])
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         """Nothing: the service writes the audit row."""
@@ -197,8 +219,8 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
 
     def get_deleted_objects(self, objs: Iterable[Collection], request: HttpRequest) -> Summary:
         collections = list(objs)
-        documents = Document.objects.filter(collection__in=collections).count()
-        chunks = Chunk.objects.filter(collection__in=collections).count()
+        documents = Document.objects.kept().filter(collection__in=collections).count()
+        chunks = Chunk.objects.filter(collection__in=collections, searchable=True).count()
         lacking = set() if self.has_delete_permission(request) else {"collection"}
         if documents and not request.user.has_perm("ingestion.delete_document"):
             lacking.add("document")

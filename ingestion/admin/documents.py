@@ -27,11 +27,15 @@ from ingestion.admin.fields import LanguageField
 from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
+    OriginFilter,
     StateFilter,
     TypeFilter,
 )
+from ingestion.admin.passages import PassagePages
+from ingestion.admin.preview import preview_page
 from ingestion.admin.status import status_of
 from ingestion.admin.uploads import upload_page
+from ingestion.admin.versions import VersionPages
 from ingestion.admin.visibility import (
     AuditedByServices,
     Summary,
@@ -39,6 +43,7 @@ from ingestion.admin.visibility import (
     actor,
     deletion_summary,
 )
+from ingestion.admin.web_import import web_import_page
 from ingestion.models import Chunk, Document, DocumentVersion
 
 # The ids that one poll may ask about: a list page shows fewer.
@@ -69,14 +74,15 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Document)
-class DocumentAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+    empty_text = "The library is empty. Upload files, import many at once, or watch a folder."
     form = DocumentForm
     fields = ("title", "language")
     list_display = (
         "title_cell", "collection", "state_cell", "chunks_cell", "size", "added",
     )  # fmt: skip
     list_display_links = ("title_cell",)
-    list_filter = (StateFilter, CollectionFilter, TypeFilter, LanguageFilter)
+    list_filter = (StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter)
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title",)
@@ -105,7 +111,7 @@ class DocumentAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore
     def state_cell(self, document: Document) -> SafeString:
         return cells.state(document)
 
-    @admin.display(description="chunks", ordering="current__chunk_count")
+    @admin.display(description="passages", ordering="current__chunk_count")
     def chunks_cell(self, document: Document) -> SafeString:
         return cells.chunks(document)
 
@@ -126,8 +132,12 @@ class DocumentAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore
 
         return [
             page("progress/", self.progress_view, "progress"),
+            page("preview/", self.preview_view, "preview"),
+            page("from-web/", self.web_import_view, "from_web"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
             page("<int:pk>/reprocess/", require_POST(self.reprocess_view), "reprocess"),
+            *self.version_urls(page),
+            *self.passage_urls(page),
             *super().get_urls(),
         ]
 
@@ -144,6 +154,30 @@ class DocumentAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore
             "media": self.media,
         }
         return upload_page(request, context)
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
+        """A file's chunks, for those who may upload; nothing is stored."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "model_admin": self,
+            "title": "Preview passages",
+            "media": self.media,
+        }
+        return preview_page(request, context)
+
+    def web_import_view(self, request: HttpRequest) -> HttpResponse:
+        """Documents from web addresses, for those who may upload."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "model_admin": self,
+            "title": "Import from the web",
+            "media": self.media,
+        }
+        return web_import_page(request, context)
 
     def change_view(
         self,

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 
 from ingestion.admin.fields import language_name
 from ingestion.filetypes import SUPPORTED
-from ingestion.models import Collection, State
+from ingestion.models import Collection, SourceKind, State
 from ingestion.models.library import UNFINISHED
 
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
@@ -75,6 +75,17 @@ class LanguageFilter(_PresentValues):
 
     def label(self, value: str) -> str:
         return language_name(value)
+
+
+class OriginFilter(SimpleListFilter):
+    title = "origin"
+    parameter_name = "origin"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        return [(kind.value, str(kind.label)) for kind in SourceKind]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(source_kind=self.value()) if self.value() else queryset
 
 
 class TypeFilter(_PresentValues):

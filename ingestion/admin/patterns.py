@@ -6,12 +6,15 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from ingestion.admin.fields import LinesField
-from ingestion.identifiers import NORMALISERS
+from ingestion.identifiers import NORMALISERS, Pattern, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
 
 # What an index entry was made by; the rest (position, enabled) concerns queries at once, too.
@@ -60,6 +63,38 @@ class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
     search_fields = ("name", "regex")
     ordering = ("position", "name")
     list_before_template = "admin/steelyard/patterns_note.html"
+    change_form_template = "admin/ingestion/identifierpattern/page.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        guarded = self.admin_site.admin_view(self.try_view)
+        address = path("try/", guarded, name="ingestion_identifierpattern_try")
+        return [address, *super().get_urls()]
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """What the posted pattern would recognise in the text beside it; nothing is saved."""
+        pk = request.POST.get("row", "")
+        row = self.get_object(request, pk) if pk.isdecimal() else None
+        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
+        if not may or request.method != "POST":
+            raise PermissionDenied
+        form = self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+        context: dict[str, Any] = {"errors": form.errors}
+        if not form.errors:
+            pattern = form.instance
+            text = request.POST.get("question", "") or "\n".join(pattern.examples)
+            earlier, later = _others(pattern)
+            own = [pattern.as_pattern()] if pattern.enabled else []
+            before = {
+                (one.start, one.end): one.kind for one in query_identifiers(text, earlier + later)
+            }
+            context |= {
+                "warnings": overlaps(pattern.as_pattern(), earlier, later),
+                "found": [
+                    (one, before.get((one.start, one.end), ""))
+                    for one in query_identifiers(text, [*earlier, *own, *later])
+                ],
+            }
+        return TemplateResponse(request, "admin/ingestion/identifierpattern/tried.html", context)
 
     @admin.display(description="recognises")
     def example(self, pattern: IdentifierPattern) -> str:
@@ -69,6 +104,9 @@ class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
         self, request: HttpRequest, obj: IdentifierPattern, form: Any, change: bool
     ) -> None:
         super().save_model(request, obj, form, change)
+        if obj.enabled:
+            for warning in overlaps(obj.as_pattern(), *_others(obj)):
+                self.message_user(request, f"“{obj}”: {warning}", messages.WARNING)
         if not change or INDEXING_FIELDS & set(form.changed_data):
             self.message_user(
                 request,
@@ -76,3 +114,13 @@ class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
                 "found by it once they are processed again (see Collections).",
                 messages.WARNING,
             )
+
+
+def _others(pattern: IdentifierPattern) -> tuple[list[Pattern], list[Pattern]]:
+    """The other patterns in force: those tried before this one, and those after it."""
+    rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=pattern.pk)
+    place = (pattern.position, pattern.name)
+    sides: tuple[list[Pattern], list[Pattern]] = ([], [])
+    for row in rows:
+        sides[(row.position, row.name) > place].append(row.as_pattern())
+    return sides

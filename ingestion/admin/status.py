@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from ingestion.admin.cells import live, state_label
 from ingestion.admin.fields import language_name
 from ingestion.admin.filters import TYPE_LABELS
-from ingestion.models import Document, DocumentVersion, State
+from ingestion.admin.versions import VersionRow, version_rows
+from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 
 # For each error code what a person can do besides reading the message; `services` keeps the codes.
 ADVICE = {
@@ -17,21 +21,14 @@ ADVICE = {
     "itself; when the model is back, “Retry” saves the wait.",
     "embedding_rejected": "The embedding model refused the text. Check EMBEDDER and its settings, "
     "then retry.",
+    "no_text": "If it is a scan, install text recognition (OCR) or name its language in "
+    "OCR_LANGUAGES, and retry. Otherwise check that the right file was uploaded.",
     "repeated_crash": "Read the worker's log, then retry.",
 }
 FILE_ADVICE = (
     "Trying the same file again will end the same way: correct it and upload it again, "
     "then delete this one."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class VersionRow:
-    """One line of the table of versions."""
-
-    version: DocumentVersion
-    label: SafeString
-    is_current: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +43,19 @@ class Status:
     retry_helps: bool
     can_reprocess: bool
     versions: tuple[VersionRow, ...]
+    edits: int
+    homeless: int
     facts: tuple[tuple[str, object], ...]
 
 
 def status_of(document: Document) -> Status:
-    """The page's view of a document: one more query, for its versions."""
+    """The page's view of a document: two more queries, for its versions and its hand edits."""
     latest = document.latest
     failed = latest is not None and latest.state == State.FAILED
-    versions = document.versions.defer("text")
+    versions = list(
+        document.versions.select_related("restored_from").defer("text", "restored_from__text")
+    )
+    edits = Counter(document.edits.values_list("state", flat=True))
     return Status(
         document=document,
         label=live(document, "state", state_label(latest)),
@@ -62,12 +64,31 @@ def status_of(document: Document) -> Status:
         can_retry=failed,
         retry_helps=latest is not None and latest.error_code in ADVICE,
         can_reprocess=latest is not None and not latest.is_unfinished,
-        versions=tuple(
-            VersionRow(version, state_label(version), version.pk == document.current_id)
-            for version in versions
-        ),
+        versions=version_rows(document, versions, state_label),
+        edits=sum(edits.values()),
+        homeless=edits[ChunkEdit.State.HOMELESS],
         facts=_facts(document, latest),
     )
+
+
+def _whole(document: Document) -> SafeString | str:
+    """A link to what the document is a part of, and its path there."""
+    if document.parent is None:
+        return ""
+    address = reverse("admin:ingestion_document_change", args=(document.parent.pk,))
+    return format_html(
+        '<a href="{}">{}</a>, {}', address, document.parent.title, document.part_path
+    )
+
+
+def _parts(document: Document) -> SafeString | str:
+    """A link to the documents that stand in this one."""
+    count = document.parts.filter(deleted_at=None).count()
+    if not count:
+        return ""
+    address = f"{reverse('admin:ingestion_document_changelist')}?parent={document.pk}"
+    noun = "document" if count == 1 else "documents"
+    return format_html('<a href="{}">{} {}</a>', address, f"{count:,}", noun)
 
 
 def _facts(document: Document, latest: DocumentVersion | None) -> tuple[tuple[str, object], ...]:
@@ -88,6 +109,8 @@ def _facts(document: Document, latest: DocumentVersion | None) -> tuple[tuple[st
         ("Changed", latest.file_modified),
         ("Parser", latest.parser),
         ("Source", document.source),
+        ("Part of", _whole(document)),
+        ("Holds", _parts(document)),
         ("Added", document.created),
         ("Added by", document.added_by),
         ("SHA-256", latest.sha256),

@@ -22,6 +22,7 @@ from ingestion.identifiers.forms import (
     placed_forms,
 )
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
+from ingestion.identifiers.overlaps import overlaps
 from ingestion.identifiers.patterns import (
     DEFAULT_PATTERNS,
     Pattern,
@@ -42,6 +43,7 @@ __all__ = [
     "index_forms",
     "is_single_identifier",
     "match_strength",
+    "overlaps",
     "placed_forms",
     "query_identifiers",
     "regex_problems",

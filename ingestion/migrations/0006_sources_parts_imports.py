@@ -7,123 +7,269 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('ingestion', '0005_fill_signatures'),
+        ("ingestion", "0005_fill_signatures"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Import',
+            name="Import",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('archive', 'ZIP archive'), ('manifest', 'Manifest'), ('folder', 'Folder'), ('url', 'Web address'), ('site', 'Web pages from an address on'), ('sitemap', 'Sitemap')], max_length=10)),
-                ('origin', models.CharField(max_length=2000)),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('state', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Stopped by an error'), ('cancelled', 'Cancelled')], default='queued', max_length=10)),
-                ('error', models.TextField(blank=True, help_text='What stopped it and what to do.')),
-                ('file', models.FileField(blank=True, editable=False, max_length=300, upload_to='')),
-                ('leased_until', models.DateTimeField(blank=True, editable=False, null=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('finished', models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("archive", "ZIP archive"),
+                            ("manifest", "Manifest"),
+                            ("folder", "Folder"),
+                            ("url", "Web address"),
+                            ("site", "Web pages from an address on"),
+                            ("sitemap", "Sitemap"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("origin", models.CharField(max_length=2000)),
+                ("options", models.JSONField(blank=True, default=dict)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Stopped by an error"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "error",
+                    models.TextField(blank=True, help_text="What stopped it and what to do."),
+                ),
+                (
+                    "file",
+                    models.FileField(blank=True, editable=False, max_length=300, upload_to=""),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                ("finished", models.DateTimeField(blank=True, editable=False, null=True)),
             ],
             options={
-                'ordering': ('-created', '-pk'),
+                "ordering": ("-created", "-pk"),
             },
         ),
         migrations.CreateModel(
-            name='ImportItem',
+            name="ImportItem",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reference', models.CharField(help_text='Its path or address.', max_length=2000)),
-                ('position', models.PositiveIntegerField(default=0)),
-                ('depth', models.PositiveSmallIntegerField(default=0, help_text='Links from the start.')),
-                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('added', 'Added'), ('replaced', 'New version'), ('duplicate', 'Held already'), ('skipped', 'Left out'), ('failed', 'Failed')], db_index=True, default='waiting', max_length=10)),
-                ('message', models.TextField(blank=True)),
-                ('metadata', models.JSONField(blank=True, default=dict)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.CharField(help_text="Its path or address.", max_length=2000)),
+                ("position", models.PositiveIntegerField(default=0)),
+                (
+                    "depth",
+                    models.PositiveSmallIntegerField(default=0, help_text="Links from the start."),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("added", "Added"),
+                            ("replaced", "New version"),
+                            ("duplicate", "Held already"),
+                            ("skipped", "Left out"),
+                            ("failed", "Failed"),
+                        ],
+                        db_index=True,
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("message", models.TextField(blank=True)),
+                ("metadata", models.JSONField(blank=True, default=dict)),
             ],
             options={
-                'ordering': ('of', 'position', 'pk'),
+                "ordering": ("of", "position", "pk"),
             },
         ),
         migrations.RemoveConstraint(
-            model_name='document',
-            name='document_same_bytes_once',
+            model_name="document",
+            name="document_same_bytes_once",
         ),
         migrations.RemoveConstraint(
-            model_name='document',
-            name='document_one_per_source',
+            model_name="document",
+            name="document_one_per_source",
         ),
         migrations.AddField(
-            model_name='document',
-            name='deleted_at',
-            field=models.DateTimeField(blank=True, db_index=True, editable=False, help_text='When it was put in the bin; it can come back until the grace period ends.', null=True),
+            model_name="document",
+            name="deleted_at",
+            field=models.DateTimeField(
+                blank=True,
+                db_index=True,
+                editable=False,
+                help_text="When it was put in the bin; it can come back until the grace period ends.",
+                null=True,
+            ),
         ),
         migrations.AddField(
-            model_name='document',
-            name='deleted_by',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="document",
+            name="deleted_by",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='document',
-            name='parent',
-            field=models.ForeignKey(blank=True, editable=False, help_text='The archive or message that this was a part of.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='ingestion.document'),
+            model_name="document",
+            name="parent",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                help_text="The archive or message that this was a part of.",
+                null=True,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="parts",
+                to="ingestion.document",
+            ),
         ),
         migrations.AddField(
-            model_name='document',
-            name='part_path',
-            field=models.CharField(blank=True, editable=False, help_text='Its path within the parent.', max_length=1000),
+            model_name="document",
+            name="part_path",
+            field=models.CharField(
+                blank=True, editable=False, help_text="Its path within the parent.", max_length=1000
+            ),
         ),
         migrations.AddField(
-            model_name='document',
-            name='source_kind',
-            field=models.CharField(choices=[('upload', 'Upload'), ('path', 'File on the server'), ('url', 'Web address'), ('part', 'Part of another document')], default='upload', editable=False, max_length=8),
+            model_name="document",
+            name="source_kind",
+            field=models.CharField(
+                choices=[
+                    ("upload", "Upload"),
+                    ("path", "File on the server"),
+                    ("url", "Web address"),
+                    ("part", "Part of another document"),
+                ],
+                default="upload",
+                editable=False,
+                max_length=8,
+            ),
         ),
         migrations.AddField(
-            model_name='documentversion',
-            name='lane',
-            field=models.CharField(choices=[('interactive', 'Interactive'), ('bulk', 'Bulk')], default='interactive', max_length=12),
+            model_name="documentversion",
+            name="lane",
+            field=models.CharField(
+                choices=[("interactive", "Interactive"), ("bulk", "Bulk")],
+                default="interactive",
+                max_length=12,
+            ),
         ),
         migrations.AddField(
-            model_name='documentversion',
-            name='restored_from',
-            field=models.ForeignKey(blank=True, help_text='The older version whose file this one brings back.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ingestion.documentversion'),
+            model_name="documentversion",
+            name="restored_from",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="The older version whose file this one brings back.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="ingestion.documentversion",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('content_hash'), condition=models.Q(('deleted_at', None), ('parent', None)), name='document_same_bytes_once', violation_error_message='This collection holds a document with these bytes.'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                models.F("collection"),
+                models.F("content_hash"),
+                condition=models.Q(("deleted_at", None), ("parent", None)),
+                name="document_same_bytes_once",
+                violation_error_message="This collection holds a document with these bytes.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('collection'), models.F('source'), condition=models.Q(models.Q(('source', ''), _negated=True), ('deleted_at', None)), name='document_one_per_source', violation_error_message='This collection holds a document from this source.'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                models.F("collection"),
+                models.F("source"),
+                condition=models.Q(models.Q(("source", ""), _negated=True), ("deleted_at", None)),
+                name="document_one_per_source",
+                violation_error_message="This collection holds a document from this source.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(models.F('parent'), models.F('part_path'), condition=models.Q(models.Q(('parent', None), _negated=True), ('deleted_at', None)), name='document_one_per_part'),
+            model_name="document",
+            constraint=models.UniqueConstraint(
+                models.F("parent"),
+                models.F("part_path"),
+                condition=models.Q(models.Q(("parent", None), _negated=True), ("deleted_at", None)),
+                name="document_one_per_part",
+            ),
         ),
         migrations.AddField(
-            model_name='import',
-            name='added_by',
-            field=models.ForeignKey(blank=True, editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="import",
+            name="added_by",
+            field=models.ForeignKey(
+                blank=True,
+                editable=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='import',
-            name='collection',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='imports', to='ingestion.collection'),
+            model_name="import",
+            name="collection",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="imports",
+                to="ingestion.collection",
+            ),
         ),
         migrations.AddField(
-            model_name='importitem',
-            name='document',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ingestion.document'),
+            model_name="importitem",
+            name="document",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="ingestion.document",
+            ),
         ),
         migrations.AddField(
-            model_name='importitem',
-            name='of',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='ingestion.import'),
+            model_name="importitem",
+            name="of",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="items",
+                to="ingestion.import",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='importitem',
-            constraint=models.UniqueConstraint(models.F('of'), models.F('reference'), name='import_item_once'),
+            model_name="importitem",
+            constraint=models.UniqueConstraint(
+                models.F("of"), models.F("reference"), name="import_item_once"
+            ),
         ),
     ]

@@ -1,9 +1,11 @@
 """U5: what an upload leaves behind."""
 
+from ingestion.models.edits import ChunkEdit
 from ingestion.models.imports import Import, ImportItem
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.library import (
     Collection,
+    DeletedDocument,
     Document,
     DocumentVersion,
     Lane,
@@ -18,13 +20,16 @@ from ingestion.models.statistics import (
     TermChange,
     TermFrequency,
 )
+from ingestion.models.watching import WatchedFile, WatchedFolder
 
 __all__ = [
     "Chunk",
+    "ChunkEdit",
     "ChunkEmbedding",
     "Collection",
     "CorpusChange",
     "CorpusStatistics",
+    "DeletedDocument",
     "Document",
     "DocumentVersion",
     "EmbeddingSpace",
@@ -38,4 +43,6 @@ __all__ = [
     "TermChange",
     "TermFrequency",
     "Visibility",
+    "WatchedFile",
+    "WatchedFolder",
 ]

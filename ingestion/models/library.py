@@ -10,7 +10,8 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
@@ -30,8 +31,16 @@ class Visibility(models.TextChoices):
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
+    def kept(self) -> CollectionQuerySet:
+        """The collections that nobody deleted."""
+        return self.filter(deleted_at=None)
+
     def visible_to(self, viewer: Viewer) -> CollectionQuerySet:
-        """The collections `viewer` may read; None reads as an anonymous visitor."""
+        """The kept collections that `viewer` may read; None reads as an anonymous visitor."""
+        return self.kept().open_to(viewer)
+
+    def open_to(self, viewer: Viewer) -> CollectionQuerySet:
+        """Those in whose audience `viewer` is, whether kept or in the bin."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.filter(visibility=Visibility.PUBLIC)
         if viewer.is_superuser:
@@ -50,8 +59,8 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
 class Collection(models.Model):
     """A shelf of documents with one audience and one way of chunking."""
 
-    name = models.CharField(max_length=120, unique=True)
-    slug = models.SlugField(max_length=120, unique=True, blank=True)
+    name = models.CharField(max_length=120)
+    slug = models.SlugField(max_length=120, blank=True)
     description = models.TextField(blank=True)
     visibility = models.CharField(
         max_length=12, choices=Visibility.choices, default=Visibility.SIGNED_IN
@@ -76,12 +85,35 @@ class Collection(models.Model):
         help_text="Tokens repeated from one chunk to the next; less than half the chunk size.",
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
+    deleted_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        db_index=True,
+        help_text="When it was put in the bin, with all its documents.",
+    )
+    deleted_by = models.ForeignKey(
+        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
 
     objects = CollectionQuerySet.as_manager()
 
     class Meta:
         ordering = ("name",)
         constraints = (
+            # A collection in the bin gives its name free.
+            models.UniqueConstraint(
+                "name",
+                condition=Q(deleted_at=None),
+                name="collection_name_once",
+                violation_error_message="Collection with this Name already exists.",
+            ),
+            models.UniqueConstraint(
+                "slug",
+                condition=Q(deleted_at=None),
+                name="collection_slug_once",
+                violation_error_message="Collection with this Slug already exists.",
+            ),
             models.CheckConstraint(
                 condition=Q(chunk_tokens__gte=32, chunk_tokens__lte=2000),
                 name="collection_chunk_tokens_range",
@@ -136,12 +168,24 @@ class Lane(models.TextChoices):
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def kept(self) -> DocumentQuerySet:
-        """The documents that nobody deleted."""
-        return self.filter(deleted_at=None)
+        """The documents that nobody deleted, nor the collection they are in."""
+        return self.filter(deleted_at=None, collection__deleted_at=None)
 
     def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
         """The documents of the collections `viewer` may read; none that was deleted."""
-        return self.kept().filter(collection__in=Collection.objects.visible_to(viewer))
+        readable = Collection.objects.visible_to(viewer)
+        return self.filter(deleted_at=None, collection__in=readable)
+
+    def in_bin_of(self, viewer: Viewer) -> DocumentQuerySet:
+        """The deleted documents of the collections `viewer` may read."""
+        readable = Collection.objects.visible_to(viewer)
+        return self.exclude(deleted_at=None).filter(collection__in=readable)
+
+    def with_part_count(self) -> DocumentQuerySet:
+        """The documents with `part_count`: how many kept ones each has as its parts."""
+        parts = Document.objects.filter(parent=OuterRef("pk"), deleted_at=None).order_by()
+        counted = parts.values("parent").annotate(count=Count("pk")).values("count")
+        return self.annotate(part_count=Coalesce(Subquery(counted), 0))
 
 
 class Document(models.Model):
@@ -237,6 +281,15 @@ class Document(models.Model):
 
     def get_absolute_url(self) -> str:
         return reverse("search:document", args=(self.public_id,))
+
+
+class DeletedDocument(Document):
+    """A document in the bin, for the page that lists them; the same rows and rights."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name_plural = "bin"
 
 
 class DocumentVersion(models.Model):
