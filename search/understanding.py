@@ -17,14 +17,16 @@ from search.domain import (
     Profile,
     Query,
     QueryClass,
+    Signal,
     TermStatistic,
     Weights,
 )
 from search.embedding import QueryVector, embed_query
+from search.found import Found
 from search.query.classifiers import classify_by
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import RankingOptions, applicable, identifiers_lead
-from search.retrieval import Retrieval
+from search.ranking.fusion import OPTIONAL
 from search.second_try import Ranking
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
@@ -35,12 +37,14 @@ class Choices:
     """What a caller decides in place of the active profile and the classifier. Empty: nothing.
 
     `exact`: the query stays as typed, also where it finds nothing and its correction would.
+    `snapshot` is a profile to rank by that need not be published: a draft under trial.
     """
 
     profile: str = ""
     query_class: QueryClass | None = None
     weights: Weights | None = None
     exact: bool = False
+    snapshot: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +62,15 @@ def understand(
     query: Query, configured: Configuration, profile: Profile, choices: Choices
 ) -> Understood:
     """The class and the weights: a caller's word first, then the class's, by the profile."""
-    classification = _classify(query, configured, profile, choices)
+    return settled(classified(query, configured, profile, choices), profile, choices)
+
+
+def settled(classification: Classification, profile: Profile, choices: Choices) -> Understood:
+    """The weights for a query of this class."""
     by_class = profile.weights[classification.query_class]
     weights = choices.weights or classification.weights or by_class
     forced = {
-        "profile": bool(choices.profile),
+        "profile": bool(choices.profile or choices.snapshot),
         "class": choices.query_class is not None,
         "weights": choices.weights is not None,
     }
@@ -70,10 +78,10 @@ def understand(
     return Understood(profile, classification, weights, names)
 
 
-def _classify(
+def classified(
     query: Query, configured: Configuration, profile: Profile, choices: Choices
 ) -> Classification:
-    """What the caller says; else the profile's bypass, which weighs by keywords alone (S1-28)."""
+    """The class: what the caller says; else the bypass, which weighs by keywords alone (S1-28)."""
     if choices.query_class is not None:
         return Classification(choices.query_class, "asked for by the caller", 1.0)
     classification = classify_by(profile.classifier, query, configured.rules)
@@ -99,25 +107,31 @@ def query_vector(query: Query, configured: Configuration, understood: Understood
     A bare identifier needs none (S1-29) under our own rules. The seed systems embed whatever
     their bypass does not name, and so do their profiles.
     """
-    weights = understood.weights
-    ours = understood.profile.classifier is Classifier.RULES and weights.keyword > 0
-    if configured.space is None or not weights.vector or (ours and query.needs_no_embedding):
+    if configured.space is None or not needs_vector(query, understood):
         return QueryVector()
     return embed_query(query.text, configured.space)
 
 
-def leaning(
-    understood: Understood,
-    query: Query,
-    found: Retrieval,
-    configured: Configuration,
-    vector: QueryVector,
-) -> Understood:
+def needs_vector(query: Query, understood: Understood) -> bool:
+    """Whether the query's vector can change its ranking under these weights."""
+    weights = understood.weights
+    ours = understood.profile.classifier is Classifier.RULES and weights.keyword > 0
+    return weights.vector > 0 and not (ours and query.needs_no_embedding)
+
+
+def signals_for(query: Query, understood: Understood) -> frozenset[Signal]:
+    """The signals that run for a query under these weights, where they can."""
+    optional = {signal for signal in OPTIONAL if understood.weights.of(signal) > 0}
+    meaning = {Signal.VECTOR} if needs_vector(query, understood) else set()
+    return frozenset({Signal.KEYWORD, Signal.TITLE} | optional | meaning)
+
+
+def leaning(understood: Understood, found: Found, configured: Configuration) -> Understood:
     """The weights nearer to the keywords for a language that the space's model does not know."""
     fixed = "weights" in understood.forced or not is_adaptive(understood.profile)
-    if fixed or vector.values is None or configured.space is None:
+    if fixed or not found.by_meaning or configured.space is None:
         return understood
-    language = unfamiliar(query.text, found.readings, configured.space.languages)
+    language = unfamiliar(found.query.text, found.readings, configured.space.languages)
     if not language:
         return understood
     note = f"Matching by meaning knows no {language}, so keywords count for more."

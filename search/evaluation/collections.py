@@ -116,7 +116,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 
 def shelf(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; made, for no reader's eyes, where it is missing."""
-    collection, _ = Collection.objects.get_or_create(
+    collection, _ = Collection.objects.kept().get_or_create(
         name=f"judged: {judged.name}",
         defaults={
             "visibility": Visibility.GROUPS,
@@ -135,10 +135,10 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
     passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}
     held = {
         document.content_hash: document
-        for document in collection.documents.select_related("latest", "collection")
+        for document in collection.documents.kept().select_related("latest", "collection")
     }
     gone = [document for digest, document in held.items() if digest not in passages]
-    services.delete(gone, acting_user=None)
+    services.purge(gone, acting_user=None)
     versions = []
     for digest, passage in passages.items():
         document = held.get(digest)
@@ -158,7 +158,7 @@ def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, 
     ids = defaultdict(list)
     for passage in judged.passages():
         ids[passage.sha256].append(passage.id)
-    searchable = collection.documents.filter(current=F("latest"))
+    searchable = collection.documents.kept().filter(current=F("latest"))
     rows = searchable.values_list("pk", "content_hash")
     return {pk: ids[digest] for pk, digest in rows if digest in ids}
 

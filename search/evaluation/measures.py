@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import ir_measures
 import numpy as np
+import numpy.typing as npt
 from ir_measures import RR, P, R, Success, nDCG
 
 MEASURES = (nDCG @ 10, R @ 10, R @ 100, RR @ 10, P @ 5, Success @ 1)
@@ -78,7 +79,12 @@ def difference(values: Values, baseline: Values, name: str) -> Interval:
     queries = sorted(values)
     if not queries or values.keys() != baseline.keys():
         raise ValueError("A paired difference needs the same queries on both sides, at least one.")
-    pairs = np.array([values[query][name] - baseline[query][name] for query in queries])
+    return interval([values[query][name] - baseline[query][name] for query in queries])
+
+
+def interval(changes: npt.ArrayLike) -> Interval:
+    """The mean of at least one change, with the bootstrap's interval (percentiles)."""
+    pairs = np.asarray(changes, np.float64)
     chance = np.random.default_rng(SEED)
     drawn = chance.integers(0, len(pairs), size=(RESAMPLES, len(pairs)))
     tail = (1 - CONFIDENCE) / 2

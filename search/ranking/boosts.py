@@ -6,6 +6,8 @@ anchors that a query names, and the arithmetic.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -31,6 +33,12 @@ def boosted(score: Node, candidate: Candidate, boosts: Sequence[Boost]) -> Node:
         operation = Operation.PRODUCT if boost.multiply else Operation.SUM
         score = Combination("boosted", operation, (score, *leaves))
     return score
+
+
+def sought(boost: Boost) -> str:
+    """A name for what the boost looks for, the same whatever it is called and worth."""
+    looked_for = json.dumps([boost.anchor, boost.pattern, sorted(boost.kinds)])
+    return hashlib.sha256(looked_for.encode()).hexdigest()[:16]
 
 
 def applicable(boosts: Sequence[Boost], query_class: QueryClass) -> tuple[Boost, ...]:

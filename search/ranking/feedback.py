@@ -16,6 +16,8 @@ from search.domain import Candidate, Combination, Hit, Leaf, Node, Operation
 # Three documents were better than two, four, five or ten on six judged collections, and are few
 # enough to be right (docs/relevance.md).
 EXAMPLES = 3
+# Half-precision embeddings hold three.
+COSINE_DIGITS = 9
 
 
 def likeness(first: Sequence[Hit]) -> dict[int, float]:
@@ -33,7 +35,8 @@ def likeness(first: Sequence[Hit]) -> dict[int, float]:
     if not examples:
         return {}
     centre = _vectors(list(examples.values())).mean(axis=0)
-    cosines = _vectors(embedded) @ centre
+    # How many rows are multiplied at a time decides the last bits: without them equals stay equal.
+    cosines = np.round(_vectors(embedded) @ centre, COSINE_DIGITS)
     return {
         candidate.chunk_id: float(cosine)
         for candidate, cosine in zip(embedded, cosines, strict=True)
@@ -52,7 +55,7 @@ def with_feedback(score: Node, cosine: float | None, weight: float) -> Node:
 def _vectors(candidates: Sequence[Candidate]) -> np.ndarray:
     """Their embeddings as rows of length 1."""
     rows = [np.frombuffer(candidate.embedding or b"", dtype=">f2") for candidate in candidates]
-    vectors = np.stack(rows).astype(np.float32)
+    vectors = np.stack(rows).astype(np.float64)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors /= np.maximum(lengths, np.finfo(np.float32).tiny)
+    vectors /= np.maximum(lengths, np.finfo(np.float64).tiny)
     return vectors

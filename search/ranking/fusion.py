@@ -44,7 +44,7 @@ _LINEAR = {
 # These run, and show in a score, only where they have a weight.
 OPTIONAL = (Signal.RECENCY, Signal.SYNONYM)
 # These measure something of every chunk; under the others a score of 0 means not found.
-_ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
+ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ def _contributions(
 ) -> list[tuple[Contribution, ...]]:
     """Every signal's part of each candidate's score."""
     signals = _signals(candidates, weights)
-    strengths = {signal: _strengths(candidates, signal, options) for signal in signals}
+    raw = {signal: [each.raw.get(signal) for each in candidates] for signal in signals}
+    strengths = {signal: strengths_of(raw[signal], signal, options) for signal in signals}
     return [
         tuple(
             Contribution(
@@ -154,7 +155,7 @@ def _explain(
     found = {
         part.signal
         for part in contributions
-        if part.strength > 0 and (part.signal in _ALWAYS_FIND or (part.raw or 0) > 0)
+        if part.strength > 0 and (part.signal in ALWAYS_FIND or (part.raw or 0) > 0)
     }
     both = {Signal.VECTOR, Signal.KEYWORD} <= found
     root = boosted(_combined(contributions, found, both, options), candidate, options.boosts)
@@ -186,21 +187,25 @@ def _order(candidate: Candidate, explanation: Explanation) -> tuple[object, ...]
     return (explanation.tier.order, -explanation.score, -keyword, candidate.chunk_id)
 
 
-def _strengths(
-    candidates: Sequence[Candidate], signal: Signal, options: RankingOptions
+def strengths_of(
+    raw: Sequence[float | None], signal: Signal, options: RankingOptions
 ) -> list[float]:
-    """One signal's strengths, in the candidates' order; 0 where it has no score for one."""
-    scored = [i for i, candidate in enumerate(candidates) if signal in candidate.raw]
+    """One signal's strengths in the order of its raw scores; 0 where it has none.
+
+    The scores come by chunk id, which decides between equals.
+    """
+    scored = [i for i, score in enumerate(raw) if score is not None]
+    held = [score for score in raw if score is not None]
     if options.own_depth is not None:
-        best = sorted(scored, key=lambda i: (-candidates[i].raw[signal], i))
-        scored = sorted(best[: options.own_depth])
-    scores = [candidates[i].raw[signal] for i in scored]
+        best = sorted(range(len(held)), key=lambda i: (-held[i], i))
+        kept = sorted(best[: options.own_depth])
+        scored, held = [scored[i] for i in kept], [held[i] for i in kept]
     if options.fusion is Fusion.RRF:
-        values = _reciprocal_ranks(scores, signal, options.rrf_k)
+        values = _reciprocal_ranks(held, signal, options.rrf_k)
     else:
         normaliser = options.normalisers.get(signal, _LINEAR[signal])
-        values = NORMALISERS[normaliser](scores)
-    strengths = [0.0] * len(candidates)
+        values = NORMALISERS[normaliser](held)
+    strengths = [0.0] * len(raw)
     for position, value in zip(scored, values, strict=True):
         strengths[position] = value
     return strengths
@@ -211,6 +216,6 @@ def _reciprocal_ranks(scores: Sequence[float], signal: Signal, k: int) -> list[f
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     values = [0.0] * len(scores)
     for place, i in enumerate(order, start=1):
-        if signal in _ALWAYS_FIND or scores[i] > 0:
+        if signal in ALWAYS_FIND or scores[i] > 0:
             values[i] = 1 / (k + place)
     return values

@@ -5,6 +5,7 @@ All of them only ever take chunks away.
 
 from __future__ import annotations
 
+from collections.abc import Collection as Container
 from dataclasses import dataclass
 from datetime import date
 from typing import Self
@@ -86,6 +87,13 @@ class Scope:
             chunks = chunks.filter(condition)
         narrowed = self.narrowed or chunks is not readable_chunks
         return type(self)(chunks, collections, narrowed)
+
+    def without(self, documents: Container[int]) -> Self:
+        """What is left without these documents, by their ids."""
+        if not documents:
+            return self
+        chunks = self.chunks.exclude(document_id__in=sorted(documents))
+        return type(self)(chunks, self.collections, self.narrowed)
 
 
 def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:

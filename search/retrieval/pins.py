@@ -1,23 +1,40 @@
-"""Q3: the documents that an administrator pinned to just this query."""
+"""Q3: the documents and passages that an administrator pinned to just this query."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import FloatField, QuerySet
+from django.db.models import FloatField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
+from search.domain import Pinned
 from search.retrieval.lexical import bm25
 
-# The place of a candidate's document among the pins, from 0.
-PLACE = "array_position(%(pinned)s::bigint[], c.document_id) - 1"
+# The place of a candidate's document among the pins, from 0. Of a document that is pinned by one of
+# its passages only that passage has a place: it is then the one that is shown.
+PLACE = """CASE WHEN coalesce((%(pinned_edits)s::bigint[])[
+        array_position(%(pinned)s::bigint[], c.document_id)], 0) IN (0, c.edit_id)
+    THEN array_position(%(pinned)s::bigint[], c.document_id) - 1 END"""
 
 
-def pinned_chunks(chunks: QuerySet[Chunk], documents: Sequence[int]) -> QuerySet[Chunk, Any]:
-    """The chunk of each pinned document that fits the query's words best; the first of equals."""
+def params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
+    """The parameters of PLACE. No edit has the id 0, which stands for none."""
+    return {
+        "pinned": [pin.document_id for pin in pins],
+        "pinned_edits": [pin.edit_id or 0 for pin in pins],
+    }
+
+
+def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[Chunk, Any]:
+    """The pinned passages, and of each pinned document the chunk that fits the query's words best.
+
+    Of equals the first.
+    """
     score = RawSQL(bm25("ingestion_chunk"), (), output_field=FloatField())
-    held = chunks.filter(document_id__in=documents)
+    documents = [pin.document_id for pin in pins if pin.edit_id is None]
+    edits = [pin.edit_id for pin in pins if pin.edit_id is not None]
+    held = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
     ordered = held.order_by("document_id", score.desc(nulls_last=True), "pk")
     return ordered.distinct("document_id").values("pk")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from search.domain import (
     Boost,
     Candidate,
     IdentifierMatch,
+    Pinned,
     Profile,
     Query,
     Signal,
@@ -22,6 +23,7 @@ from search.domain import (
 )
 from search.query.language import Reading
 from search.retrieval import identifier, lexical
+from search.retrieval import pins as pinning
 from search.retrieval.boosts import counts
 from search.retrieval.filters import Scope
 from search.retrieval.lexical import keyword
@@ -37,15 +39,23 @@ from search.retrieval.vector import index_settings, vector
 class Wanted:
     """What a search wants of the candidates besides the signals that always run.
 
-    `signals` are the optional ones that count; `embeddings`: their embeddings too; `pins` ids of
-    documents, in their order; `words` those of the query that are looked up in the vocabulary.
+    `signals` are the optional ones that count; `embeddings`: their embeddings too; `pins` what
+    stands first, in order; `words` those of the query that are looked up in the vocabulary.
+    `places`: what brought each candidate, so that a search that looks less far can be told from it.
     """
 
     signals: frozenset[Signal] = frozenset()
     embeddings: bool = False
     boosts: tuple[Boost, ...] = ()
-    pins: tuple[int, ...] = ()
+    pins: tuple[Pinned, ...] = ()
     words: tuple[str, ...] = ()
+    places: bool = False
+
+
+# What brings candidates besides the signals, in `Retrieval.places`.
+HOLDERS, PINNED = "identifier", "pin"
+Places = Mapping[str, int]
+"""What brought a candidate, with its place there, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,7 @@ class Retrieval:
 
     `unknown` are the words asked about that no searched collection holds; `readings` the query
     under the text configurations of the searched collections and of the space's languages.
+    `places` are the candidates', in their order; empty where nobody asked for them.
     """
 
     candidates: tuple[Candidate, ...]
@@ -61,6 +72,26 @@ class Retrieval:
     unknown: tuple[str, ...]
     readings: tuple[Reading, ...]
     milliseconds: float
+    places: tuple[Places, ...] = ()
+
+
+_CANDIDATES = """
+candidate(id, places) AS MATERIALIZED (
+    SELECT id, NULL::json FROM ({found}) found(id)
+),
+""".strip()
+
+# Each finder returns its ids in its own order, which the numbers keep.
+_PLACED = """
+brought(id, finder, place) AS MATERIALIZED (
+    {found}
+),
+candidate(id, places) AS MATERIALIZED (
+    SELECT id, json_object_agg(finder, place)
+    FROM (SELECT id, finder, min(place) AS place FROM brought GROUP BY id, finder) first
+    GROUP BY id
+),
+""".strip()
 
 
 def retrieve(
@@ -78,16 +109,18 @@ def retrieve(
     """
     signals = _signals(query, scope, profile, space, embedding, wanted)
     boosts, boost_params = counts(wanted.boosts, query)
-    finders = [signal.find for signal in signals.values() if signal.find is not None]
+    finders: dict[str, QuerySet[Chunk, Any] | str] = {
+        name.value: signal.find for name, signal in signals.items() if signal.find is not None
+    }
     if query.identifiers:
-        finders.append(identifier.holders(scope.chunks, profile))
+        finders[HOLDERS] = identifier.holders(scope.chunks, profile)
     if wanted.pins:
-        finders.append(pinned_chunks(scope.chunks, wanted.pins))
+        finders[PINNED] = pinned_chunks(scope.chunks, wanted.pins)
     statement, params = _statement(scope, signals, finders, boosts, query, wanted)
     values = {
         **lexical.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
-        "pinned": list(wanted.pins),
+        **pinning.params(wanted.pins),
         **identifier.params(query),
         **boost_params,
         **{key: value for s in signals.values() for key, value in s.score_params.items()},
@@ -95,7 +128,7 @@ def retrieve(
     started = time.perf_counter()
     rows = _run(statement, params | values, index_settings(profile))
     elapsed = (time.perf_counter() - started) * 1000
-    return Retrieval(*_read(rows, tuple(boosts), tuple(signals)), elapsed)
+    return _read(rows, tuple(boosts), tuple(signals), elapsed)
 
 
 def _signals(
@@ -121,7 +154,7 @@ def _signals(
 def _statement(
     scope: Scope,
     signals: dict[Signal, SignalSQL],
-    finders: list[QuerySet[Chunk, Any] | str],
+    finders: dict[str, QuerySet[Chunk, Any] | str],
     boosts: dict[str, str],
     query: Query,
     wanted: Wanted,
@@ -138,7 +171,12 @@ def _statement(
 
     has_identifiers = bool(query.identifiers)
     readable = part(scope.collections.order_by().values("pk"))
-    found = "\n    UNION\n    ".join(f"({part(finder)})" for finder in finders)
+    parts = {name: part(finder) for name, finder in finders.items()}
+    candidates = _CANDIDATES.format(
+        found="\n    UNION\n    ".join(f"({p})" for p in parts.values())
+    )
+    if wanted.places:
+        candidates = _PLACED.format(found="\n    UNION ALL\n    ".join(_placed(parts)))
     values = [*boosts.values(), *(signal.score for signal in signals.values())]
     embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
     scores = ",\n           ".join(f"{value} AS value_{i}" for i, value in enumerate(values))
@@ -149,11 +187,9 @@ WITH readable(id) AS MATERIALIZED ({readable}),
 {lexical.TABLES},
 {"".join(signal.tables for signal in signals.values())}
 {identifier.TABLES if has_identifiers else ""}
-candidate(id) AS MATERIALIZED (
-    {found}
-),
+{candidates}
 scored AS (
-    SELECT c.id, c.document_id, {held}, {pin} AS pin, c.signature,
+    SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature,
            {embedding} AS embedding,
            {scores}
     FROM candidate JOIN ingestion_chunk c USING (id)
@@ -164,6 +200,14 @@ SELECT ({lexical.FINDINGS}), scored.*
 FROM (VALUES (1)) always LEFT JOIN scored ON true
 """
     return text, params
+
+
+def _placed(parts: Mapping[str, str]) -> list[str]:
+    """Each part with the name of what finds, and the place of each id in its own order."""
+    return [
+        f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({part}) AS part(id)"
+        for name, part in parts.items()
+    ]
 
 
 def _brings_embeddings(signals: dict[Signal, SignalSQL], wanted: Wanted) -> bool:
@@ -183,15 +227,20 @@ def _run(statement: str, params: dict[str, Any], settings: dict[str, str]) -> li
 
 
 def _read(
-    rows: list[tuple[Any, ...]], boosts: tuple[str, ...], signals: tuple[Signal, ...]
-) -> tuple[tuple[Candidate, ...], tuple[TermStatistic, ...], tuple[str, ...], tuple[Reading, ...]]:
+    rows: list[tuple[Any, ...]],
+    boosts: tuple[str, ...],
+    signals: tuple[Signal, ...],
+    milliseconds: float,
+) -> Retrieval:
     findings = rows[0][0]
-    found = (row[1:] for row in rows if row[1] is not None)
-    return (
-        tuple(_candidate(row, boosts, signals) for row in found),
-        tuple(TermStatistic(*values) for values in findings["terms"] or ()),
-        tuple(findings["unknown"] or ()),
-        tuple(Reading(*values) for values in findings["readings"] or ()),
+    found = [row[1:] for row in rows if row[1] is not None]
+    return Retrieval(
+        candidates=tuple(_candidate((row[0], *row[2:]), boosts, signals) for row in found),
+        terms=tuple(TermStatistic(*values) for values in findings["terms"] or ()),
+        unknown=tuple(findings["unknown"] or ()),
+        readings=tuple(Reading(*values) for values in findings["readings"] or ()),
+        milliseconds=milliseconds,
+        places=tuple(row[1] for row in found) if found and found[0][1] is not None else (),
     )
 
 

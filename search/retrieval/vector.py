@@ -40,7 +40,7 @@ SELECT id FROM near
 UNION ALL
 (SELECT e.chunk_id FROM ingestion_chunkembedding e
  WHERE e.chunk_id = ANY(ARRAY(SELECT id FROM few)) AND e.space_id = {space} AND {size} <= {small}
- ORDER BY e.vector <=> %(embedding)s::halfvec
+ ORDER BY e.vector <=> %(embedding)s::halfvec, e.chunk_id
  LIMIT {depth})
 UNION ALL
 ({whole})

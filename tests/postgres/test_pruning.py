@@ -101,7 +101,8 @@ def scored(text: str, **fields: Any) -> int:
     with connection.execute_wrapper(keep):
         ranking(text, **fields)
     [(sql, params)] = sent
-    tables = sql.split(";", 1)[1].split("candidate(id) AS MATERIALIZED")[0].rstrip().rstrip(",")
+    statement = sql.split(";", 1)[1]
+    tables = statement.split("candidate(id, places) AS MATERIALIZED")[0].rstrip().rstrip(",")
     with connection.cursor() as cursor:
         cursor.execute(
             f"{tables} SELECT (SELECT count(*) FROM seed) + (SELECT count(*) FROM other)", params

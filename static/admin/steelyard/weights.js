@@ -31,6 +31,12 @@
       this.inputs.forEach((input, index) => {
         input.addEventListener("change", () => this.type(index));
       });
+      // Whoever sets the figures by script says so (the workbench: back to the saved ones).
+      fieldset.addEventListener("weights-set", () => {
+        this.typed = null;
+        this.base = this.read();
+        this.draw();
+      });
       this.draw();
     }
 

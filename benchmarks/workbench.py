@@ -1,0 +1,206 @@
+"""The workbench on synthetic pools: all measures of 500 golden queries, fast against exact.
+
+    .venv/bin/python -m benchmarks.workbench [--queries 500] [--candidates 200] [--live] [--page]
+
+Read the ratios: the milliseconds are this machine's. `--live` measures the golden queries of the
+site's own database as well, by the pools and by searching; `--page` what the workbench's page asks
+of that site at each move, from the posted form to the HTML.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.http import HttpResponse
+
+    from search.domain import Profile
+    from search.evaluation.whatif import WhatIf
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+
+DIMENSIONS = 384
+SAMPLE = 50  # so many of the queries are ranked exactly; the rest would take as long
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=500)
+    parser.add_argument("--candidates", type=int, default=200)
+    parser.add_argument("--live", action="store_true")
+    parser.add_argument("--page", metavar="QUESTION", nargs="?", const="how does it work")
+    asked = parser.parse_args()
+
+    import django
+
+    django.setup()
+    if asked.page:
+        page(asked.page)
+        return
+    synthetic(asked.queries, asked.candidates)
+    if asked.live:
+        live()
+
+
+def synthetic(queries: int, candidates: int) -> None:
+    """Prints the times over random pools, whatever the machine's database holds."""
+    from search.domain import Fusion, QueryClass, Weights
+    from search.evaluation.whatif import WhatIf
+    from search.pipeline import weigh
+    from search.presets.own import DEFAULT
+    from search.understanding import Choices
+    from tests.pooling import configuration, random_case
+
+    configured = configuration()
+    cases = [
+        random_case(seed, candidates, dimensions=DIMENSIONS, depth=100) for seed in range(queries)
+    ]
+    print(f"{queries} queries, {candidates} candidates each, {DIMENSIONS} dimensions")
+    shipped = DEFAULT.profile
+    plain = replace(shipped, feedback=0.0, confidence_threshold=0.0)
+
+    def slid(profile: Profile, vector: float) -> Profile:
+        shares = Weights(vector, 0.95 - vector, 0.05)
+        return replace(profile, weights=dict.fromkeys(QueryClass, shares))
+
+    def exactly(profile: Profile, count: int) -> None:
+        for case in cases[:count]:
+            choices = Choices(snapshot=profile, query_class=case.query_class)
+            weigh(case.pool.found(), configured, profile, choices)
+
+    variants = {
+        "shipped default": shipped,
+        "without feedback or second try": plain,
+        "rank fusion": replace(plain, fusion=Fusion.RRF),
+    }
+    for name, profile in variants.items():
+        whatif = WhatIf(cases, configured)
+        shares = [0.6, *(share / 100 for share in range(30, 80, 5))]
+        cold, *moves = (timed(partial(whatif.under, slid(profile, share))) for share in shares)
+        warm = statistics.median(moves)
+        sample = min(SAMPLE, len(cases))
+        exact = timed(partial(exactly, slid(profile, 0.5), sample)) * len(cases) / sample
+        print(
+            f"  {name}: first {cold:.0f} ms, each further move {warm:.0f} ms (most "
+            f"{max(moves):.0f}); the exact ranking {exact:.0f} ms: {exact / warm:.0f} times as long"
+        )
+    for name in ("shipped default", "without feedback or second try"):
+        optimised(name, WhatIf(cases, configured), variants[name])
+    found = cases[0].pool.found()
+    one = statistics.median(
+        timed(partial(weigh, found, configured, slid(shipped, share / 100)))
+        for share in range(20, 90)
+    )
+    print(f"  one query's slider move: {one:.1f} ms for a ranking with all its explanations")
+
+
+def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
+    """Prints how long the search for better weights takes, five folds and all scales."""
+    from search.tuning.optimise import optimise
+
+    seconds = timed(partial(optimise, whatif, profile)) / 1000
+    print(f"  {name}: better weights looked for in {seconds:.0f} s")
+
+
+def live() -> None:
+    """Prints the times over the golden queries of the site's own database."""
+    from search import configuration
+    from search.evaluation.golden import ask, golden_set
+    from search.tuning.pool_building import build
+    from search.tuning.pools import pooled
+    from search.tuning.widths import Width
+
+    profile = configuration.current().profile()
+    goldens = golden_set()
+    if not goldens:
+        print("The site has no golden queries: judge some, or import judgements.")
+        return
+    built = timed(partial(build, Width.of(profile)))
+    first = timed(lambda: pooled(profile).whatif.under(profile))
+    again = timed(lambda: pooled(profile).whatif.under(profile))
+    searched = timed(lambda: [ask(golden, profile) for golden in goldens])
+    print(
+        f"{len(goldens)} golden queries of this site: pools built in {built:.0f} ms, measured in "
+        f"{first:.0f} ms, again in {again:.0f} ms; by searching {searched:.0f} ms: "
+        f"{searched / again:.0f} times as long"
+    )
+
+
+def page(question: str) -> None:
+    """Prints what a slider's move costs the server, for one question and for all measures."""
+    from search.admin.workbench import measures_view, preview_view
+
+    for name, view in (("both rankings", preview_view), ("all measures", measures_view)):
+        bodies = list(_moves(question))
+        first, *_ = _asked(view, bodies[0])
+        wall, processor, queries = zip(*(_asked(view, body) for body in bodies[1:]), strict=True)
+        print(
+            f"  {name}: first {first:.0f} ms, each of {MOVES} moves {statistics.median(wall):.0f} "
+            f"ms (most {max(wall):.0f}), of these processor {statistics.median(processor):.0f} "
+            f"ms; {statistics.median_low(queries)} queries"
+        )
+
+
+MOVES = 20
+
+
+def _moves(question: str) -> Iterator[dict[str, object]]:
+    """What the page posts: as it opens, then with meaning at other weights for every class."""
+    from search.admin.weights import field_name
+    from search.admin.workbench_forms import WorkbenchForm
+    from search.domain import QueryClass, Signal
+    from search.models import SearchProfile
+
+    row = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    form = WorkbenchForm(instance=row)
+    opened = {name: form[name].value() for name in form.fields}
+    opened["boosts"] = json.dumps(row.boosts)
+    opened = {name: "" if value is None else value for name, value in opened.items()}
+    opened = {name: value for name, value in opened.items() if value is not False}
+    yield {"profile": row.pk, "values": opened, "text": question}
+    for move in range(MOVES):
+        share = 30 + 2 * move
+        values = dict(opened)
+        for query_class in QueryClass:
+            for signal in Signal:
+                values[field_name(query_class, signal)] = "0"
+            values[field_name(query_class, Signal.VECTOR)] = f"{share / 100}"
+            values[field_name(query_class, Signal.KEYWORD)] = f"{(100 - share) / 100}"
+        yield {"profile": row.pk, "values": values, "text": question}
+
+
+def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, float, int]:
+    """Milliseconds on the clock and of the processor, and how many queries the view needs."""
+    from django.db import connection
+    from django.test import RequestFactory
+    from django.test.utils import CaptureQueriesContext
+
+    from search.evaluation.golden import evaluator
+
+    request = RequestFactory().post("/", json.dumps(body), content_type="application/json")
+    request.user = evaluator()
+    with CaptureQueriesContext(connection) as queries:
+        started, used = time.perf_counter(), time.process_time()
+        answer = view(request)
+        wall, processor = time.perf_counter() - started, time.process_time() - used
+    assert answer.status_code == 200, answer.content[:500]
+    return wall * 1000, processor * 1000, len(queries)
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Milliseconds that the work takes."""
+    started = time.perf_counter()
+    work()
+    return (time.perf_counter() - started) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""W1: the workbench's requests: who may ask, and the draft that travels with each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_POST
+
+from ingestion.models import Document
+from search.admin.workbench_forms import WorkbenchForm
+from search.domain import Profile
+from search.errors import SearchError
+from search.models import SearchProfile
+
+VIEW, CHANGE, JUDGE, RUN = (
+    "search.view_searchprofile",
+    "search.change_searchprofile",
+    "search.add_judgement",
+    "search.add_evaluationrun",
+)
+MAX_BODY = 64 * 1024
+Answer = dict[str, Any]
+
+
+def may_view(user: Any) -> bool:
+    """Whether the person may look at profiles, and so at the workbench."""
+    return bool(user.has_perm(VIEW) or user.has_perm(CHANGE))
+
+
+def asking(
+    *permissions: str,
+) -> Callable[[Callable[..., Answer]], Callable[[HttpRequest], HttpResponse]]:
+    """A view of a function from the posted JSON to the JSON answered.
+
+    Whoever may not see the workbench, or lacks a permission, is refused; an error of search is
+    answered in its own words.
+    """
+
+    def decorated(answer: Callable[..., Answer]) -> Callable[[HttpRequest], HttpResponse]:
+        @require_POST
+        @wraps(answer)
+        def view(request: HttpRequest) -> HttpResponse:
+            if not may_view(request.user) or not request.user.has_perms(permissions):
+                raise PermissionDenied
+            posted = posted_in(request)
+            if posted is None:
+                return JsonResponse({"error": "Send a JSON object."}, status=400)
+            try:
+                return JsonResponse(answer(request, posted))
+            except InvalidDraft as error:
+                return JsonResponse({"problems": error.problems}, status=422)
+            except SearchError as error:
+                return JsonResponse({"error": str(error)}, status=409)
+
+        return view
+
+    return decorated
+
+
+class InvalidDraft(Exception):
+    """The draft's controls hold something that no profile can have; `problems` are by field."""
+
+    def __init__(self, problems: Mapping[str, list[str]]) -> None:
+        super().__init__("; ".join(text for texts in problems.values() for text in texts))
+        self.problems = problems
+
+
+def posted_in(request: HttpRequest) -> Answer | None:
+    if len(request.body) > MAX_BODY:
+        return None
+    try:
+        value = json.loads(request.body)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
+    values = posted.get("values")
+    rows = SearchProfile.objects.prefetch_related("class_weights")
+    row = get_object_or_404(rows, pk=whole_number(posted.get("profile")))
+    data = values if isinstance(values, dict) else {}
+    return WorkbenchForm({k: str(v) for k, v in data.items()}, instance=row, is_saving=is_saving)
+
+
+def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
+    """The profile that the controls describe, and the row that it is an edit of.
+
+    Raises InvalidDraft.
+    """
+    form = form_of(posted)
+    if not form.is_valid():
+        raise InvalidDraft(form.problems())
+    return form.trial(), form.instance
+
+
+def collections_of(posted: Answer) -> tuple[str, ...]:
+    given = posted.get("collections")
+    return tuple(map(str, given)) if isinstance(given, list) else ()
+
+
+def whole_number(value: object) -> int:
+    """The whole number; -1, which names nothing, for anything else."""
+    return int(str(value)) if str(value).isdecimal() else -1
+
+
+def document_of(request: HttpRequest, posted: Answer) -> Document:
+    try:
+        public_id = UUID(str(posted.get("document")))
+    except ValueError as error:
+        raise Http404 from error
+    return get_object_or_404(Document.objects.visible_to(request.user), public_id=public_id)

@@ -1,0 +1,127 @@
+"""W2: how far pools look: all of a profile and the library that decides raw scores."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+from django.core.cache import cache
+from django.db.models import Count, Max, Sum
+
+from ingestion.models import ChunkEdit, Collection, Document
+from ingestion.models.statistics import CorpusChange, CorpusStatistics
+from search.configuration import Configuration
+from search.domain import Boost, KeywordScorer, Profile, TitleScorer
+from search.found import by_what_they_seek
+from search.ranking.boosts import as_json, parse_boosts
+
+# How far pools look: the first of these that a profile's depth does not pass, so that it may be
+# raised a little without building them anew.
+LEVELS = (150, 300, 500)
+STAMP_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """How far a pool looks: all of a profile that decides what the database returns."""
+
+    depth: int
+    keyword_scorer: KeywordScorer
+    keyword_budget: int
+    title_scorer: TitleScorer
+    boosts: tuple[Boost, ...] = ()
+
+    @classmethod
+    def of(cls, profile: Profile) -> Self:
+        return cls(
+            profile.depth,
+            profile.keyword_scorer,
+            profile.keyword_budget,
+            profile.title_scorer,
+            by_what_they_seek(profile.boosts),
+        )
+
+    def joined(self, other: Self) -> Self:
+        """As far as both of them look; they score alike."""
+        boosts = by_what_they_seek((*self.boosts, *other.boosts))
+        return replace(self, depth=max(self.depth, other.depth), boosts=boosts)
+
+    def scores_like(self, other: Self) -> bool:
+        return self._scorers() == other._scorers()
+
+    def _scorers(self) -> tuple[str, int, str]:
+        return self.keyword_scorer.value, self.keyword_budget, self.title_scorer.value
+
+    def profile(self) -> Profile:
+        """A profile that a wide find looks by, with room for greater depths."""
+        return Profile(
+            "pool",
+            1,
+            {},
+            depth=next(level for level in LEVELS if level >= self.depth),
+            keyword_scorer=self.keyword_scorer,
+            keyword_budget=self.keyword_budget,
+            title_scorer=self.title_scorer,
+            boosts=self.boosts,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "boosts": as_json(self.boosts)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """What `as_json` wrote."""
+        return cls(
+            int(value["depth"]),
+            KeywordScorer(value["keyword_scorer"]),
+            int(value["keyword_budget"]),
+            TitleScorer(value["title_scorer"]),
+            # One by one: those of two profiles may be more than one may have.
+            tuple(boost for row in value["boosts"] for boost in parse_boosts([row])),
+        )
+
+    def key(self, configured: Configuration) -> str:
+        """A name for all that changes raw scores, besides the depth and the boosts."""
+        space = configured.space
+        return digest(
+            self._scorers(),
+            (space.pk, space.fingerprint) if space else None,
+            configured.patterns,
+            configured.synonyms,
+            sorted(configured.pins.items()),
+            sorted((query, sorted(hidden)) for query, hidden in configured.hides.items()),
+        )
+
+
+def corpus_stamp() -> str:
+    """Another text whenever the library has other passages, or weighs them otherwise."""
+    kept = Document.objects.kept()
+    return digest(
+        kept.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
+        Collection.objects.kept().aggregate(Count("pk"), Sum("pk")),
+        ChunkEdit.objects.aggregate(Count("pk"), Max("updated")),
+        _sums(),
+        list(CorpusStatistics.objects.order_by("pk").values_list("weighed_length", flat=True)),
+    )
+
+
+def recent_corpus_stamp() -> str:
+    """`corpus_stamp` as of the last second: it reads every document, and a slider moves often."""
+    return str(cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS))
+
+
+def _sums() -> dict[str, int]:
+    """What is folded and what is not, together: folding changes no score."""
+    parts = [
+        model.objects.aggregate(chunks=Sum("chunks"), length=Sum("total_length"))
+        for model in (CorpusStatistics, CorpusChange)
+    ]
+    return {name: sum(part[name] or 0 for part in parts) for name in ("chunks", "length")}
+
+
+def digest(*parts: object) -> str:
+    """Another text for other parts."""
+    return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()

@@ -1,0 +1,385 @@
+// The workbench: each move of a control asks the server for both rankings, then for the measures.
+// Nothing is computed here: the server's one ranking is what searches use.
+(() => {
+  "use strict";
+  const root = document.getElementById("workbench");
+  if (!root) return;
+  const form = document.getElementById("wb-form");
+  const text = document.getElementById("wb-text");
+  const rankings = document.getElementById("wb-rankings");
+  const measures = document.getElementById("wb-measures");
+  const chartsBox = document.getElementById("wb-charts");
+  const status = document.getElementById("wb-status");
+  const run = document.getElementById("wb-run");
+  const token = root.querySelector("[name=csrfmiddlewaretoken]").value;
+  const PREVIEW_MS = 30; // after a move: one frame or two, so that a drag asks once each
+  const MEASURE_MS = 250;
+  const POLL_MS = 1500;
+  const SLOW_MS = 700; // an answer that takes longer is one that reads all candidates first
+  const TOAST_MS = 4000;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+  const all = (selector, within = root) => [...within.querySelectorAll(selector)];
+  const values = () => Object.fromEntries(new FormData(form));
+  const state = () => ({ profile: root.dataset.profile, values: values() });
+  const collections = () => (text.dataset.collections || "").split(",").filter(Boolean);
+  let saved = JSON.stringify(values());
+
+  function tell(message, alarm = false) {
+    status.textContent = message;
+    status.classList.toggle("wb-alarm", alarm);
+  }
+
+  // What a key did, beside the results: the line of status may be out of sight.
+  const toast = document.getElementById("wb-toast");
+  function confirmed(message) {
+    tell(message);
+    toast.textContent = message;
+    toast.hidden = false;
+    later("toast", () => { toast.hidden = true; }, TOAST_MS);
+  }
+
+  const waiting = {};
+  // The answer to a question, or null where a newer one of its kind has been asked meanwhile.
+  async function ask(kind, body) {
+    waiting[kind]?.abort();
+    const mine = (waiting[kind] = new AbortController());
+    try {
+      const response = await fetch(root.dataset[kind], {
+        method: "POST",
+        headers: { "Content-Type": "application/json", "X-CSRFToken": token },
+        body: JSON.stringify(body),
+        signal: mine.signal,
+      });
+      if (response.redirected || response.status === 403) {
+        tell("You are signed out, or may not do this. Load the page again.", true);
+        return null;
+      }
+      const answer = await response.json().catch(() => ({ error: "The server could not answer. Try again." }));
+      if (mine.signal.aborted) return null;
+      if (response.status === 422) return problems(answer.problems);
+      if (answer.error) { tell(answer.error, true); return null; }
+      if (!response.ok) { tell("The server could not answer. Try again.", true); return null; }
+      return answer;
+    } catch (error) {
+      if (error.name !== "AbortError") tell("The server does not answer. Your changes are still here.", true);
+      return null;
+    }
+  }
+
+  function problems(found) {
+    let rest = [];
+    all(".wb-problem").forEach((note) => { note.hidden = true; });
+    Object.entries(found).forEach(([name, texts]) => {
+      const note = form.querySelector(`[data-field="${CSS.escape(name)}"] .wb-problem`);
+      if (note) { note.textContent = texts.join(" "); note.hidden = false; note.closest("details").open = true; } else rest = rest.concat(texts);
+    });
+    tell(rest.join(" ") || "One of the settings cannot be so: see beside it.", true);
+    return null;
+  }
+
+  // --- both rankings -------------------------------------------------------------------------
+  const key = (hit) => `${hit.closest(".wb-column-draft") ? "draft" : "active"}:${hit.dataset.document}`;
+
+  function replaceRankings(html) {
+    const before = new Map();
+    all(".wb-hit", rankings).forEach((hit) => before.set(key(hit), hit.getBoundingClientRect().top));
+    const open = new Set(all(".wb-why[open]", rankings).map((why) => key(why.closest(".wb-hit"))));
+    const focused = rankings.contains(document.activeElement) && document.activeElement.closest(".wb-hit");
+    const focus = focused ? key(focused) : null;
+    rankings.innerHTML = html;
+    all(".wb-hit", rankings).forEach((hit) => {
+      const name = key(hit);
+      if (open.has(name)) hit.querySelector(".wb-why").open = true;
+      if (name === focus) hit.focus({ preventScroll: true });
+      const moved = before.has(name) ? before.get(name) - hit.getBoundingClientRect().top : 0;
+      if (moved && !calm.matches && hit.animate) {
+        hit.animate([{ transform: `translateY(${moved}px)` }, { transform: "none" }], { duration: 220, easing: "ease-out" });
+      }
+    });
+  }
+
+  async function preview() {
+    const asked = text.value.trim();
+    if (!asked) { rankings.replaceChildren(); return; }
+    rankings.classList.add("wb-waiting");
+    rankings.setAttribute("aria-busy", "true");
+    const answer = await ask("preview", { ...state(), text: asked, collections: collections() });
+    if (!answer) { rankings.classList.remove("wb-waiting"); return; }
+    rankings.classList.remove("wb-waiting");
+    rankings.setAttribute("aria-busy", "false");
+    replaceRankings(answer.html);
+    all(".wb-problem").forEach((note) => { note.hidden = true; });
+    tell(`${dirty() ? "Not saved. " : ""}Ranked in ${Math.round(answer.milliseconds)} ms.`);
+    markClass(answer.class);
+  }
+
+  // --- the measures and the charts -----------------------------------------------------------
+  const slow = document.getElementById("wb-slow");
+  let measuring = 0;
+
+  async function measure() {
+    const mine = (measuring += 1);
+    measures.setAttribute("aria-busy", "true");
+    later("slow", () => { slow.hidden = false; }, SLOW_MS);
+    const answer = await ask("measures", state());
+    if (mine !== measuring) return; // a newer one is on its way
+    clearTimeout(timers.slow);
+    slow.hidden = true;
+    if (!answer) return;
+    measures.innerHTML = answer.html;
+    measures.setAttribute("aria-busy", "false");
+    markQuery();
+    if (answer.building !== null) later("measure", measure, POLL_MS);
+    later("charts", charts, 400);
+  }
+
+  async function charts() {
+    const answer = await ask("curve", { ...state(), class: chosenClass() });
+    if (!answer) return;
+    const open = new Set(all("details[open]", chartsBox).map((each) => each.closest("figure")?.querySelector("figcaption").textContent));
+    chartsBox.innerHTML = answer.html;
+    all("figure", chartsBox).forEach((figure) => {
+      if (open.has(figure.querySelector("figcaption").textContent)) figure.querySelector("details").open = true;
+    });
+  }
+
+  const timers = {};
+  function later(name, work, milliseconds) {
+    clearTimeout(timers[name]);
+    timers[name] = setTimeout(work, milliseconds);
+  }
+  const dirty = () => JSON.stringify(values()) !== saved;
+
+  function changed() {
+    const unsaved = dirty();
+    all('[data-do="save"], [data-do="reset"]').forEach((button) => { button.disabled = !unsaved; });
+    later("preview", preview, PREVIEW_MS);
+    later("measure", measure, MEASURE_MS);
+  }
+
+  form.addEventListener("input", (event) => {
+    const slider = event.target;
+    if (slider.dataset.for) {
+      document.getElementById(slider.dataset.for).value = slider.value;
+      fill(slider);
+    } else {
+      const twin = form.querySelector(`[data-for="${CSS.escape(slider.id)}"]`);
+      if (twin) { twin.value = slider.value; fill(twin); }
+    }
+    changed();
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+
+  function fill(slider) {
+    const share = (slider.value - slider.min) / (slider.max - slider.min);
+    slider.style.setProperty("--fill", `${share * 100}%`);
+  }
+  all("[data-for]", form).forEach(fill);
+
+  // --- tabs: classes, and questions to pick ---------------------------------------------------
+  function select(pill) {
+    all('[role="tab"]', pill.parentElement).forEach((each) => {
+      each.setAttribute("aria-selected", String(each === pill));
+      each.tabIndex = each === pill ? 0 : -1;
+    });
+    if (pill.dataset.class) {
+      all(".wb-class").forEach((fieldset) => { fieldset.hidden = fieldset.dataset.class !== pill.dataset.class; });
+      later("charts", charts, 50);
+    } else {
+      list(pill.dataset.tab);
+    }
+  }
+  const chosenClass = () => root.querySelector('.wb-pill[data-class][aria-selected="true"]').dataset.class;
+
+  function markClass(name) {
+    all(".wb-pill[data-class]").forEach((pill) => {
+      pill.classList.toggle("wb-asked", pill.dataset.class === name);
+      pill.title = pill.dataset.class === name ? "The class of the question below" : "";
+    });
+    const pill = root.querySelector(`.wb-pill[data-class="${CSS.escape(name)}"]`);
+    if (pill && text.dataset.shown !== text.value) select(pill); // a new question shows its weights
+    text.dataset.shown = text.value;
+  }
+
+  const chosenTab = () => root.querySelector('.wb-pill[data-tab][aria-selected="true"]').dataset.tab;
+
+  async function list(tab) {
+    const response = await fetch(`${root.dataset.queries}?tab=${encodeURIComponent(tab)}`);
+    if (!response.ok || response.redirected) return;
+    document.getElementById("wb-queries").innerHTML = await response.text();
+    markQuery();
+  }
+
+  function markQuery() {
+    all(".wb-query").forEach((button) => {
+      button.setAttribute("aria-current", String(button.dataset.text === text.value.trim()));
+    });
+  }
+
+  root.addEventListener("keydown", (event) => {
+    const pill = event.target.closest('[role="tab"]');
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!pill || !step) return;
+    const pills = all('[role="tab"]', pill.parentElement);
+    const next = pills[(pills.indexOf(pill) + step + pills.length) % pills.length];
+    event.preventDefault();
+    next.focus();
+    select(next);
+  });
+
+  // --- asking ---------------------------------------------------------------------------------
+  function pick(question, within = "") {
+    text.value = question;
+    text.dataset.collections = within;
+    markQuery();
+    preview();
+  }
+  document.getElementById("wb-ask").addEventListener("submit", (event) => {
+    event.preventDefault();
+    markQuery();
+    preview();
+  });
+  text.addEventListener("input", () => {
+    text.dataset.collections = "";
+    later("preview", preview, 350);
+  });
+
+  // --- judging ----------------------------------------------------------------------------------
+  async function judge(hit, action) {
+    const mustBe = action === "f" ? (hit.dataset.first ? "not-first" : "first") : action;
+    const answer = await ask("judge", {
+      action: mustBe, text: text.value.trim(), collections: collections(), document: hit?.dataset.document,
+    });
+    if (!answer) return;
+    await preview();
+    confirmed(answer.said);
+    list(chosenTab());
+    later("measure", measure, MEASURE_MS);
+  }
+
+  function step(hit, way) {
+    const column = hit.closest(".wb-column");
+    const hits = all(".wb-hit", column);
+    if (way === "ArrowDown" || way === "ArrowUp") {
+      return hits[hits.indexOf(hit) + (way === "ArrowDown" ? 1 : -1)];
+    }
+    const other = all(".wb-column", rankings).find((each) => each !== column);
+    return other && (all(".wb-hit", other).find((each) => each.dataset.document === hit.dataset.document)
+      || all(".wb-hit", other)[Math.min(hits.indexOf(hit), all(".wb-hit", other).length - 1)]);
+  }
+
+  rankings.addEventListener("keydown", (event) => {
+    const hit = event.target.closest(".wb-hit");
+    if (!hit || event.ctrlKey || event.metaKey || event.altKey) return;
+    const may = Boolean(hit.querySelector(".wb-grades"));
+    if (may && /^[0-3]$/.test(event.key)) judge(hit, event.key);
+    else if (may && event.key === "x") judge(hit, "clear");
+    else if (may && event.key === "f") judge(hit, "f");
+    else if (may && event.key === "z") judge(hit, "undo");
+    else if (event.key === "Enter" && event.target === hit) hit.querySelector(".wb-why").toggleAttribute("open");
+    else if (/^Arrow/.test(event.key) && event.target === hit) step(hit, event.key)?.focus();
+    else return;
+    event.preventDefault();
+  });
+  // The same document in the other column is easier seen than looked for.
+  const twins = (event) => {
+    const hit = event.target.closest(".wb-hit");
+    all(".wb-hit", rankings).forEach((each) => each.classList.toggle("wb-twin", Boolean(hit) && each.dataset.document === hit.dataset.document));
+  };
+  rankings.addEventListener("focusin", twins);
+  rankings.addEventListener("pointerover", twins);
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
+    event.preventDefault();
+    text.focus();
+    text.select();
+  });
+
+  // --- saving, verifying --------------------------------------------------------------------------
+  async function save() {
+    const answer = await ask("save", state());
+    if (!answer) return false;
+    if (String(answer.profile) !== root.dataset.profile) {
+      // Another row now: what is edited next is that draft.
+      location.assign(`${root.dataset.page}?profile=${answer.profile}&q=${encodeURIComponent(text.value)}`);
+      return true;
+    }
+    delete waiting.save; // what changes from here on is unsaved again
+    form.elements.stamp.value = answer.stamp;
+    saved = JSON.stringify(values());
+    changed();
+    tell(answer.changes ? `${answer.name} is saved.` : "Nothing was changed, so nothing was saved.");
+    return true;
+  }
+
+  async function verify() {
+    if (dirty()) { tell("Save the draft first: a live run measures what is saved.", true); return; }
+    const answer = await ask("verify", { profile: root.dataset.profile });
+    if (answer) follow(answer.run);
+  }
+
+  async function follow(pk) {
+    const response = await fetch(root.dataset.run.replace("/0/", `/${pk}/`));
+    if (!response.ok) return;
+    const now = await response.json();
+    run.hidden = false;
+    if (now.state === "done") {
+      const found = Object.entries(now.measures).map(([name, value]) => `${name} ${Number(value).toFixed(3)}`).join(", ");
+      run.textContent = `Live run of ${now.profile} over ${now.queries} golden queries: ${found}. ${now.compared}`;
+      run.classList.toggle("wb-agrees", now.agrees === true);
+    } else if (now.state === "queued" || now.state === "running") {
+      run.textContent = `Live run of ${now.profile}: ${now.label.toLowerCase()}, ${Math.round(now.progress * 100)}%.`;
+      setTimeout(() => follow(pk), POLL_MS);
+    } else {
+      run.textContent = `Live run of ${now.profile}: ${now.label.toLowerCase()}. ${now.error}`;
+    }
+  }
+
+  function reset() {
+    form.reset();
+    all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
+    all("[data-for]", form).forEach((slider) => { slider.value = document.getElementById(slider.dataset.for).value; fill(slider); });
+    changed();
+  }
+
+  // The weights of the class in sight for all of them.
+  function every() {
+    const name = chosenClass();
+    all(`.wb-class[data-class="${name}"] .sy-figure`).forEach((figure) => {
+      all(`.wb-class .sy-figure[data-signal="${figure.dataset.signal}"]`).forEach((other) => { other.value = figure.value; });
+    });
+    all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
+    changed();
+  }
+
+  root.addEventListener("click", (event) => {
+    const target = event.target.closest("button");
+    if (!target) return;
+    if (target.getAttribute("role") === "tab") select(target);
+    else if (target.classList.contains("wb-query")) {
+      pick(target.dataset.text, target.dataset.collections);
+      if (measures.contains(target)) document.querySelector(".wb-ask").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+    } else if (target.classList.contains("wb-grade")) {
+      const hit = target.closest(".wb-hit");
+      judge(hit, target.getAttribute("aria-pressed") === "true" ? "clear" : target.dataset.action);
+    } else if (target.dataset.do === "save") save();
+    else if (target.dataset.do === "verify") verify();
+    else if (target.dataset.do === "reset") reset();
+    else if (target.dataset.do === "every") every();
+    else if (target.dataset.do === "pools") ask("pools", state()).then((answer) => answer && measure());
+  });
+  document.getElementById("wb-profile").addEventListener("change", (event) => {
+    location.assign(`${root.dataset.page}?profile=${event.target.value}&q=${encodeURIComponent(text.value)}`);
+  });
+  window.addEventListener("beforeunload", (event) => { if (dirty() && !waiting.save) event.preventDefault(); });
+
+  list("golden").then(() => {
+    const first = root.querySelector("#wb-queries .wb-query");
+    if (!text.value && first) pick(first.dataset.text, first.dataset.collections);
+    else { markQuery(); preview(); }
+  });
+  measure();
+  if (root.dataset.live) follow(root.dataset.live);
+})();

@@ -1,0 +1,227 @@
+"""Pools of golden queries: what they rank is what a search ranks, and they say when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.utils import timezone
+from pytest import approx
+
+from ingestion.models import Document
+from search import configuration
+from search.domain import (
+    Boost,
+    Fusion,
+    KeywordScorer,
+    Profile,
+    QueryClass,
+    Signal,
+    Weights,
+)
+from search.embedding import QueryVector
+from search.errors import PoolError
+from search.evaluation import arraymeasures, measures
+from search.evaluation.golden import ask, evaluator, golden_set
+from search.models import CandidatePool, GoldenQuery, Judgement, Pin, SearchProfile, Synonym
+from search.pipeline import Choices, search
+from search.retrieval import Filters
+from search.tuning import pools
+from search.tuning.pool_building import build, wanted
+from search.tuning.widths import Width
+from tests.factories import make_document
+from tests.web.library import lasting_library
+
+pytestmark = pytest.mark.django_db
+
+QUESTIONS = {
+    "how does the connection pool stay bounded": "connections",
+    "D40": "regions",
+    "what to do when the draught stops": "regions",
+    "timeout of five seconds": "connections",
+    "escaping tags": "hostile",
+    "barometer": "logbook",
+    "day 17": "logbook",
+    "Urlaub beantragen": "urlaub",
+    "zanzibar": "secret",
+    "gondola": "hostile",
+}
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        old = timezone.now() - timedelta(days=400)
+        Document.objects.filter(pk=filled.regions.pk).update(created=old)
+        Synonym.objects.create(terms=["barometer", "pump"])
+        Pin.objects.create(query="barometer", document=filled.urlaub)
+        for text, name in QUESTIONS.items():
+            query = GoldenQuery.objects.create(text=text)
+            judged(query, getattr(filled, name), 3)
+            judged(query, filled.logbook, 1)
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def no_progress(clean_cache: None) -> None:
+    pools._pools.clear()
+    pools._whatifs.clear()
+
+
+def judged(query: GoldenQuery, document: Document, grade: int) -> None:
+    Judgement.objects.update_or_create(
+        query=query,
+        reference=document.public_id,
+        judge_name="judge",
+        defaults={"document": document, "grade": grade},
+    )
+
+
+def active() -> Profile:
+    return configuration.current().profile()
+
+
+BOOSTED = (
+    Boost("seconds", 1.6, pattern="seconds"),
+    Boost("named", 0.2, multiply=False, anchor=r"\b\w{6,}\b"),
+    Boost("tables", 1.3, kinds=("table",), query_class=QueryClass.GENERAL),
+)
+SIGNALS = Weights(0.4, 0.3, 0.1, 0.1, 0.1)
+
+
+def variants() -> dict[str, Profile]:
+    """The shipped profiles, and what none of them uses."""
+    default = active()
+    # One of each kind: the others of a kind differ in their weights.
+    published = configuration.current().published.values()
+    shipped = {profile.name.partition(":")[0]: profile for profile in published}
+    return shipped | {
+        "boosts": replace(default, boosts=BOOSTED),
+        "all signals": replace(default, weights=dict.fromkeys(QueryClass, SIGNALS), feedback=1.0),
+        "shallow": replace(default, depth=5, own_candidates_only=True),
+        "unsure": replace(default, confidence_threshold=0.95),
+        "keywords": replace(default, weights=dict.fromkeys(QueryClass, Weights(0, 1, 0))),
+    }
+
+
+class TestWhatIf:
+    def test_ranks_every_golden_query_as_a_search_does(self, library: SimpleNamespace) -> None:
+        for name, profile in variants().items():
+            build(Width.of(profile))
+            held = pools.pooled(profile)
+            assert held.coverage.is_complete, name
+            outcome = held.whatif.under(profile)
+            for place, golden in enumerate(held.goldens):
+                live = search(
+                    golden.text,
+                    viewer=evaluator(),
+                    filters=Filters(collections=golden.collections),
+                    choices=Choices(snapshot=profile),
+                )
+                hits = [(hit.candidate.chunk_id, hit.score) for hit in live.hits]
+                ranked = outcome.ranking(place)
+                assert [chunk for chunk, _ in ranked] == [chunk for chunk, _ in hits], name
+                # The recency fades between the two.
+                assert [score for _, score in ranked] == approx(
+                    [score for _, score in hits], rel=1e-6, abs=1e-7
+                ), (name, golden.text)
+
+    def test_measures_what_a_live_evaluation_measures(self, library: SimpleNamespace) -> None:
+        profile = active()
+        build(Width.of(profile))
+        held = pools.pooled(profile)
+        outcome = held.whatif.under(profile)
+        rankings = {golden.key: ask(golden, profile).ranking for golden in golden_set()}
+        live = measures.measure({g.key: g.qrels for g in held.goldens}, rankings)
+        for place, golden in enumerate(held.goldens):
+            for name in arraymeasures.NAMES:
+                assert outcome.values[name][place] == approx(live[golden.key][name], abs=1e-6)
+        assert 0.3 < outcome.means()["nDCG@10"] < 1
+
+    def test_measures_a_new_judgement_without_a_new_pool(self, library: SimpleNamespace) -> None:
+        profile = active()
+        build(Width.of(profile))
+        before = pools.pooled(profile).whatif.under(profile).means()
+        for query in GoldenQuery.objects.all():
+            judged(query, library.urlaub, 3)
+        assert pools.pooled(profile).whatif.under(profile).means() != before
+        assert wanted(Width.of(profile), configuration.current()) == []
+
+
+class TestCoverage:
+    @pytest.fixture(autouse=True)
+    def built(self, library: SimpleNamespace) -> None:
+        build(Width.of(active()))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"fusion": Fusion.RRF},
+            {"depth": 150},
+            {"feedback": 0.0},
+            {"recency_half_life": 9},
+            {"weights": dict.fromkeys(QueryClass, SIGNALS)},
+        ],
+        ids=str,
+    )
+    def test_no_slider_leaves_the_pools(self, change: dict[str, Any]) -> None:
+        assert pools.pooled(replace(active(), **change)).coverage.is_complete
+
+    @pytest.mark.parametrize(
+        "change",
+        [{"depth": 151}, {"boosts": BOOSTED}, {"keyword_scorer": KeywordScorer.OVERLAP}],
+        ids=str,
+    )
+    def test_what_looks_further_is_not_covered(self, change: dict[str, Any]) -> None:
+        coverage = pools.pooled(replace(active(), **change)).coverage
+        assert (coverage.pooled, coverage.queries) == (0, len(QUESTIONS))
+        assert not coverage.is_complete
+
+    def test_a_new_document_makes_the_pools_stale(self, library: SimpleNamespace) -> None:
+        make_document(library.regions.collection, "Region F1 is wet.", file_name="f1.md")
+        coverage = pools.pooled(active()).coverage
+        assert (coverage.pooled, coverage.stale) == (len(QUESTIONS), len(QUESTIONS))
+        assert not coverage.is_complete
+        assert build(Width.of(active())) == len(QUESTIONS)
+        assert pools.pooled(active()).coverage.is_complete
+
+    def test_only_what_is_missing_is_built(self) -> None:
+        CandidatePool.objects.filter(query__text="gondola").delete()
+        seen: list[tuple[int, int]] = []
+        width = Width.of(active())
+        assert build(width, lambda done, total: seen.append((done, total))) == 1
+        assert seen == [(0, 1)]
+        assert Width.from_json(width.as_json()) == width
+
+    def test_a_new_pin_asks_for_new_pools(self, library: SimpleNamespace) -> None:
+        Pin.objects.create(query="gondola", document=library.urlaub)
+        assert pools.pooled(active()).coverage.pooled == 0
+
+    def test_a_second_builder_leaves_it_to_the_first(self) -> None:
+        width = Width.of(replace(active(), depth=200))
+        key = width.key(configuration.current())
+        cache.set(f"pools:{key}:lock", value=True)
+        assert build(width) == 0
+
+    def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        silent = QueryVector(None, (Signal.VECTOR,))
+        monkeypatch.setattr("search.pipeline.embed_query", lambda *_: silent)
+        profile = replace(active(), depth=200)
+        with pytest.raises(PoolError, match="did not answer"):
+            build(Width.of(profile))
+        assert "did not answer" in pools.pooled(profile).coverage.problem
+
+    def test_takes_as_many_queries_for_few_pools_as_for_many(
+        self, django_assert_max_num_queries: Any
+    ) -> None:
+        profile = active()
+        with django_assert_max_num_queries(14):
+            pools.pooled(profile).whatif.under(profile)
+        with django_assert_max_num_queries(12):
+            pools.pooled(profile).whatif.under(profile)
+        assert SearchProfile.objects.exists()

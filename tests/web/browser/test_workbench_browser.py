@@ -1,0 +1,134 @@
+"""The workbench in a browser: a slider moves ranks and figures, keys judge, drafts are saved."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from ingestion import terms
+from search import configuration
+from search.evaluation import golden_runs
+from search.models import EvaluationRun, Judgement, SearchProfile
+from search.tuning import judging
+from search.tuning.pool_building import build
+from search.tuning.widths import Width
+from tests.factories import make_collection, make_document
+from tests.web.browser.conftest import OpenPage
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WORKBENCH = "/admin/search/workbench/"
+QUESTION = "mending automobile engines"
+# Found by its meaning alone, by its words alone, and not meant.
+TEXTS = {
+    "Workshop": "Mechanics repair the motors of cars and trucks here every day.",
+    "Stage": "Fixing the curtain came last; the automobile in act two was painted cardboard, and "
+    "the engines of drama did the rest.",
+    "Fire brigade": "Two ladders stand in the yard; the hoses are dried in winter.",
+    "Garden": "Roses are cut back in spring, before the first leaves are out.",
+}
+
+
+@pytest.fixture
+def tuner(transactional_db: None, clean_cache: None) -> User:
+    user = User.objects.create_superuser("tuner", "t@example.org", "pw-tuner")
+    shelf = make_collection("Shelf")
+    documents = {
+        title: make_document(shelf, f"# {title}\n\n{text}\n", file_name=f"{title.lower()}.md")
+        for title, text in TEXTS.items()
+    }
+    terms.fold()
+    judging.judge(QUESTION, [], documents["Workshop"], 3, acting_user=user)
+    judging.judge("when are roses cut", [], documents["Garden"], 3, acting_user=user)
+    judging.judge("hoses of the fire brigade", [], documents["Fire brigade"], 2, acting_user=user)
+    build(Width.of(configuration.current().profile()))
+    return user
+
+
+def titles(page: Page, column: str) -> list[str]:
+    return page.locator(f".wb-column-{column} .wb-title strong").all_inner_texts()
+
+
+def to_the_end(page: Page, signal: str) -> None:
+    """Gives the signal all of the weight."""
+    shown = page.locator(".wb-class:not([hidden])")
+    shown.locator(f".sy-share[data-signal={signal}] [type=range]").focus()
+    page.keyboard.press("End")
+    expect(shown.locator(f"[data-signal={signal}] input.sy-figure")).to_have_value("1")
+
+
+def look(page: Page, name: str) -> None:
+    """A screenshot for whoever wants to see the page: SCREENSHOTS names a folder."""
+    if folder := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+
+def test_a_slider_moves_ranks_and_figures_and_keys_judge(
+    open_page: OpenPage, tuner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = open_page(f"{WORKBENCH}?q={QUESTION}", user=tuner, width=1440)
+    draft = page.locator(".wb-column-draft")
+    expect(draft.locator(".wb-hit")).to_have_count(len(TEXTS))
+    expect(page.locator("#wb-measures")).to_contain_text("All 3 golden queries")
+    expect(page.locator("#wb-charts figure").first).to_be_visible()
+    look(page, "light")
+    before = titles(page, "active")
+
+    # By keyboard, from the sliders of the class in sight: keywords alone, then meaning alone.
+    to_the_end(page, "keyword")
+    expect(draft.locator(".wb-title strong").first).to_have_text("Stage")
+    figure = page.locator(".wb-figure-value").first
+    expect(page.locator(".wb-figure .wb-worse").first).to_be_visible()
+    look(page, "moved")
+    worse = figure.inner_text()
+    to_the_end(page, "vector")
+    expect(draft.locator(".wb-title strong").first).to_have_text("Workshop")
+    expect(figure).not_to_have_text(worse)
+    expect(draft.locator(".wb-move").first).to_be_visible()
+    assert titles(page, "active") == before
+
+    hit = draft.locator(".wb-hit").nth(1)
+    title = hit.locator(".wb-title strong").inner_text()
+    hit.focus()
+    page.keyboard.press("0")
+    expect(draft.locator(".wb-hit").nth(1).locator("[aria-pressed=true]")).to_have_text("0")
+    expect(page.locator("#wb-status")).to_contain_text(f"No answer: {title}")
+    assert Judgement.objects.filter(title=title, judge=tuner, grade=0).exists()
+    page.keyboard.press("z")
+    expect(page.locator("#wb-toast")).to_contain_text("is taken back")
+    expect(draft.locator("[aria-pressed=true]", has_text="0")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(draft.locator(".wb-why[open] .wb-reasons")).to_contain_text("Its score of")
+
+    page.get_by_role("button", name="Save draft").click()
+    expect(page).to_have_url(re.compile(r"profile=\d+"))
+    saved = SearchProfile.objects.get(state=SearchProfile.State.DRAFT)
+    assert any(row.vector == 1 for row in saved.class_weights.all())
+    expect(page.get_by_role("link", name="Publish…")).to_be_visible()
+
+    # A live run is taken up again after a reload, and held against the figures on the page.
+    page.get_by_role("button", name="Verify live").click()
+    expect(page.locator("#wb-run")).to_contain_text(f"Live run of {saved}")
+    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    golden_runs.measure(EvaluationRun.objects.get().pk)
+    page.reload()
+    expect(page.locator("#wb-run.wb-agrees")).to_contain_text("without a search are the same")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1440, "dark")])
+def test_nothing_sticks_out(open_page: OpenPage, tuner: User, width: int, scheme: str) -> None:
+    page = open_page(
+        f"{WORKBENCH}?q={QUESTION}", user=tuner, width=width, color_scheme=scheme,
+        reduced_motion="reduce",
+    )  # fmt: skip
+    expect(page.locator(".wb-column-draft .wb-hit").first).to_be_visible()
+    expect(page.locator("#wb-charts figure").first).to_be_visible()
+    page.locator(".wb-why summary").first.click()
+    look(page, f"{width}-{scheme}")
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0
