@@ -17,7 +17,7 @@ from search.models import ProfileChange
 
 @admin.register(ProfileChange)
 class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
-    list_display = ("at", "profile_link", "action_label", "user", "reason", "what")
+    list_display = ("at", "profile_link", "action_label", "user", "reason", "what", "found")
     list_display_links = None
     list_select_related = ("profile", "user")
     list_filter = ("action", ("profile__name", admin.AllValuesFieldListFilter))
@@ -32,7 +32,17 @@ class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
     @display(
         description="action",
         ordering="action",
-        label={"created": "", "edited": "info", "published": "success"},
+        label={
+            "created": "",
+            "edited": "info",
+            "published": "success",
+            "refused": "danger",
+            "overridden": "warning",
+            "rolled_back": "success",
+            "exp_started": "info",
+            "exp_refused": "danger",
+            "exp_ended": "info",
+        },
     )
     def action_label(self, change: ProfileChange) -> tuple[str, str]:
         return change.action, change.get_action_display()
@@ -43,6 +53,15 @@ class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
             '<ul class="sy-differences">{}</ul>',
             format_html_join("", "<li>{}</li>", ((line,) for line in change.differences)),
         )
+
+    @admin.display(description="what the gate found")
+    def found(self, change: ProfileChange) -> SafeString:
+        lines = format_html_join("", "<li>{}</li>", ((line,) for line in change.findings))
+        run = SafeString("")
+        if change.run_id:
+            url = reverse("admin:search_evaluationrun_change", args=(change.run_id,))
+            run = format_html('<li><a class="text-link" href="{}">The run</a></li>', url)
+        return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -11,16 +12,35 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from ingestion.models import Document
+from ingestion.models import Collection, Document
 from search.models.labels import QUERY_CLASSES
 from search.query.expand import fold_query
+
+if TYPE_CHECKING:
+    from ingestion.models.library import Viewer
+else:
+    Viewer = Any
+
+
+def sees_all(viewer: Viewer) -> bool:
+    """Whether nothing is hidden from the viewer."""
+    return bool(viewer is not None and viewer.is_active and viewer.is_superuser)
+
+
+class GoldenQueryQuerySet(models.QuerySet["GoldenQuery"]):
+    def visible_to(self, viewer: Viewer) -> GoldenQueryQuerySet:
+        """Those asked in collections that `viewer` may read, all of them, or in all there are."""
+        if sees_all(viewer):
+            return self
+        readable = Collection.objects.visible_to(viewer).values_list("slug", flat=True)
+        return self.filter(collections__contained_by=list(readable))
 
 
 class GoldenQuery(models.Model):
     """A question whose good answers people have named. Measures are taken over these.
 
     `collections` are slugs that the question is asked in; empty: all. `must_be_first` is the
-    document that no published profile may put below the first place.
+    document that no published profile may push off the first place: see `tuning.gate`.
     """
 
     class Origin(models.TextChoices):
@@ -51,6 +71,8 @@ class GoldenQuery(models.Model):
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
 
+    objects = GoldenQueryQuerySet.as_manager()
+
     class Meta:
         ordering = ("folded", "pk")
         verbose_name_plural = "golden queries"
@@ -76,6 +98,17 @@ class GoldenQuery(models.Model):
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 
 
+class JudgementQuerySet(models.QuerySet["Judgement"]):
+    def visible_to(self, viewer: Viewer) -> JudgementQuerySet:
+        """Those of documents that `viewer` may read; of deleted ones for superusers alone."""
+        if sees_all(viewer):
+            return self
+        return self.filter(
+            document__in=Document.objects.visible_to(viewer),
+            query__in=GoldenQuery.objects.visible_to(viewer),
+        )
+
+
 class Judgement(models.Model):
     """What one person thinks of one document as an answer to a golden query.
 
@@ -98,6 +131,8 @@ class Judgement(models.Model):
     created = models.DateTimeField(default=timezone.now, editable=False)
     updated = models.DateTimeField(auto_now=True)
 
+    objects = JudgementQuerySet.as_manager()
+
     class Meta:
         ordering = ("query", "-grade", "pk")
         constraints = (
@@ -109,3 +144,38 @@ class Judgement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query}: {self.title} = {self.grade}"
+
+
+class JudgementAction(models.Model):
+    """What one person did to a golden query's judgements: what undo takes back, and a history.
+
+    `before` and `after` are the judgement's `grade` and `note`, or the `document` (public id) that
+    must be first; null where there was none. `reference` is the judged document's public id.
+    """
+
+    class Kind(models.TextChoices):
+        GRADE = "grade", "Judged"
+        FIRST = "first", "Must be first"
+
+    query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="actions")
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    reference = models.UUIDField(null=True)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+    # Then undo takes the query back as well, if nothing else was said of it.
+    made_query = models.BooleanField(default=False)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    at = models.DateTimeField(default=timezone.now)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-pk",)
+        default_permissions = ()
+        indexes = (
+            models.Index(
+                fields=("user", "-id"), name="judgement_action_last", condition=Q(undone_at=None)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.query}: {self.get_kind_display().lower()} {self.before} → {self.after}"

@@ -11,10 +11,11 @@ from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(models.Model):
-    """What one profile measured on one judged collection (`manage.py evaluate`).
+    """What one profile measured on a judged collection (`manage.py evaluate`) or the golden set.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
+    `latency_ms` has `p50` and `p95`, and `baseline_p50` and `baseline_p95` where both took turns.
     """
 
     class Kind(models.TextChoices):
@@ -36,7 +37,9 @@ class EvaluationRun(models.Model):
     collection = models.CharField(max_length=120, blank=True)
     corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
-    # By golden query (its pk): `measures`, and `first`, the first document's public id.
+    # By golden query (its pk): `text`, `class`, `measures` (empty where no document answers it),
+    # `first`, the first document's public id, and `must`, the one that must be; the baseline's
+    # `was` (measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -48,16 +51,27 @@ class EvaluationRun(models.Model):
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     differences = models.JSONField(default=dict, blank=True)
+    # What the profile was when it was measured: see `evaluation.golden.fingerprint`.
+    fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+    # Who measures, and when it last said so; one that falls silent has died: `golden_runs`.
+    claim = models.UUIDField(null=True, editable=False)
+    heartbeat = models.DateTimeField(null=True, editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
     code_version = models.CharField(max_length=40, blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("-created", "-pk")
+        verbose_name = "measurement"
         indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
 
     def __str__(self) -> str:
         return f"{self.profile} on {self.collection or 'the golden queries'}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits or is being measured."""
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
 class ConfigurationStamp(models.Model):

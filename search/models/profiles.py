@@ -158,6 +158,11 @@ class SearchProfile(models.Model):
 
     class Meta:
         ordering = ("name", "-version")
+        permissions = (
+            ("publish_searchprofile", "Can publish a search profile that the gate lets through"),
+            ("override_gate", "Can publish a search profile against the gate, with a reason"),
+            ("rollback_searchprofile", "Can roll back to a search profile that was active before"),
+        )
         constraints = (
             models.UniqueConstraint(
                 "name",
@@ -303,6 +308,9 @@ class ProfileChange(models.Model):
         REFUSED = "refused", "Publishing refused"
         OVERRIDDEN = "overridden", "Published against the gate"
         ROLLED_BACK = "rolled_back", "Rolled back to"
+        TRIED = "exp_started", "Experiment started with"
+        NOT_TRIED = "exp_refused", "Experiment refused"
+        TRIAL_ENDED = "exp_ended", "Experiment ended"
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
     action = models.CharField(max_length=12, choices=Action.choices)
@@ -316,6 +324,10 @@ class ProfileChange(models.Model):
     findings = ArrayField(models.TextField(), default=list, blank=True)
     run = models.ForeignKey(
         "search.EvaluationRun", models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    # The profile that was active until then: what a rollback goes back to.
+    replaced = models.ForeignKey(
+        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
 
     class Meta:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,8 @@ from django.utils import timezone
 from search import configuration
 from search.domain import QueryClass, Signal, Weights
 from search.errors import ProfileError
-from search.models import ClassWeights, ProfileChange, SearchProfile
+from search.models import ClassWeights, EvaluationRun, ProfileChange, SearchProfile
+from search.tuning.experiments import ending
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -65,40 +66,67 @@ def draft_from(
         )
         for row in profile.class_weights.all()
     )
-    _audit(draft, ProfileChange.Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
+    audit(draft, ProfileChange.Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
     return draft
 
 
 @transaction.atomic
-def publish(profile: SearchProfile, *, acting_user: User | None, reason: str = "") -> SearchProfile:
+def activate(
+    profile: SearchProfile,
+    *,
+    action: ProfileChange.Action,
+    acting_user: User | None,
+    reason: str = "",
+    findings: Sequence[str] = (),
+    run: EvaluationRun | None = None,
+) -> SearchProfile:
     """The profile, now the active one; the one before it is retired. The next search uses it.
 
-    Raises ProfileError when it is active already or lacks weights for a class.
+    An experiment that runs ends: whoever takes part must meet what was published, too.
+
+    Only `publishing`, which asks the gate, and `rollback` call this. Raises ProfileError when it
+    is active already or lacks weights for a class.
     """
-    # One lock over both rows: two publishers at once must not both retire the same profile.
-    rows = SearchProfile.objects.select_for_update().order_by("pk")
-    held = list(rows.filter(pk=profile.pk) | rows.filter(state=SearchProfile.State.ACTIVE))
-    chosen = next(row for row in held if row.pk == profile.pk)
+    before, chosen = lock(profile)
     if chosen.state == SearchProfile.State.ACTIVE:
         raise ProfileError(f"{chosen} is the active profile already.")
-    _check_complete(chosen)
-    before = next((row for row in held if row.state == SearchProfile.State.ACTIVE), None)
+    check_complete(chosen)
     if before is not None:
         before.state = SearchProfile.State.RETIRED
         before.save(update_fields=["state"])
     chosen.state = SearchProfile.State.ACTIVE
     chosen.published = timezone.now()
     chosen.save(update_fields=["state", "published"])
-    changes = differences(before, chosen) if before else []
-    _audit(chosen, ProfileChange.Action.PUBLISHED, acting_user, reason, changes)
+    ending.finish_running(reason=f"{chosen} became active.", user=acting_user)
+    audit(
+        chosen,
+        action,
+        acting_user,
+        reason,
+        differences(before, chosen) if before else [],
+        findings=findings,
+        run=run,
+        replaced=before,
+    )
     return chosen
+
+
+def lock(profile: SearchProfile) -> tuple[SearchProfile | None, SearchProfile]:
+    """The active profile and this one, held until the transaction ends.
+
+    One lock over both rows: two publishers at once must not both retire the same profile.
+    """
+    rows = SearchProfile.objects.select_for_update().order_by("pk")
+    held = list(rows.filter(pk=profile.pk) | rows.filter(state=SearchProfile.State.ACTIVE))
+    chosen = next(row for row in held if row.pk == profile.pk)
+    return next((row for row in held if row.state == SearchProfile.State.ACTIVE), None), chosen
 
 
 def record_edit(
     draft: SearchProfile, changes: list[str], *, acting_user: User | None, reason: str = ""
 ) -> None:
     """Writes the audit row of an edited draft."""
-    _audit(draft, ProfileChange.Action.EDITED, acting_user, reason, changes)
+    audit(draft, ProfileChange.Action.EDITED, acting_user, reason, changes)
 
 
 @transaction.atomic
@@ -143,22 +171,35 @@ def _percent(share: Decimal) -> str:
     return f"{(share * 100).normalize():f}%"
 
 
-def _check_complete(profile: SearchProfile) -> None:
+def check_complete(profile: SearchProfile) -> None:
+    """Raises ProfileError where a class of questions has no weights."""
     held = set(profile.class_weights.values_list("query_class", flat=True))
     missing = [query_class.value for query_class in QueryClass if query_class.value not in held]
     if missing:
         raise ProfileError(f"{profile} has no weights for: {', '.join(missing)}. Add them first.")
 
 
-def _audit(
+def audit(
     profile: SearchProfile,
     action: ProfileChange.Action,
     user: User | None,
     reason: str,
-    changes: list[str],
+    changes: Sequence[str],
+    *,
+    findings: Sequence[str] = (),
+    run: EvaluationRun | None = None,
+    replaced: SearchProfile | None = None,
 ) -> None:
+    """Writes down who did what to the profile, and why."""
     ProfileChange.objects.create(
-        profile=profile, action=action, user=user, reason=reason, differences=changes
+        profile=profile,
+        action=action,
+        user=user,
+        reason=reason,
+        differences=list(changes),
+        findings=list(findings),
+        run=run,
+        replaced=replaced,
     )
     # Rows written in bulk send no signal.
     configuration.bump()

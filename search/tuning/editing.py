@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+Action = ProfileChange.Action
+# What stands in the audit without the profile having become another one.
+CHANGED_NOTHING = (Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED)
+
+
 @dataclass(frozen=True, slots=True)
 class Edit:
     """What an edit did. Without `changes` nothing was written and `profile` is the one given."""
@@ -28,7 +33,8 @@ class Edit:
 
 def edit_stamp(profile: SearchProfile) -> str:
     """Another value whenever the profile was edited or published: each leaves an audit row."""
-    latest = ProfileChange.objects.filter(profile=profile.pk).order_by("-pk").first()
+    changes = ProfileChange.objects.filter(profile=profile.pk)
+    latest = changes.exclude(action__in=CHANGED_NOTHING).order_by("-pk").first()
     state = SearchProfile.objects.values_list("state", flat=True).get(pk=profile.pk)
     return f"{state}-{latest.pk if latest else 0}"
 

@@ -1,0 +1,367 @@
+"""W: draft -> gate -> active. The one way to publish: admin, API, commands and installation.
+
+    publish -> Publication -> the golden set is measured, here or by a worker -> gate
+            -> exactly what was measured becomes active, or the refusal says why
+
+Each end is an audit row. `override` publishes what was refused, with a reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from ingestion.models import Collection, Visibility
+from search.errors import NotPermitted, ProfileError, RunConflict
+from search.evaluation import golden_runs
+from search.evaluation.golden import SYNTHETIC, fingerprint, golden_set
+from search.evaluation.golden_runs import RunCancelled, RunFailed
+from search.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, PublishGate
+from search.models import SearchProfile as Row
+from search.tuning import activation, gate
+from search.tuning.gate import First, Measured, Rules, Verdict
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+State = Publication.State
+Action = ProfileChange.Action
+TASK = "search.tasks.carry_out_publication"
+PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
+NOTHING_MEASURED = "There are no golden queries, so nothing was measured."
+SWITCHED_OFF = "The gate is switched off, so nothing was measured."
+RESTRICTED = "a query of a collection not open to everyone"
+
+
+def publish(
+    profile: Row,
+    *,
+    acting_user: User | None,
+    reason: str = "",
+    override: bool = False,
+    expected: str = "",
+    background: bool | None = None,
+) -> Publication:
+    """What came of publishing the profile: published, refused, failed, or still being measured.
+
+    With `override` it is published whatever the gate finds: that needs a reason. `expected` is a
+    `fingerprint`: another one than the profile now has raises RunConflict. With more golden
+    queries than the gate's setting, or `background`, a worker measures. `acting_user` None is the
+    system itself. Raises NotPermitted, and ProfileError for what cannot be published at all.
+    """
+    _check_permitted(acting_user, override=override)
+    if override and not reason.strip():
+        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+    settings = gate_row()
+    with transaction.atomic():
+        publication = _ask(profile, acting_user, reason.strip(), override, expected)
+        count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
+        if count:
+            publication.run = golden_runs.create(profile, acting_user=acting_user)
+            publication.save(update_fields=["run"])
+        if background is None:
+            background = count > settings.background_above
+        if count and background:
+            transaction.on_commit(partial(golden_runs.send, TASK, publication.pk))
+            return publication
+    return carry_out(publication.pk)
+
+
+def carry_out(pk: int) -> Publication:
+    """The publication, measured where it is not yet, and decided. Safe to call again."""
+    publication = Publication.objects.select_related("run").get(pk=pk)
+    run = publication.run
+    if publication.state != State.MEASURING:
+        return publication
+    if run is not None and run.is_open:
+        try:
+            if golden_runs.measure(run.pk) is None:
+                return publication  # somebody else is at it
+        except (RunFailed, RunCancelled):
+            pass  # the row says so
+    return _settle(pk)
+
+
+def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
+    """Publishes what the gate refused, or could not measure, exactly as it was asked for.
+
+    Raises ProfileError without a reason, RunConflict where anything has changed since.
+    """
+    _check_permitted(acting_user, override=True)
+    if not reason.strip():
+        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+    with transaction.atomic():
+        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if held.state not in (State.REFUSED, State.FAILED):
+            raise RunConflict("Only what was refused or failed is published against the gate.")
+        if changed := _changed(held):
+            raise RunConflict(changed)
+        activation.activate(
+            held.profile,
+            action=Action.OVERRIDDEN,
+            acting_user=acting_user,
+            reason=reason.strip(),
+            findings=held.findings,
+            run=held.run,
+        )
+        held.override, held.reason, held.user = True, reason.strip(), acting_user
+        held.state, held.decided = State.PUBLISHED, timezone.now()
+        held.save()
+    return held
+
+
+def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
+    """Ends a publication that is being measured. Raises RunConflict for one that has ended."""
+    _check_permitted(acting_user)
+    with transaction.atomic():
+        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if held.state != State.MEASURING:
+            raise RunConflict("It has been decided already.")
+        if held.run is not None and held.run.is_open:
+            golden_runs.cancel(held.run)
+        held.state, held.decided = State.CANCELLED, timezone.now()
+        held.save(update_fields=["state", "decided"])
+    return held
+
+
+def check(profile: Row, *, acting_user: User | None) -> tuple[Verdict, EvaluationRun | None]:
+    """What the gate says of the profile now, and the run; nothing is published or refused."""
+    settings = gate_row()
+    if not settings.enabled:
+        return gate.note(SWITCHED_OFF), None
+    if not golden_set(origins=_origins(settings)):
+        return gate.note(NOTHING_MEASURED), None
+    run = golden_runs.create(profile, acting_user=acting_user)
+    golden_runs.measure(run.pk)
+    run.refresh_from_db()
+    return verdict(run, settings), run
+
+
+def verdict(run: EvaluationRun, settings: PublishGate | None = None) -> Verdict:
+    """The gate's decision on a finished run against its baseline."""
+    settings = settings or gate_row()
+    return gate.decide(_rules(settings), _measured(run, settings))
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What publishing will do first: measure so many queries, perhaps in the background."""
+
+    enabled: bool
+    queries: int
+    background: bool
+    measure: str
+
+
+def preview() -> Preview:
+    """What publishing a profile now would measure."""
+    settings = gate_row()
+    count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
+    return Preview(settings.enabled, count, count > settings.background_above, settings.measure)
+
+
+def gate_row() -> PublishGate:
+    """The gate's settings."""
+    return PublishGate.objects.get_or_create(pk=1)[0]
+
+
+def waiting() -> list[int]:
+    """The pks of publications whose run has ended or that a dead worker left behind."""
+    left = set(golden_runs.unfinished())
+    rows = Publication.objects.filter(state=State.MEASURING).select_related("run")
+    return [row.pk for row in rows if row.run is None or not row.run.is_open or row.run_id in left]
+
+
+def _check_permitted(user: User | None, *, override: bool = False) -> None:
+    """Raises NotPermitted. The system itself, None, may."""
+    needed = (PUBLISH, OVERRIDE) if override else (PUBLISH,)
+    if user is not None and not user.has_perms(needed):
+        what = "publish against the gate" if override else "publish search profiles"
+        raise NotPermitted(f"You do not have permission to {what}.")
+
+
+def _ask(
+    profile: Row, user: User | None, reason: str, override: bool, expected: str
+) -> Publication:
+    active, chosen = activation.lock(profile)
+    if chosen.state == Row.State.ACTIVE:
+        raise ProfileError(f"{chosen} is the active profile already.")
+    activation.check_complete(chosen)
+    if Publication.objects.filter(profile=chosen, state=State.MEASURING).exists():
+        raise RunConflict(f"{chosen} is being measured already. Wait for that, or cancel it.")
+    snapshot = fingerprint(chosen.as_profile())
+    if expected and expected != snapshot:
+        raise RunConflict(f"{chosen} has been edited since you looked at it. Look again.")
+    return Publication.objects.create(
+        profile=chosen,
+        fingerprint=snapshot,
+        replaces=active,
+        user=user,
+        by_system=user is None,
+        reason=reason,
+        override=override,
+    )
+
+
+@transaction.atomic
+def _settle(pk: int) -> Publication:
+    """The publication, decided by what its run measured, under lock."""
+    publication = Publication.objects.select_for_update(of=("self",)).get(pk=pk)
+    if publication.state != State.MEASURING:
+        return publication
+    run = publication.run
+    if run is not None and run.state == EvaluationRun.State.CANCELLED:
+        return _end(publication, State.CANCELLED)
+    if problem := _changed(publication) or _no_longer_permitted(publication):
+        return _fail(publication, problem)
+    if run is not None and run.state != EvaluationRun.State.DONE:
+        return _unmeasured(publication, f"It could not be measured: {run.error}")
+    if run is None and not _nothing_to_measure():
+        return _fail(publication, "Its run is gone. Publish again.")
+    found = verdict(run) if run is not None else _without_run()
+    publication.findings = [finding.text for finding in found.findings]
+    publication.refusals = [finding.text for finding in found.refusals]
+    if found.passed:
+        return _publish(publication, Action.PUBLISHED)
+    if publication.override:
+        return _publish(publication, Action.OVERRIDDEN)
+    return _refuse(publication, State.REFUSED)
+
+
+def _nothing_to_measure() -> bool:
+    settings = gate_row()
+    return not settings.enabled or not golden_set(origins=_origins(settings))
+
+
+def _without_run() -> Verdict:
+    return gate.note(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
+
+
+def _changed(publication: Publication) -> str:
+    """What makes the measurement another profile's than the one there now; empty for nothing."""
+    active, chosen = activation.lock(publication.profile)
+    if chosen.state == Row.State.ACTIVE:
+        return f"{chosen} is the active profile already."
+    if fingerprint(chosen.as_profile()) != publication.fingerprint:
+        return f"{chosen} was edited meanwhile. Publish it again to measure what it is now."
+    if (active.pk if active else None) != publication.replaces_id:
+        return (
+            f"{active or 'Another profile'} became active meanwhile. Publish again to measure "
+            "against that."
+        )
+    return ""
+
+
+def _no_longer_permitted(publication: Publication) -> str:
+    """Why the person may not publish any longer; empty while they may."""
+    if publication.by_system:
+        return ""
+    user = publication.user
+    needed = (PUBLISH, OVERRIDE) if publication.override else (PUBLISH,)
+    if user is None or not user.is_active or not user.has_perms(needed):
+        return "Whoever asked for it may no longer publish."
+    return ""
+
+
+def _publish(publication: Publication, action: ProfileChange.Action) -> Publication:
+    activation.activate(
+        publication.profile,
+        action=action,
+        acting_user=publication.user,
+        reason=publication.reason,
+        findings=publication.findings,
+        run=publication.run,
+    )
+    return _end(publication, State.PUBLISHED)
+
+
+def _unmeasured(publication: Publication, problem: str) -> Publication:
+    if not publication.override:
+        return _fail(publication, problem)
+    publication.findings = publication.refusals = [problem]
+    return _publish(publication, Action.OVERRIDDEN)
+
+
+def _fail(publication: Publication, problem: str) -> Publication:
+    publication.error, publication.findings = problem, [problem]
+    return _refuse(publication, State.FAILED)
+
+
+def _refuse(publication: Publication, state: Publication.State) -> Publication:
+    active, chosen = publication.replaces, publication.profile
+    changes = activation.differences(active, chosen) if active else []
+    activation.audit(
+        chosen,
+        Action.REFUSED,
+        publication.user,
+        publication.reason,
+        changes,
+        findings=publication.findings,
+        run=publication.run,
+    )
+    return _end(publication, state)
+
+
+def _end(publication: Publication, state: Publication.State) -> Publication:
+    publication.state, publication.decided = state, timezone.now()
+    publication.save()
+    return publication
+
+
+def _origins(settings: PublishGate) -> Sequence[str] | None:
+    if settings.count_synthetic:
+        return None
+    return [origin for origin in GoldenQuery.Origin.values if origin != SYNTHETIC]
+
+
+def _rules(settings: PublishGate) -> Rules:
+    return Rules(
+        measure=settings.measure,
+        margin=settings.margin,
+        min_queries=settings.min_queries,
+        latency_margin=settings.latency_margin,
+        latency_floor_ms=settings.latency_floor_ms,
+        first_required=settings.first_required,
+    )
+
+
+def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
+    """What the run's row says, of the queries that count."""
+    rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
+    if (origins := _origins(settings)) is not None:
+        rows = rows.filter(origin__in=origins)
+    names = _names(list(rows))
+    counted = {key: row for key, row in run.by_query.items() if key in names}
+    compared = run.baseline_id is not None
+    values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
+    return Measured(
+        values=values,
+        before={key: counted[key]["was"] for key in values} if compared else None,
+        firsts={
+            key: First(
+                holds=row["first"] == row["must"],
+                held=row["was_first"] == row["must"] if compared else None,
+            )
+            for key, row in counted.items()
+            if row["must"]
+        },
+        p95=run.latency_ms.get("p95"),
+        p95_before=run.latency_ms.get("baseline_p95"),
+        names=names,
+    )
+
+
+def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
+    """The queries by key, as every reader of the audit may read them."""
+    closed = set(
+        Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
+    )
+    return {
+        str(query.pk): RESTRICTED if closed.intersection(query.collections) else query.text
+        for query in queries
+    }

@@ -1,0 +1,438 @@
+"""Publishing through the gate, and back: what is measured becomes active, or says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from ingestion.errors import EmbeddingUnavailable
+from ingestion.models import Document
+from search.errors import NotPermitted, ProfileError, RunConflict
+from search.evaluation import golden, golden_runs
+from search.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, SearchProfile
+from search.pipeline import Choices, search
+from search.tuning import editing, judging, publishing, rollback
+from tests.judged import (
+    KEYWORDS_ONLY,
+    QUESTIONS,
+    TITLE_ONLY,
+    active_profile,
+    draft_with,
+    judge_all,
+    lasting_documents,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+State, Action = Publication.State, ProfileChange.Action
+CROSSING = "how often does the ferry cross the river"
+
+
+@pytest.fixture(autouse=True)
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rounds only make latencies surer."""
+    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+@pytest.fixture
+def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
+    judge_all(library, administrator)
+    return library
+
+
+def last_change() -> ProfileChange:
+    change = ProfileChange.objects.first()
+    assert change is not None
+    return change
+
+
+class TestGoldenSet:
+    def test_it_holds_the_median_rounded_down_of_what_is_kept(
+        self, documents: dict[str, Document], administrator: User, member: User, reader: User
+    ) -> None:
+        for user, grade in ((administrator, 3), (member, 2), (reader, 0)):
+            judging.judge(CROSSING, [], documents["river"], grade, acting_user=user)
+        judging.judge(CROSSING, [], documents["ferry"], 2, acting_user=member)
+        query = judging.set_must_be_first(CROSSING, [], documents["ferry"], acting_user=member)
+        held = golden.golden_set(pks=[query.pk])
+        # ferry: (3 + 2) / 2 = 2.5 -> 2; river: 0, 2, 3 -> 2
+        ids = {name: str(document.public_id) for name, document in documents.items()}
+        assert held[0].qrels == {ids["ferry"]: 2, ids["river"]: 2}
+        assert held[0].must_be_first == ids["ferry"]
+        assert held[0].is_measured
+
+        Document.objects.filter(pk=documents["ferry"].pk).update(deleted_at="2026-01-01T00:00Z")
+        (without,) = golden.golden_set(pks=[query.pk])
+        assert without.qrels == {ids["river"]: 2}
+        assert without.must_be_first == ""
+
+    def test_it_is_read_in_three_queries(
+        self, documents: dict[str, Document], django_assert_num_queries: Any
+    ) -> None:
+        with django_assert_num_queries(3):
+            assert len(golden.golden_set()) == len(QUESTIONS)
+
+    def test_the_fingerprint_changes_with_whatever_ranks(self) -> None:
+        same = draft_with()
+        assert golden.fingerprint(same.as_profile()) == golden.fingerprint(
+            active_profile().as_profile()
+        )
+        others = [draft_with(KEYWORDS_ONLY), draft_with(depth=60), draft_with(fusion="rrf")]
+        prints = {golden.fingerprint(each.as_profile()) for each in (same, *others)}
+        assert len(prints) == 4
+
+
+class TestPublishing:
+    def test_without_golden_queries_it_says_that_nothing_was_measured(
+        self, administrator: User
+    ) -> None:
+        done = publishing.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
+        assert (done.state, done.run) == (State.PUBLISHED, None)
+        assert done.findings == [publishing.NOTHING_MEASURED]
+        assert last_change().findings == done.findings
+
+    def test_a_profile_no_worse_is_published_with_its_run(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        before, draft = active_profile(), draft_with(depth=60)
+        done = publishing.publish(draft, acting_user=administrator, reason="Less is faster.")
+        assert done.state == State.PUBLISHED
+        assert active_profile() == draft
+        change = last_change()
+        assert (change.action, change.user, change.reason, change.replaced) == (
+            Action.PUBLISHED, administrator, "Less is faster.", before,
+        )  # fmt: skip
+        assert change.differences == ["depth: 100 → 60"]
+        assert change.findings[0].startswith("nDCG@10 stays as it is on 3 golden queries")
+        run = change.run
+        assert run is not None
+        assert (run.state, run.queries, run.baseline) == ("done", 3, before)
+        assert run.measures["nDCG@10"] == 1
+        assert {"p50", "p95", "baseline_p50", "baseline_p95"} == set(run.latency_ms)
+        assert run.differences["nDCG@10"] == {"mean": 0, "low": 0, "high": 0}
+
+    def test_a_worse_one_is_refused_with_the_queries_and_nothing_changes(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        before, draft = active_profile(), draft_with(TITLE_ONLY)
+        stamp = editing.edit_stamp(draft)
+        done = publishing.publish(draft, acting_user=administrator)
+        assert done.state == State.REFUSED
+        assert active_profile() == before
+        assert any("dough" in finding for finding in done.refusals)
+        change = last_change()
+        assert (change.action, change.profile) == (Action.REFUSED, draft)
+        assert change.findings == done.findings
+        assert change.differences
+        assert change.run == done.run
+        # A refusal is no edit: forms opened before it are not out of date.
+        assert editing.edit_stamp(draft) == stamp
+
+    def test_a_broken_must_be_first_is_refused_although_no_measure_falls(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        dough = "why does yeast make the dough of a loaf rise"
+        judging.set_must_be_first(dough, [], documents["bread"], acting_user=administrator)
+        # Both answer it, so no measure falls when they trade places.
+        judging.judge(dough, [], documents["inn"], 2, acting_user=administrator)
+        GoldenQuery.objects.exclude(text=dough).delete()
+
+        refused = publishing.publish(draft_with(TITLE_ONLY), acting_user=administrator)
+        assert refused.state == State.REFUSED
+        (refusal,) = refused.refusals
+        assert "must be first is not: “why does yeast make the dough of a loaf rise”" in refusal
+        assert refused.run is not None
+        assert refused.run.differences["RR@10"]["mean"] == 0
+
+    def test_an_override_needs_a_reason_and_keeps_it(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        draft = draft_with(TITLE_ONLY)
+        with pytest.raises(ProfileError, match="reason"):
+            publishing.publish(draft, acting_user=administrator, override=True)
+        done = publishing.publish(
+            draft, acting_user=administrator, override=True, reason="Titles are all we have."
+        )
+        assert done.state == State.PUBLISHED
+        change = last_change()
+        assert (change.action, change.reason) == (Action.OVERRIDDEN, "Titles are all we have.")
+        assert change.findings
+
+    def test_a_refusal_can_be_overridden_as_it_was_measured_only(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        draft = draft_with(TITLE_ONLY)
+        refused = publishing.publish(draft, acting_user=administrator)
+        with pytest.raises(ProfileError, match="reason"):
+            publishing.override(refused, acting_user=administrator, reason=" ")
+        draft.class_weights.update(**KEYWORDS_ONLY)
+        with pytest.raises(RunConflict, match="edited meanwhile"):
+            publishing.override(refused, acting_user=administrator, reason="All the same.")
+        draft.class_weights.update(**TITLE_ONLY)
+        done = publishing.override(refused, acting_user=administrator, reason="All the same.")
+        assert (done.state, active_profile()) == (State.PUBLISHED, draft)
+        assert last_change().run == refused.run
+
+    def test_what_was_edited_while_it_was_measured_is_not_published(
+        self,
+        documents: dict[str, Document],
+        administrator: User,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        before, draft = active_profile(), draft_with(depth=60)
+        measure = golden_runs.compare
+
+        def edited(*arguments: Any, **rest: Any) -> Any:
+            measured = measure(*arguments, **rest)
+            draft.class_weights.update(**TITLE_ONLY)
+            return measured
+
+        monkeypatch.setattr(golden_runs, "compare", edited)
+        done = publishing.publish(draft, acting_user=administrator)
+        assert (done.state, active_profile()) == (State.FAILED, before)
+        assert "edited meanwhile" in done.error
+        assert last_change().action == Action.REFUSED
+
+    def test_what_was_measured_against_another_active_profile_is_not_published(
+        self,
+        documents: dict[str, Document],
+        administrator: User,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        draft, quicker = draft_with(depth=60), draft_with(depth=70)
+        measure = golden_runs.compare
+
+        def overtaken(*arguments: Any, **rest: Any) -> Any:
+            monkeypatch.setattr(golden_runs, "compare", measure)
+            assert publishing.publish(quicker, acting_user=None).state == State.PUBLISHED
+            return measure(*arguments, **rest)
+
+        monkeypatch.setattr(golden_runs, "compare", overtaken)
+        done = publishing.publish(draft, acting_user=administrator)
+        assert (done.state, active_profile()) == (State.FAILED, quicker)
+        assert f"{quicker} became active meanwhile" in done.error
+
+    def test_a_model_that_is_away_publishes_nothing_unless_overridden(
+        self,
+        documents: dict[str, Document],
+        administrator: User,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        before, draft = active_profile(), draft_with(depth=60)
+
+        def away(*arguments: Any, **rest: Any) -> Any:
+            raise EmbeddingUnavailable("The model is away.")
+
+        monkeypatch.setattr("search.embedding._embed", away)
+        done = publishing.publish(draft, acting_user=administrator)
+        assert (done.state, active_profile()) == (State.FAILED, before)
+        assert "embedding model did not answer" in done.error
+        again = publishing.publish(
+            draft, acting_user=administrator, override=True, reason="Urgent."
+        )
+        assert again.state == State.PUBLISHED
+        assert "could not be measured" in last_change().findings[0]
+
+    def test_the_gate_can_be_switched_off_and_says_so(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        gate = publishing.gate_row()
+        gate.enabled = False
+        gate.save()
+        done = publishing.publish(draft_with(TITLE_ONLY), acting_user=administrator)
+        assert (done.state, done.findings) == (State.PUBLISHED, [publishing.SWITCHED_OFF])
+
+    def test_synthetic_queries_count_only_where_it_is_wanted(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
+        draft = draft_with(TITLE_ONLY)
+        gate = publishing.gate_row()
+        gate.count_synthetic = True
+        gate.save()
+        assert publishing.publish(draft, acting_user=administrator).state == State.REFUSED
+        gate.count_synthetic = False
+        gate.save()
+        done = publishing.publish(draft, acting_user=administrator)
+        assert done.findings == [publishing.NOTHING_MEASURED]
+
+    def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
+        draft = draft_with()
+        with pytest.raises(RunConflict, match="edited since"):
+            publishing.publish(draft, acting_user=administrator, expected="0" * 64)
+        seen = golden.fingerprint(draft.as_profile())
+        done = publishing.publish(draft, acting_user=administrator, expected=seen)
+        assert done.state == State.PUBLISHED
+
+    def test_only_who_may_publishes_overrides_and_rolls_back(self, reader: User) -> None:
+        draft = draft_with()
+        with pytest.raises(NotPermitted):
+            publishing.publish(draft, acting_user=reader)
+        with pytest.raises(NotPermitted):
+            publishing.publish(draft, acting_user=reader, override=True, reason="Because.")
+        with pytest.raises(NotPermitted):
+            rollback.roll_back(acting_user=reader)
+
+
+class TestPreview:
+    def test_what_is_previewed_is_what_is_published(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        """The draft's ranking, passage by passage, is the active profile's after publishing."""
+        draft = draft_with({"vector": 0.2, "keyword": 0.5, "title": 0.3}, feedback=0.4, depth=40)
+        snapshot = Choices(snapshot=draft.as_profile())
+
+        def ranking(text: str, choices: Choices | None) -> list[tuple[int, float]]:
+            hits = search(text, viewer=administrator, choices=choices).hits
+            return [(hit.candidate.chunk_id, hit.score) for hit in hits]
+
+        previewed = {text: ranking(text, snapshot) for text in QUESTIONS}
+        assert previewed != {text: ranking(text, None) for text in QUESTIONS}
+        assert publishing.publish(draft, acting_user=administrator).state == State.PUBLISHED
+        assert previewed == {text: ranking(text, None) for text in QUESTIONS}
+
+
+class TestRollback:
+    def test_each_step_goes_one_further_back_and_is_audited(self, administrator: User) -> None:
+        first = active_profile()
+        second, third = draft_with(depth=60), draft_with(depth=70)
+        publishing.publish(second, acting_user=administrator)
+        publishing.publish(third, acting_user=administrator)
+        assert rollback.previous() == second
+        rollback.roll_back(acting_user=administrator, reason="Complaints.")
+        assert active_profile() == second
+        change = last_change()
+        assert (change.action, change.profile, change.replaced, change.reason) == (
+            Action.ROLLED_BACK, second, third, "Complaints.",
+        )  # fmt: skip
+        assert change.differences == ["depth: 70 → 60"]
+        rollback.roll_back(acting_user=administrator)
+        assert active_profile() == first
+        with pytest.raises(ProfileError, match="no way back"):
+            rollback.roll_back(acting_user=administrator)
+        rollback.roll_back(third, acting_user=administrator)
+        assert active_profile() == third
+        assert rollback.previous() == first
+
+    def test_what_was_never_active_is_no_way_back(self, administrator: User) -> None:
+        preset = SearchProfile.objects.filter(state=SearchProfile.State.RETIRED).first()
+        with pytest.raises(ProfileError, match="never been active"):
+            rollback.roll_back(preset, acting_user=administrator)
+
+    def test_two_clicks_at_once_go_back_one_step(self, administrator: User) -> None:
+        publishing.publish(draft_with(depth=60), acting_user=administrator)
+        second = draft_with(depth=70)
+        publishing.publish(second, acting_user=administrator)
+        rollback.roll_back(acting_user=administrator, leaving=second)
+        with pytest.raises(RunConflict):
+            rollback.roll_back(acting_user=administrator, leaving=second)
+
+    def test_the_installed_profile_has_an_audit_row(self) -> None:
+        (change,) = ProfileChange.objects.all()
+        assert (change.profile, change.action, change.user) == (
+            active_profile(), Action.PUBLISHED, None,
+        )  # fmt: skip
+
+
+class TestRuns:
+    def test_a_run_is_measured_by_a_worker_and_tells_by_query(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        run = golden.start_run(draft_with(TITLE_ONLY), acting_user=administrator)
+        assert (run.state, run.progress, run.baseline) == ("queued", 0, active_profile())
+        golden_runs.measure(run.pk)
+        run.refresh_from_db()
+        assert (run.state, run.progress, run.queries) == ("done", 1, 3)
+        query = GoldenQuery.objects.get(text="why does yeast make the dough of a loaf rise")
+        row = run.by_query[str(query.pk)]
+        assert row["was"]["nDCG@10"] == 1
+        assert row["measures"]["nDCG@10"] < 1
+        assert row["was_first"] == str(documents["bread"].public_id)
+        assert golden_runs.measure(run.pk) is None
+
+    def test_a_cancelled_run_stops_and_starts_again(
+        self,
+        documents: dict[str, Document],
+        administrator: User,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        run = golden.start_run(active_profile(), acting_user=administrator)
+        asked = golden_runs.ask
+
+        def cancelling(*arguments: Any, **rest: Any) -> Any:
+            if run.is_open:
+                golden_runs.cancel(run)
+            return asked(*arguments, **rest)
+
+        monkeypatch.setattr(golden_runs, "ask", cancelling)
+        monkeypatch.setattr(golden_runs, "HEARTBEAT", golden_runs.HEARTBEAT * 0)
+        with pytest.raises(golden_runs.RunCancelled):
+            golden_runs.measure(run.pk)
+        run.refresh_from_db()
+        assert (run.state, run.measures) == ("cancelled", {})
+        monkeypatch.setattr(golden_runs, "ask", asked)
+        golden_runs.restart(run)
+        golden_runs.measure(run.pk)
+        run.refresh_from_db()
+        assert run.state == "done"
+        with pytest.raises(RunConflict):
+            golden_runs.cancel(run)
+
+    def test_what_a_dead_worker_left_is_taken_up_and_the_dead_one_stays_out(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        run = golden.start_run(active_profile(), acting_user=administrator)
+        dead = golden_runs._claim(run.pk)
+        assert dead is not None
+        assert golden_runs.unfinished() == []
+        assert golden_runs._claim(run.pk) is None
+        silent = "2026-01-01T00:00Z"
+        EvaluationRun.objects.filter(pk=run.pk).update(heartbeat=silent)
+        assert golden_runs.unfinished() == [run.pk]
+        assert golden_runs.measure(run.pk) is not None
+        with pytest.raises(golden_runs.RunCancelled):
+            golden_runs._Reporter(run.pk, dead)(1, 2)
+
+    def test_a_publication_in_the_background_is_carried_out_once(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        draft = draft_with(depth=60)
+        waiting = publishing.publish(draft, acting_user=administrator, background=True)
+        assert waiting.state == State.MEASURING
+        with pytest.raises(RunConflict, match="being measured already"):
+            publishing.publish(draft, acting_user=administrator)
+        assert publishing.carry_out(waiting.pk).state == State.PUBLISHED
+        assert publishing.carry_out(waiting.pk).state == State.PUBLISHED
+        assert ProfileChange.objects.filter(action=Action.PUBLISHED, profile=draft).count() == 1
+
+    def test_a_cancelled_publication_publishes_nothing(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        before = active_profile()
+        waiting = publishing.publish(
+            draft_with(depth=60), acting_user=administrator, background=True
+        )
+        publishing.cancel(waiting, acting_user=administrator)
+        assert publishing.carry_out(waiting.pk).state == State.CANCELLED
+        assert active_profile() == before
+
+    def test_who_lost_the_right_meanwhile_publishes_nothing(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        waiting = publishing.publish(
+            draft_with(depth=60), acting_user=administrator, background=True
+        )
+        User.objects.filter(pk=administrator.pk).update(is_superuser=False)
+        done = publishing.carry_out(waiting.pk)
+        assert (done.state, done.error) == (
+            State.FAILED, "Whoever asked for it may no longer publish.",
+        )  # fmt: skip

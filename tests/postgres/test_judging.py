@@ -1,0 +1,280 @@
+"""Judgements: one a person, undone to the letter, seen by who may see the document; files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from ingestion.models import Collection, Document, Visibility
+from search.errors import JudgementError
+from search.models import GoldenQuery, Judgement
+from search.tuning import exchange, judging
+from search.tuning.formats import FORMATS
+from tests.judged import QUESTIONS, judge_all, lasting_documents
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+FERRY = "When does the ferry leave?"
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+@pytest.fixture
+def documents(library: dict[str, Document], db: None) -> dict[str, Document]:
+    return library
+
+
+def hide(documents: dict[str, Document]) -> None:
+    """Closes the documents' collection to all but superusers."""
+    Collection.objects.update(visibility=Visibility.GROUPS)
+
+
+def grades() -> list[tuple[str, str, int]]:
+    rows = Judgement.objects.order_by("query__folded", "judge_name", "title")
+    return [(row.query.text, row.judge_name, row.grade) for row in rows.select_related("query")]
+
+
+class TestJudging:
+    def test_each_person_has_a_judgement_of_their_own(
+        self, documents: dict[str, Document], reader: User, member: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader, note="All of it.")
+        judging.judge(
+            "  when does THE ferry leave? ", [], documents["ferry"], 1, acting_user=member
+        )
+        judging.judge(FERRY, [], documents["ferry"], 2, acting_user=reader)
+        assert GoldenQuery.objects.count() == 1
+        assert grades() == [(FERRY, "member", 1), (FERRY, "reader", 2)]
+        assert Judgement.objects.get(judge=reader).note == "All of it."
+
+    def test_the_same_words_in_other_collections_are_another_query(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
+        judging.judge(FERRY, ["harbour"], documents["ferry"], 2, acting_user=reader)
+        assert GoldenQuery.objects.count() == 2
+        held = judging.find_query(FERRY, ["harbour"])
+        assert held is not None
+        assert held.collections == ["harbour"]
+
+    @pytest.mark.parametrize(
+        ("text", "collections", "grade", "said"),
+        [
+            ("  ", [], 1, "Write the question"),
+            ("x" * 501, [], 1, "longer than 500"),
+            ("ferry", ["nowhere"], 1, "no collection nowhere"),
+            ("ferry", [], 4, "not one of 0, 1, 2 and 3"),
+        ],
+    )
+    def test_what_is_wrong_is_said(
+        self,
+        documents: dict[str, Document],
+        reader: User,
+        text: str,
+        collections: list[str],
+        grade: int,
+        said: str,
+    ) -> None:
+        with pytest.raises(JudgementError, match=said):
+            judging.judge(text, collections, documents["ferry"], grade, acting_user=reader)
+        assert not GoldenQuery.objects.exists()
+
+    def test_nobody_judges_what_they_may_not_see(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        hide(documents)
+        with pytest.raises(JudgementError, match="no such document"):
+            judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
+        with pytest.raises(JudgementError, match="no such document"):
+            judging.set_must_be_first(FERRY, [], documents["ferry"], acting_user=reader)
+        with pytest.raises(JudgementError, match="no collection harbour"):
+            judging.ensure_query(FERRY, ["harbour"], acting_user=reader)
+
+    def test_what_others_may_not_see_is_not_counted_for_them(
+        self, documents: dict[str, Document], administrator: User, reader: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=administrator)
+        judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
+        hide(documents)
+        assert [(row.text, row.judged, row.spread) for row in judging.listed(reader)] == [  # type: ignore[attr-defined]
+            (FERRY, 0, None)
+        ]
+        assert judging.listed(administrator).count() == 2
+        assert not Judgement.objects.visible_to(reader).exists()
+
+    def test_where_judges_differ_is_told_in_one_query(
+        self,
+        documents: dict[str, Document],
+        reader: User,
+        member: User,
+        administrator: User,
+        django_assert_num_queries: Any,
+    ) -> None:
+        for user, grade in ((reader, 3), (member, 1)):
+            judging.judge(FERRY, [], documents["ferry"], grade, acting_user=user)
+            judging.judge(FERRY, [], documents["tides"], 0, acting_user=user)
+        with django_assert_num_queries(1):
+            (row,) = judging.listed(administrator)
+        assert (row.judged, row.judges, row.spread) == (2, 2, 2)  # type: ignore[attr-defined]
+        # 3 1 | 0 0: observed (2*4/1 + 0) / 4 = 2; pairs of 3 1 0 0: 4+9+9+1+1+0 = 24, expected
+        # 2*24/12 = 4; alpha = 1 - 2/4.
+        assert judging.agreement(administrator) == pytest.approx(0.5)
+
+
+class TestUndo:
+    def test_it_restores_grade_and_note_exactly_step_by_step(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader, note="First.")
+        judging.judge(FERRY, [], documents["ferry"], 1, acting_user=reader, note="Second.")
+        query = GoldenQuery.objects.get()
+        judging.clear(query, documents["ferry"], acting_user=reader)
+        assert grades() == []
+
+        assert judging.undo(acting_user=reader) is not None
+        held = Judgement.objects.get()
+        assert (held.grade, held.note, held.judge, held.document) == (
+            1, "Second.", reader, documents["ferry"],
+        )  # fmt: skip
+        judging.undo(acting_user=reader)
+        held = Judgement.objects.get()
+        assert (held.grade, held.note) == (3, "First.")
+        done = judging.undo(acting_user=reader)
+        assert done is not None
+        assert done.query is None
+        assert not GoldenQuery.objects.exists()
+        assert judging.undo(acting_user=reader) is None
+
+    def test_it_takes_back_ones_own_steps_alone(
+        self, documents: dict[str, Document], reader: User, member: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
+        judging.judge(FERRY, [], documents["ferry"], 1, acting_user=member)
+        judging.undo(acting_user=reader)
+        assert grades() == [(FERRY, "member", 1)]
+        assert judging.undo(acting_user=reader) is None
+
+    def test_it_gives_the_first_place_back(
+        self, documents: dict[str, Document], reader: User, member: User
+    ) -> None:
+        for name in ("ferry", "tides", None):
+            first = documents[name] if name else None
+            judging.set_must_be_first(FERRY, [], first, acting_user=reader)
+        for name in ("tides", "ferry"):
+            judging.undo(acting_user=reader)
+            assert GoldenQuery.objects.get().must_be_first == documents[name]
+        judging.set_must_be_first(FERRY, [], documents["bread"], acting_user=member)
+        done = judging.undo(acting_user=reader)
+        assert done is not None
+        assert "stays so" in done.message
+        assert GoldenQuery.objects.get().must_be_first == documents["bread"]
+
+    def test_judging_the_same_again_is_no_step(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        for _ in range(2):
+            judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
+        judging.undo(acting_user=reader)
+        assert not Judgement.objects.exists()
+
+    def test_a_judged_query_is_not_deleted(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
+        with pytest.raises(JudgementError, match="no judgement is lost"):
+            judging.delete_query(GoldenQuery.objects.get())
+
+
+class TestFiles:
+    @pytest.mark.parametrize("name", FORMATS)
+    def test_round_trip(
+        self, documents: dict[str, Document], administrator: User, name: str
+    ) -> None:
+        judge_all(documents, administrator)
+        text = next(iter(QUESTIONS))
+        judging.judge(text, [], documents["river"], 1, acting_user=administrator)
+        made = exchange.export(name, viewer=administrator)
+        before = sorted((text, grade) for text, _, grade in grades())
+        GoldenQuery.objects.all().delete()
+
+        done = exchange.import_file(name, made.content, acting_user=administrator)
+        assert (done.judgements, done.queries, done.problems) == (4, 3, [])
+        assert sorted((text, grade) for text, _, grade in grades()) == before
+        assert exchange.export(name, viewer=administrator).content == made.content
+
+        again = exchange.import_file(name, made.content, acting_user=administrator)
+        assert (again.judgements, again.queries, again.unchanged) == (0, 0, 4)
+
+    def test_plain_csv_keeps_each_judge_and_what_must_be_first(
+        self, documents: dict[str, Document], reader: User, member: User, administrator: User
+    ) -> None:
+        judging.judge(FERRY, ["harbour"], documents["ferry"], 3, acting_user=reader, note="Yes.")
+        judging.judge(FERRY, ["harbour"], documents["ferry"], 1, acting_user=member)
+        judging.set_must_be_first(FERRY, ["harbour"], documents["tides"], acting_user=member)
+        made = exchange.export("csv", viewer=administrator)
+        GoldenQuery.objects.all().delete()
+        exchange.import_file("csv", made.content, acting_user=administrator)
+        query = GoldenQuery.objects.get()
+        assert (query.collections, query.must_be_first) == (["harbour"], documents["tides"])
+        assert grades() == [(FERRY, "member", 1), (FERRY, "reader", 3)]
+        # A file may speak in a person's name, but it is not that person.
+        assert set(Judgement.objects.values_list("judge", flat=True)) == {None}
+        judging.judge(FERRY, ["harbour"], documents["ferry"], 2, acting_user=reader)
+        assert Judgement.objects.get(judge=reader).grade == 2
+        assert exchange.export("csv", viewer=administrator).content != made.content
+
+    def test_documents_are_found_by_any_name_and_bad_lines_told(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        Document.objects.filter(pk=documents["tides"].pk).update(source="/srv/tides.md")
+        Document.objects.filter(pk=documents["inn"].pk).update(title="Baking")
+        data = (
+            f"query,document,grade\na,{documents['bread'].public_id},1\nb,/srv/tides.md,2\n"
+            "c,ferry.md,3\nd,River,0\ne,Baking,1\nf,nothing,1\ng,River,9\na,bread.md,2\n"
+        )
+        done = exchange.import_file("csv", data.encode(), acting_user=administrator)
+        assert (done.judgements, done.queries) == (4, 4)
+        assert [str(problem) for problem in done.problems] == [
+            "Line 6: more than one document is called 'Baking'. Name it by its id.",
+            "Line 7: no document has the id, source, file name or title 'nothing'.",
+            "Line 8: the grade 9 is not one of 0, 1, 2 and 3.",
+            "Line 9: imported has graded this document 1 already, not 2; that was left as it is.",
+        ]
+        assert Judgement.objects.get(query__text="a").grade == 1
+
+    def test_what_one_may_not_see_is_neither_given_out_nor_found(
+        self, documents: dict[str, Document], administrator: User, reader: User
+    ) -> None:
+        judge_all(documents, administrator)
+        made = exchange.export("csv", viewer=administrator)
+        hide(documents)
+        assert b"Crossing" not in exchange.export("csv", viewer=reader).content
+        GoldenQuery.objects.all().delete()
+        done = exchange.import_file("csv", made.content, acting_user=reader)
+        assert (done.judgements, len(done.problems)) == (0, 3)
+
+    def test_the_command_does_the_same(
+        self, documents: dict[str, Document], administrator: User, tmp_path: Path
+    ) -> None:
+        judge_all(documents, administrator)
+        file, out, err = tmp_path / "beir.zip", io.StringIO(), io.StringIO()
+        call_command("judgements", "export", str(file), "--format", "beir", stdout=out)
+        GoldenQuery.objects.all().delete()
+        call_command("judgements", "import", str(file), "--format", "beir", stdout=out, stderr=err)
+        assert "3 judgements and 3 golden queries are new" in out.getvalue()
+        assert {judge for _, judge, _ in grades()} == {"imported"}
+        bad = tmp_path / "bad.csv"
+        bad.write_text("query,document,grade\nferry,nowhere,1\n")
+        call_command("judgements", "import", str(bad), "--format", "csv", stdout=out, stderr=err)
+        assert "Line 2: no document" in err.getvalue()
+        with pytest.raises(CommandError, match="no user"):
+            call_command("judgements", "export", str(file), "--format", "csv", "--user", "nobody")

@@ -1,0 +1,140 @@
+"""The gate's decision, by sums worked by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from search.evaluation.measures import NAMES
+from search.models.publishing import MEASURES
+from search.tuning.gate import First, Kind, Measured, Rules, decide, moved
+
+RULES = Rules(measure="nDCG@10", margin=0.01, min_queries=4, latency_margin=0.3)
+
+
+def measured(changes: list[float], *, start: float = 0.8, **rest: Any) -> Measured:
+    """Queries q0, q1 … whose nDCG@10 was `start` and changes by so much."""
+    before = {f"q{n}": {"nDCG@10": start} for n, _ in enumerate(changes)}
+    values = {f"q{n}": {"nDCG@10": start + change} for n, change in enumerate(changes)}
+    names = {query: f"question {query}" for query in values}
+    return Measured(values=values, before=before, **({"names": names} | rest))
+
+
+def kinds(found: Any) -> list[tuple[Kind, bool]]:
+    return [(finding.kind, finding.refuses) for finding in found.findings]
+
+
+def test_the_settings_offer_every_measure_there_is() -> None:
+    assert set(MEASURES) == set(NAMES)
+
+
+class TestMeasure:
+    def test_no_change_passes(self) -> None:
+        verdict = decide(RULES, measured([0.0] * 6))
+        assert verdict.passed
+        assert verdict.findings[0].text == "nDCG@10 stays as it is on 6 golden queries."
+
+    def test_a_clear_fall_beyond_the_margin_is_refused_and_names_the_worst(self) -> None:
+        # Mean: -(.3 + .2 + .1 + .1 + .1 + .1) / 6 = -.15; every draw of them is negative.
+        verdict = decide(RULES, measured([-0.1, -0.3, -0.1, -0.2, -0.1, -0.1]))
+        (finding,) = verdict.refusals
+        assert "falls by 0.150" in finding.text
+        assert "margin of 0.010" in finding.text
+        assert finding.queries[:2] == ("q1", "q3")
+        assert "“question q1”, “question q3”" in finding.text
+
+    def test_a_fall_within_the_margin_passes(self) -> None:
+        # Mean: -.06 / 6 = -.01, just the margin.
+        verdict = decide(RULES, measured([-0.01] * 6))
+        assert verdict.passed
+        assert verdict.findings[0].queries == ("q0", "q1", "q2", "q3", "q4", "q5")
+
+    def test_a_fall_that_may_be_chance_passes_and_is_said(self) -> None:
+        # Mean: (-.5 + .1 + .1 + .1) / 4 = -.05, but most draws without q0 rise.
+        verdict = decide(RULES, measured([-0.5, 0.1, 0.1, 0.1]))
+        assert verdict.passed
+        assert "may be chance" in verdict.findings[0].text
+        assert "Lost most: “question q0”." in verdict.findings[0].text
+
+    def test_with_too_few_queries_the_fall_alone_decides(self) -> None:
+        # The same mean of -.05 on three: (-.35 + .1 + .1) / 3.
+        verdict = decide(RULES, measured([-0.35, 0.1, 0.1]))
+        assert kinds(verdict) == [(Kind.MEASURE, True)]
+        assert "too few" in verdict.findings[0].text
+
+    def test_a_rise_passes_however_few_the_queries(self) -> None:
+        assert decide(RULES, measured([0.1])).passed
+
+    def test_without_an_active_profile_the_figure_is_told(self) -> None:
+        alone = Measured(values={"q": dict.fromkeys(NAMES, 0.5)}, names={"q": "question"})
+        verdict = decide(RULES, alone)
+        assert verdict.passed
+        assert verdict.findings[0].text.startswith("nDCG@10 is 0.500 on 1 golden query.")
+
+    def test_without_a_measured_query_it_says_that_nothing_was_measured(self) -> None:
+        assert kinds(decide(RULES, Measured({}))) == [(Kind.NOTE, False)]
+
+    def test_the_chosen_measure_decides(self) -> None:
+        values = {"q": {"nDCG@10": 0.9, "RR@10": 0.2}}
+        before = {"q": {"nDCG@10": 0.8, "RR@10": 0.5}}
+        rules = Rules(measure="RR@10", min_queries=1)
+        assert not decide(rules, Measured(values, before)).passed
+        assert decide(Rules(min_queries=1), Measured(values, before)).passed
+
+    def test_who_lost_and_who_won(self) -> None:
+        each = measured([-0.2, 0.3, 0.0, -0.004, 0.1, -0.5])
+        assert each.before is not None
+        assert moved("nDCG@10", each.values, each.before) == (["q5", "q0"], ["q1", "q4"])
+
+
+class TestMustBeFirst:
+    @pytest.mark.parametrize(
+        ("first", "required", "passes"),
+        [
+            (First(holds=True, held=True), True, True),
+            (First(holds=False, held=True), False, False),
+            (First(holds=False, held=False), False, True),
+            (First(holds=False, held=False), True, False),
+            (First(holds=False, held=None), False, False),
+        ],
+        ids=["holds", "breaks", "as before", "required", "nothing active"],
+    )
+    def test_what_held_may_not_break(self, first: First, required: bool, passes: bool) -> None:
+        rules = Rules(min_queries=1, first_required=required)
+        verdict = decide(rules, measured([0.0], firsts={"q0": first}))
+        assert verdict.passed is passes
+        if not first.holds:
+            assert "“question q0”" in verdict.findings[-1].text
+            assert verdict.findings[-1].queries == ("q0",)
+
+    def test_a_better_mean_is_no_excuse(self) -> None:
+        breaks = {"q0": First(holds=False, held=True)}
+        verdict = decide(RULES, measured([0.2] * 6, firsts=breaks))
+        assert [finding.kind for finding in verdict.refusals] == [Kind.FIRST]
+
+    def test_long_lists_are_counted(self) -> None:
+        firsts = {f"q{n}": First(holds=False, held=True) for n in range(11)}
+        verdict = decide(RULES, measured([0.0] * 11, firsts=firsts))
+        assert verdict.refusals[0].text.startswith(
+            "For 11 golden queries the document that must be"
+        )
+        assert verdict.refusals[0].text.endswith("“question q7” and 3 more.")
+
+
+class TestLatency:
+    @pytest.mark.parametrize(
+        ("before", "now", "passes"),
+        [(100, 129, True), (100, 151, False), (20, 69, True), (20, 71, False), (400, 519, True)],
+        ids=["within", "beyond", "below the floor", "beyond the floor", "share of much"],
+    )
+    def test_the_larger_of_share_and_floor_is_allowed(
+        self, before: float, now: float, passes: bool
+    ) -> None:
+        # Allowed: the larger of before * 1.3 and before + 50.
+        verdict = decide(RULES, measured([0.0] * 4, p95=now, p95_before=before))
+        assert verdict.passed is passes
+        assert f"up to {now} ms, before {before} ms" in verdict.findings[-1].text
+
+    def test_of_few_queries_it_says_nothing(self) -> None:
+        assert decide(RULES, measured([0.0] * 3, p95=900, p95_before=10)).passed

@@ -1,0 +1,154 @@
+"""Judgements as files: what is written is read again, and every bad line is named."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from search.evaluation.agreement import alpha, spread
+from search.tuning.formats import FORMATS, FormatError, Problem, Row
+
+ROWS = [
+    Row(0, "why, oh why?", "d-1", 3, ("handbook",), "ada", "=1+1", True, "concept", "A “title”"),
+    Row(0, "why, oh why?", "d-2", 0, ("handbook",), "bob", "", False, "concept", "Other"),
+    Row(0, "-fog ferry", "d-1", 1, (), "ada"),
+]
+
+
+def read(name: str, data: bytes, queries: bytes | None = None) -> list[Row | Problem]:
+    return list(FORMATS[name].read(data, queries))
+
+
+def zipped(**files: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name.replace("__", "/").replace("_", "."), text)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_is_written_is_read_again(name: str) -> None:
+    found = read(name, FORMATS[name].write(ROWS))
+    assert [(row.query, row.document, row.grade) for row in found if isinstance(row, Row)] == [
+        (row.query, row.document, row.grade) for row in ROWS
+    ]
+
+
+def test_plain_csv_keeps_all_but_the_title() -> None:
+    found = read("csv", FORMATS["csv"].write(ROWS))
+    kept = [
+        (row.collections, row.judge, row.note, row.must_be_first, row.query_class)
+        for row in found
+        if isinstance(row, Row)
+    ]
+    assert kept == [
+        (row.collections, row.judge, row.note, row.must_be_first, row.query_class) for row in ROWS
+    ]
+
+
+def test_no_cell_of_a_csv_is_a_formula() -> None:
+    text = FORMATS["csv"].write(ROWS).decode()
+    assert ",'=1+1," in text
+    assert "\n'-fog ferry," in text
+
+
+def test_bad_lines_are_named_and_the_others_taken() -> None:
+    data = (
+        b"query;document;grade\nferry;d-1;2\n;d-1;2\nferry;d-2;4\nferry;d-3;much\nferry;d-4;1.5\n"
+    )
+    found = read("csv", data)
+    assert [row.document for row in found if isinstance(row, Row)] == ["d-1"]
+    assert [str(problem) for problem in found if isinstance(problem, Problem)] == [
+        "Line 3: the query is empty.",
+        "Line 4: the grade 4 is not one of 0, 1, 2 and 3.",
+        "Line 5: the grade 'much' is no number.",
+        "Line 6: the grade 1.5 is not one of 0, 1, 2 and 3.",
+    ]
+
+
+def test_quepids_books_have_a_column_for_each_judge() -> None:
+    data = b"query,doc_id,Ada,Bob\nferry,d-1,3,1\nferry,d-2,,2\n"
+    rows = [row for row in read("quepid", data) if isinstance(row, Row)]
+    assert [(row.document, row.judge, row.grade) for row in rows] == [
+        ("d-1", "Ada", 3), ("d-1", "Bob", 1), ("d-2", "Bob", 2),
+    ]  # fmt: skip
+
+
+def test_quepids_queries_without_a_rating_are_queries() -> None:
+    (row,) = read("quepid", b"query,docid,rating\nferry\n")
+    assert row == Row(2, "ferry")
+
+
+def test_trecs_topics_come_as_lines_or_in_tags() -> None:
+    qrels = b"301 0 d-1 2\n302 0 d-2 1\n9 0 d-3 1\nbroken\n"
+    lines = b"301\tthe ferry\n302\tthe bread\n"
+    tags = (
+        b"<top>\n<num> Number: 301\n<title> the\n ferry\n\n<desc> Description:\nMore.\n</top>\n"
+        b"<top><num>302</num><title>the bread</title></top>\n"
+    )
+    for topics in (lines, tags):
+        found = read("trec", qrels, topics)
+        rows = [row for row in found if isinstance(row, Row)]
+        assert [(row.query, row.document) for row in rows] == [
+            ("the ferry", "d-1"), ("the bread", "d-2"),
+        ]  # fmt: skip
+        assert [problem.line for problem in found if isinstance(problem, Problem)] == [3, 4]
+
+
+def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
+    data = zipped(
+        scifact__queries_jsonl='{"_id": "q1", "text": "ferry"}\n',
+        scifact__qrels__train_tsv="query-id\tcorpus-id\tscore\nq1\td-9\t1\n",
+        scifact__qrels__test_tsv="query-id\tcorpus-id\tscore\nq1\td-1\t1\nq7\td-1\t1\n",
+    )
+    row, problem = read("beir", data)
+    assert row == Row(2, "ferry", "d-1", 1)
+    assert str(problem) == "Line 3: query q7 is not among the queries."
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("csv", b"question,document\n", "query, grade is missing"),
+        ("csv", b"\xff\xfe\x00", "not UTF-8"),
+        ("quepid", b"a,b\n", "no judgement file of Quepid"),
+        ("trec", b"301 0 d-1 2\n", "give the topics as well"),
+        ("beir", b"q1\td-1\t1\n", "give queries.jsonl"),
+        ("beir", zipped(notes_txt="x"), "holds no file named after qrels"),
+    ],
+)
+def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> None:
+    with pytest.raises(FormatError, match=said):
+        read(name, data)
+
+
+def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("search.tuning.formats.MAX_UNPACKED", 10)
+    with pytest.raises(FormatError, match="too large"):
+        read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
+
+
+class TestAgreement:
+    def test_it_is_one_where_all_agree(self) -> None:
+        assert alpha([[3, 3], [0, 0, 0], [1, 1], [2]]) == 1
+
+    def test_by_hand(self) -> None:
+        # Grades 0 0 | 1 3: observed (2*0/1 + 2*4/1) / 4 = 2; all pairs of 0 0 1 3: 0+1+9+1+9+4 =
+        # 24, expected 2*24 / (4*3) = 4; alpha = 1 - 2/4.
+        assert alpha([[0, 0], [1, 3]]) == pytest.approx(0.5)
+
+    def test_many_grades_are_summed_alike(self) -> None:
+        # Every 8 of the 240 grades sum to 8 and their squares to 16: all pairs differ by
+        # 240 * 480 - 240 ** 2 = 57,600 squared; observed .5, expected 2 * 57,600 / (240 * 239).
+        units = [[0, 1], [3, 2], [1, 1], [0, 0]] * 30
+        assert alpha(units) == pytest.approx(1 - 0.5 / (2 * 57_600 / (240 * 239)))
+
+    @pytest.mark.parametrize("units", [[], [[3], [1]], [[2, 2], [2, 2]]])
+    def test_where_there_is_nothing_to_compare_it_is_none(self, units: list[list[int]]) -> None:
+        assert alpha(units) is None
+
+    def test_the_spread_of_a_documents_grades(self) -> None:
+        assert (spread([1, 3, 2]), spread([2]), spread([])) == (2, 0, 0)

@@ -1,0 +1,309 @@
+"""The way of a profile in the admin: gate, refusal, override, rollback, audit; golden queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from ingestion.models import Collection, Document, Visibility
+from search.evaluation import golden_runs
+from search.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
+from search.tuning import judging, publishing
+from tests.judged import (
+    QUESTIONS,
+    TITLE_ONLY,
+    active_profile,
+    draft_with,
+    judge_all,
+    lasting_documents,
+)
+from tests.web.admin_client import form_data, said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+ADMIN = "/admin/search"
+DOUGH = "why does yeast make the dough of a loaf rise"
+
+
+@pytest.fixture(autouse=True)
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latency is measured elsewhere."""
+    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+@pytest.fixture
+def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
+    judge_all(library, administrator)
+    return library
+
+
+@pytest.fixture
+def client(administrator: User) -> Client:
+    return signed_in(administrator)
+
+
+def text_of(response: Any) -> str:
+    assert response.status_code == 200
+    return str(response.content.decode())
+
+
+def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
+    client: Client, documents: dict[str, Document]
+) -> None:
+    before, draft = active_profile(), draft_with(TITLE_ONLY)
+    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    assert "on <strong>3 golden queries</strong>" in text_of(client.get(publish))
+
+    asked = client.post(publish, form_data(client.get(publish), "publish_form"), follow=True)
+    page = text_of(asked)
+    assert "Why it was refused" in page
+    assert DOUGH in page
+    assert "2 questions lost" in page or "1 question lost" in page
+    assert "Baking" in page
+    assert active_profile() == before
+
+    publication = Publication.objects.get()
+    override = f"{ADMIN}/publication/{publication.pk}/override/"
+    without = client.post(override, {"reason": ""}, follow=True)
+    assert "needs a reason" in text_of(without)
+    done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
+    assert "against the gate" in text_of(done)
+    assert active_profile() == draft
+
+    profiles = text_of(client.get(f"{ADMIN}/searchprofile/"))
+    assert f"Roll back to {before}" in profiles
+    back = f"{ADMIN}/searchprofile/{before.pk}/rollback/"
+    form = form_data(client.get(back), "rollback_form")
+    rolled = client.post(back, {**form, "reason": "It was not."}, follow=True)
+    assert f"{before} is active again" in text_of(rolled)
+    assert active_profile() == before
+    again = client.post(back, form, follow=True)
+    assert f"{before} is active by now" in text_of(again)
+
+    audit = text_of(client.get(f"{ADMIN}/profilechange/"))
+    for line in ("Publishing refused", "Published against the gate", "Rolled back to",
+                 "Titles are enough here.", "It was not.", "nDCG@10 falls"):  # fmt: skip
+        assert line in audit
+
+
+def test_save_and_publish_passes_the_same_gate(
+    client: Client, documents: dict[str, Document]
+) -> None:
+    before = active_profile()
+    address = f"{ADMIN}/searchprofile/{before.pk}/change/"
+    data = form_data(client.get(address), "searchprofile_form")
+    for name in [name for name in data if name.startswith("weight-")]:
+        data[name] = "1" if name.endswith("-title") else "0"
+    response = client.post(address, {**data, "_publish": "1"})
+    publication = Publication.objects.get()
+    assert response.headers["Location"] == f"{ADMIN}/publication/{publication.pk}/change/"
+    assert publication.state == "refused"
+    assert active_profile() == before
+
+
+def test_what_was_edited_behind_the_page_is_not_published(
+    client: Client, documents: dict[str, Document]
+) -> None:
+    before, draft = active_profile(), draft_with(depth=60)
+    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    form = form_data(client.get(publish), "publish_form")
+    draft.depth = 70
+    draft.save()
+    assert "edited since" in text_of(client.post(publish, form, follow=True))
+    assert active_profile() == before
+
+
+def test_a_long_measurement_is_watched_and_can_be_stopped(
+    client: Client, documents: dict[str, Document]
+) -> None:
+    publishing.gate_row()
+    PublishGate.objects.update(background_above=1)
+    draft = draft_with(depth=60)
+    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    assert "by a worker" in text_of(client.get(publish))
+    page = text_of(client.post(publish, follow=True))
+    assert 'http-equiv="refresh"' in page
+    assert "Measured: 0%" in page
+    waiting = Publication.objects.get()
+    stopped = client.post(f"{ADMIN}/publication/{waiting.pk}/cancel/", follow=True)
+    assert "Nothing was published" in text_of(stopped)
+
+    client.post(publish)
+    publishing.carry_out(Publication.objects.latest("pk").pk)
+    assert active_profile() == draft
+    shown = text_of(
+        client.get(f"{ADMIN}/publication/{Publication.objects.latest('pk').pk}/change/")
+    )
+    assert "http-equiv" not in shown.replace('http-equiv="X-UA', "")
+    assert "became active" in shown
+
+
+def test_the_gates_settings_change_with_a_line_in_its_history(
+    client: Client, administrator: User
+) -> None:
+    address = f"{ADMIN}/publishgate/1/change/"
+    assert client.get(f"{ADMIN}/publishgate/").headers["Location"] == address
+    data = form_data(client.get(address), "publishgate_form")
+    client.post(address, {**data, "margin": "0.05"})
+    assert PublishGate.objects.get().margin == 0.05
+    (entry,) = LogEntry.objects.all()
+    assert (entry.user, entry.change_message) == (administrator, "margin: 0.01 → 0.05")
+    assert client.post(address, {**data, "margin": "7"}).status_code == 200
+    assert PublishGate.objects.get().margin == 0.05
+
+
+class TestRuns:
+    def test_a_run_is_started_and_read(
+        self, client: Client, documents: dict[str, Document]
+    ) -> None:
+        draft = draft_with(TITLE_ONLY)
+        started = client.post(f"{ADMIN}/evaluationrun/start/", {"profile": draft.pk}, follow=True)
+        assert "Measured: 0%" in text_of(started)
+        assert b'http-equiv="refresh"' in client.get(f"{ADMIN}/evaluationrun/").content
+        run = EvaluationRun.objects.get()
+        stopped = client.post(f"{ADMIN}/evaluationrun/{run.pk}/cancel/", follow=True)
+        assert "Start it again" in text_of(stopped)
+        client.post(f"{ADMIN}/evaluationrun/{run.pk}/restart/")
+        golden_runs.measure(run.pk)
+        page = text_of(client.get(f"{ADMIN}/evaluationrun/{run.pk}/change/"))
+        assert "95% interval" in page
+        assert DOUGH in page
+        listed = client.get(f"{ADMIN}/evaluationrun/")
+        assert "Golden queries" in text_of(listed)
+        assert b'http-equiv="refresh"' not in listed.content
+
+
+class TestGoldenQueries:
+    def test_one_is_added_edited_and_judged(
+        self, client: Client, library: dict[str, Document]
+    ) -> None:
+        data = {"text": "Ferry in fog?", "collections": ["harbour"], "must_be_first": "Crossing",
+                "enabled": "on", "query_class": "", "note": ""}  # fmt: skip
+        added = client.post(f"{ADMIN}/goldenquery/add/", data, follow=True)
+        assert "Nobody has judged" in text_of(added) or added.redirect_chain
+        query = GoldenQuery.objects.get()
+        assert (query.collections, query.must_be_first) == (["harbour"], library["ferry"])
+        page = f"{ADMIN}/goldenquery/{query.pk}/change/"
+        wrong = client.post(page, {**data, "must_be_first": "Nothing"})
+        assert "No document has the id" in text_of(wrong)
+        client.post(page, {**data, "must_be_first": "", "note": "Asked often."})
+        query.refresh_from_db()
+        assert (query.must_be_first, query.note) == (None, "Asked often.")
+
+        judge = f"{ADMIN}/goldenquery/{query.pk}/judge/"
+        client.post(judge, {"document": "ferry.md", "new_grade": "3"})
+        held = Judgement.objects.get()
+        assert (held.grade, held.judge_name) == (3, "administrator")
+        client.post(judge, {f"grade-{held.reference}": "1"})
+        held.refresh_from_db()
+        assert held.grade == 1
+        client.post(f"{ADMIN}/goldenquery/undo/")
+        held.refresh_from_db()
+        assert held.grade == 3
+        assert (
+            client.post(f"{ADMIN}/goldenquery/{query.pk}/delete/", {"post": "yes"}).status_code
+            == 403
+        )
+        client.post(judge, {f"grade-{held.reference}": ""})
+        client.post(f"{ADMIN}/goldenquery/{query.pk}/delete/", {"post": "yes"})
+        assert not GoldenQuery.objects.exists()
+
+    def test_others_judgements_are_read_only(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        judge = staff("judy", "view_goldenquery", "change_goldenquery", "add_judgement",
+                      "view_judgement")  # fmt: skip
+        query = GoldenQuery.objects.get(text=DOUGH)
+        page = text_of(signed_in(judge).get(f"{ADMIN}/goldenquery/{query.pk}/change/"))
+        assert "2: Answers" in page
+        assert f"grade-{documents['bread'].public_id}" not in page
+        judging.judge(DOUGH, [], documents["bread"], 0, acting_user=judge)
+        page = text_of(signed_in(judge).get(f"{ADMIN}/goldenquery/{query.pk}/change/"))
+        assert f"grade-{documents['bread'].public_id}" in page
+        client = signed_in(judge)
+        differing = text_of(client.get(f"{ADMIN}/goldenquery/?judges=far"))
+        assert DOUGH in differing
+        assert next(iter(QUESTIONS)) not in differing
+        assert "they agree to" in differing
+        held = Judgement.objects.filter(query=query)
+        chosen = {
+            "action": "take_back",
+            "_selected_action": list(held.values_list("pk", flat=True)),
+        }
+        told = said(client.post(f"{ADMIN}/judgement/", chosen))
+        assert "1 of your judgements taken back. 1 of other people" in told
+
+    def test_what_the_reader_may_not_see_is_hidden_everywhere(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        judging.set_must_be_first(DOUGH, [], documents["bread"], acting_user=administrator)
+        run = golden_runs.create(active_profile(), acting_user=administrator)
+        golden_runs.measure(run.pk)
+        Collection.objects.update(visibility=Visibility.GROUPS)
+        seeing = ("view_goldenquery", "view_judgement", "view_evaluationrun")
+        judging_too = (*seeing, "change_goldenquery", "add_judgement")
+        query = GoldenQuery.objects.get(text=DOUGH)
+        addresses = (
+            "goldenquery/",
+            f"goldenquery/{query.pk}/change/",
+            "judgement/",
+            f"evaluationrun/{run.pk}/change/",
+            "goldenquery/export/",
+        )
+        for name, rights in (("looker", seeing), ("judge", judging_too)):
+            client = signed_in(staff(name, *rights))
+            for address in addresses:
+                assert "Baking" not in text_of(client.get(f"{ADMIN}/{address}")), (name, address)
+        changed = {"text": DOUGH, "note": "Hidden.", "enabled": "on", "must_be_first": "River"}
+        client.post(f"{ADMIN}/goldenquery/{query.pk}/change/", changed)
+        query.refresh_from_db()
+        assert (query.must_be_first, query.note) == (documents["bread"], "Hidden.")
+
+    def test_a_file_comes_in_with_every_line_accounted_for(
+        self, client: Client, documents: dict[str, Document]
+    ) -> None:
+        exported = client.get(f"{ADMIN}/goldenquery/export/", {"to": "quepid"})
+        assert exported.headers["Content-Disposition"].endswith('"quepid.csv"')
+        GoldenQuery.objects.all().delete()
+        data = exported.content + b"ferry,nowhere,1\n"
+        page = text_of(
+            client.post(
+                f"{ADMIN}/goldenquery/import/",
+                {"file": SimpleUploadedFile("q.csv", data), "file_format": "quepid"},
+            )
+        )
+        assert "3 judgements and 3 golden queries are new" in page
+        assert "Line 5: no document has the id" in page
+        broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "quepid"}
+        assert "no judgement file of Quepid" in text_of(
+            client.post(f"{ADMIN}/goldenquery/import/", broken)
+        )
+
+    def test_more_rows_cost_no_more_queries(
+        self, client: Client, documents: dict[str, Document], administrator: User
+    ) -> None:
+        def queries(address: str) -> int:
+            client.get(address)
+            with CaptureQueriesContext(connection) as captured:
+                client.get(address)
+            return len(captured)
+
+        lists = [f"{ADMIN}/{name}/" for name in ("goldenquery", "judgement", "profilechange")]
+        few = [queries(address) for address in lists]
+        for number in range(5):
+            judging.judge(f"q {number}", [], documents["inn"], 1, acting_user=administrator)
+            draft_with(depth=50 + number, user=administrator)
+        assert [queries(address) for address in lists] == few

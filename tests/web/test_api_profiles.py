@@ -1,0 +1,315 @@
+"""All that the workbench can do, over the API: draft, measure, publish, roll back, judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from rest_framework.test import APIClient
+
+from ingestion.models import Collection, Document, Visibility
+from search.evaluation import golden_runs
+from search.models import GoldenQuery, Judgement, ProfileChange, Publication, SearchProfile
+from search.tuning import judging, publishing
+from tests.judged import (
+    QUESTIONS,
+    TITLE_ONLY,
+    active_profile,
+    draft_with,
+    judge_all,
+    lasting_documents,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+V1 = "/api/v1"
+TITLES = {
+    name: {"title": 1} for name in ("lookup", "concept", "code", "debug", "comparison", "general")
+}
+
+
+@pytest.fixture(autouse=True)
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Latency is measured elsewhere."""
+    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+@pytest.fixture
+def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
+    judge_all(library, administrator)
+    return library
+
+
+@pytest.fixture
+def publisher(api: APIClient) -> User:
+    """Signed in at `api`; no staff."""
+    user = User.objects.create_user("publisher", password="pw")
+    user.groups.add(Group.objects.get(name="Search publishers"))
+    api.force_authenticate(user)
+    return user
+
+
+def post(api: APIClient, address: str, **data: Any) -> Any:
+    return api.post(f"{V1}/{address}", data, format="json")
+
+
+class TestDrafts:
+    def test_a_draft_is_made_edited_compared_and_deleted(
+        self, api: APIClient, publisher: User
+    ) -> None:
+        made = post(api, "profiles/", depth=60, reason="Less is faster.")
+        assert made.status_code == 201
+        assert (made.json()["version"], made.json()["depth"]) == (3, 60)
+        assert made.json()["weights"] == api.get(f"{V1}/profiles/default/").json()["weights"]
+        address = f"{V1}/profiles/default@3/"
+        weights = {"concept": {"vector": "0.5", "keyword": "0.5"}}
+        edited = api.patch(address, {"weights": weights}, format="json")
+        assert edited.status_code == 200
+        assert edited.json()["weights"]["concept"]["keyword"] == 0.5
+        assert edited.json()["fingerprint"] != made.json()["fingerprint"]
+        lines = api.get(f"{address}differences/").json()["differences"]
+        assert "depth: 100 → 60" in lines
+        assert ProfileChange.objects.filter(user=publisher).exists()
+        assert api.delete(address).status_code == 204
+        assert api.delete(f"{V1}/profiles/default@2/").status_code == 409
+
+    def test_an_edit_of_a_published_profile_is_a_new_draft(
+        self, api: APIClient, publisher: User
+    ) -> None:
+        done = api.patch(f"{V1}/profiles/default@2/", {"depth": 70}, format="json")
+        assert (done.status_code, done.json()["version"]) == (201, 3)
+        assert active_profile().depth == 100
+
+    def test_a_new_profile_starts_from_another(self, api: APIClient, publisher: User) -> None:
+        done = post(api, "profiles/", name="titles", based_on="keyword-only", weights=TITLES)
+        assert done.status_code == 201
+        assert done.json()["weights"]["general"]["title"] == 1
+        assert post(api, "profiles/", name="titles").status_code == 400
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            ({"weights": {"general": {"vector": "0.5"}}}, "sum to 0.5000, not 1"),
+            ({"weights": {"general": {"speed": 1}}}, "no such parameter"),
+            ({"depth": 2}, "depth"),
+            ({"speed": 1}, "no such field"),
+            ({"fingerprint": "0" * 64, "depth": 50}, "edited since"),
+        ],
+    )
+    def test_what_is_wrong_is_said(
+        self, api: APIClient, publisher: User, data: dict[str, Any], said: str
+    ) -> None:
+        draft = draft_with()
+        done = api.patch(f"{V1}/profiles/default@{draft.version}/", data, format="json")
+        assert done.status_code in (400, 409)
+        assert said in done.json()["message"]
+
+
+class TestPublishing:
+    def test_a_refusal_lists_the_queries_and_an_override_is_audited(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        post(api, "profiles/", weights=TITLES)
+        refused = post(api, "profiles/default@3/publish/")
+        assert (refused.status_code, refused.json()["code"]) == (409, "gate_refused")
+        assert "dough" in refused.json()["message"]
+        publication = refused.json()["details"]["publication"]
+        assert publication["state"] == "refused"
+        run = api.get(f"{V1}/runs/{publication['run']}/").json()
+        rows = {row["text"]: row for row in run["by_query"]}
+        assert set(rows) == set(QUESTIONS)
+        dough = rows["why does yeast make the dough of a loaf rise"]
+        assert dough["was_first"] == str(documents["bread"].public_id)
+        assert active_profile().version == 2
+
+        address = f"publications/{publication['id']}/override/"
+        assert post(api, address).status_code == 400
+        done = post(api, address, reason="We want titles.")
+        assert (done.status_code, done.json()["state"]) == (200, "published")
+        (change,) = api.get(f"{V1}/profile-changes/", {"action": "overridden"}).json()["results"]
+        assert (change["user"], change["reason"]) == ("publisher", "We want titles.")
+        assert change["findings"]
+
+    def test_publish_and_roll_back(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        made = post(api, "profiles/", depth=60).json()
+        wrong = post(api, "profiles/default@3/publish/", fingerprint="0" * 64)
+        assert wrong.status_code == 409
+        done = post(api, "profiles/default@3/publish/", fingerprint=made["fingerprint"])
+        assert (done.status_code, done.json()["state"]) == (200, "published")
+        assert done.json()["findings"][0].startswith("nDCG@10 stays as it is on 3")
+        back = post(api, "rollback/", leaving="default@3", reason="Complaints.")
+        assert (back.status_code, back.json()) == (200, {"name": "default", "version": 2})
+        assert post(api, "rollback/", leaving="default@3").status_code == 409
+        assert post(api, "rollback/", to="keyword-only@1").status_code == 400
+        assert post(api, "rollback/", to="default@3").json()["version"] == 3
+
+    def test_an_override_needs_its_permission_and_a_reason(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        draft_with(TITLE_ONLY)
+        assert post(api, "profiles/default@3/publish/", override=True).status_code == 400
+        group = Group.objects.get(name="Search publishers")
+        group.permissions.remove(group.permissions.get(codename="override_gate"))
+        api.force_authenticate(User.objects.get(pk=publisher.pk))
+        done = post(api, "profiles/default@3/publish/", override=True, reason="Because.")
+        assert (done.status_code, done.json()["code"]) == (403, "permission_denied")
+        assert active_profile().version == 2
+
+    def test_many_queries_are_measured_by_a_worker(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        changed = api.patch(f"{V1}/gate/", {"background_above": 2}, format="json")
+        assert changed.json()["background_above"] == 2
+        draft_with(depth=60)
+        asked = post(api, "profiles/default@3/publish/")
+        assert (asked.status_code, asked.json()["state"]) == (202, "measuring")
+        publishing.carry_out(asked.json()["id"])
+        shown = api.get(f"{V1}/publications/{asked.json()['id']}/").json()
+        assert (shown["state"], shown["progress"]) == ("published", 1)
+
+    def test_every_path_passes_the_gate(self) -> None:
+        """Nothing but publishing and rollback makes a profile active, or could."""
+        from pathlib import Path
+
+        using = {
+            str(path)
+            for folder in ("search", "kbsite", "ingestion")
+            for path in Path(folder).rglob("*.py")
+            if "activation.activate(" in path.read_text() and "search" in str(path)
+        }
+        assert using == {
+            "search/presets/installing.py",
+            "search/tuning/publishing.py",
+            "search/tuning/rollback.py",
+        }
+
+
+class TestRuns:
+    def test_a_run_is_started_watched_and_cancelled(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        started = post(api, "runs/", profile="keyword-only")
+        assert (started.status_code, started.json()["state"]) == (202, "queued")
+        address = f"{V1}/runs/{started.json()['id']}/"
+        assert post(api, f"runs/{started.json()['id']}/cancel/").json()["state"] == "cancelled"
+        assert post(api, f"runs/{started.json()['id']}/cancel/").status_code == 409
+        assert post(api, f"runs/{started.json()['id']}/restart/").status_code == 202
+        golden_runs.measure(started.json()["id"])
+        done = api.get(address).json()
+        assert (done["state"], done["queries"]) == ("done", 3)
+        assert done["baseline"] == {"name": "default", "version": 2}
+        assert api.get(f"{V1}/runs/").json()["total"] == 1
+
+    def test_what_the_reader_may_not_see_is_not_named(
+        self, api: APIClient, publisher: User, documents: dict[str, Document], administrator: User
+    ) -> None:
+        judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
+        run = post(api, "runs/", profile="default").json()["id"]
+        golden_runs.measure(run)
+        Collection.objects.update(visibility=Visibility.GROUPS)
+        rows = api.get(f"{V1}/runs/{run}/").json()["by_query"]
+        assert {row["text"] for row in rows} == set(QUESTIONS)
+        assert {row["first"] for row in rows} == {None}
+
+
+class TestGolden:
+    def test_queries_are_made_edited_and_kept_once_judged(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        first = str(documents["ferry"].public_id)
+        made = post(api, "golden-queries/", text="Ferry?", must_be_first=first, note="Ask.")
+        assert made.status_code == 201
+        assert (made.json()["must_be_first"], made.json()["note"]) == (first, "Ask.")
+        assert post(api, "golden-queries/", text="ferry?").status_code == 400
+        address = f"{V1}/golden-queries/{made.json()['id']}/"
+        edited = api.patch(address, {"enabled": False, "must_be_first": None}, format="json")
+        assert (edited.json()["enabled"], edited.json()["must_be_first"]) == (False, None)
+        judged = api.put(f"{address}judgements/{first}/", {"grade": 2}, format="json")
+        assert judged.json()["judge"] == "publisher"
+        assert api.get(address).json()["judged"] == 1
+        assert api.delete(address).status_code == 409
+        assert api.delete(f"{address}judgements/{first}/").status_code == 204
+        assert api.delete(address).status_code == 204
+
+    def test_judging_any_query_and_taking_it_back(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        tides = str(documents["tides"].public_id)
+        done = post(api, "judgements/", query="High water?", document=tides, grade=3)
+        assert done.status_code == 200
+        assert post(api, "judgements/", query="x", document=tides, grade=4).status_code == 400
+        undone = post(api, "judgements/undo/").json()
+        assert undone["undone"] is True
+        assert not GoldenQuery.objects.filter(text="High water?").exists()
+        assert post(api, "judgements/undo/").json()["undone"] is False
+
+    def test_disagreement_is_listed(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        text = next(iter(QUESTIONS))
+        judging.judge(text, [], documents["ferry"], 1, acting_user=publisher)
+        told = api.get(f"{V1}/judgements/agreement/").json()
+        assert [(row["text"], row["spread"]) for row in told["queries"]] == [(text, 2)]
+        assert told["alpha"] is not None
+
+    def test_files_go_out_and_in(
+        self, api: APIClient, publisher: User, documents: dict[str, Document]
+    ) -> None:
+        response = api.get(f"{V1}/judgements/export/", {"to": "trec"})
+        assert response.headers["Content-Disposition"] == 'attachment; filename="trec.zip"'
+        GoldenQuery.objects.all().delete()
+        file = SimpleUploadedFile("trec.zip", response.content)
+        done = api.post(
+            f"{V1}/judgements/import/", {"file": file, "file_format": "trec"}, format="multipart"
+        )
+        assert done.json() == {"judgements": 3, "queries": 3, "unchanged": 0, "problems": []}
+        bad = SimpleUploadedFile("bad.csv", b"a,b\n")
+        assert (
+            api.post(f"{V1}/judgements/import/", {"file": bad}, format="multipart").status_code
+            == 400
+        )
+
+    def test_lists_cost_a_fixed_number_of_queries(
+        self,
+        api: APIClient,
+        publisher: User,
+        documents: dict[str, Document],
+        django_assert_max_num_queries: Any,
+    ) -> None:
+        for address in ("golden-queries", "judgements", "profile-changes", "runs", "publications"):
+            # Permissions (2), collections, the count, the page, what must be first.
+            with django_assert_max_num_queries(7):
+                assert api.get(f"{V1}/{address}/").status_code == 200
+
+
+def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
+    api: APIClient, publisher: User, documents: dict[str, Document], administrator: User
+) -> None:
+    """What you preview is what you publish, for all golden queries."""
+    from search.evaluation.golden import ask, golden_set
+
+    draft = draft_with({"vector": 0.3, "keyword": 0.4, "title": 0.3}, feedback=0.3)
+    previewed = {each.text: ask(each, draft.as_profile()).ranking for each in golden_set()}
+    gate = publishing.gate_row()
+    gate.enabled = False
+    gate.save()
+    assert post(api, f"profiles/default@{draft.version}/publish/").status_code == 200
+    api.force_authenticate(administrator)
+    for text, ranking in previewed.items():
+        body = api.get(f"{V1}/search/", {"q": text, "page_size": 50, "group": "true"}).json()
+        assert body["profile"] == {"name": "default", "version": draft.version}
+        found = [result["document"]["id"] for result in body["results"]]
+        assert tuple(found) == ranking
+    assert Publication.objects.get().findings == [publishing.SWITCHED_OFF]
+    assert Judgement.objects.count() == 3
+    assert SearchProfile.objects.filter(state="active").count() == 1

@@ -1,0 +1,256 @@
+"""Who may do what about search: each group at every address of the API and the admin."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+from rest_framework.test import APIClient
+
+from search.models import (
+    EvaluationRun,
+    Experiment,
+    GoldenQuery,
+    Optimisation,
+    Publication,
+    SearchProfile,
+)
+from search.tuning import groups, publishing
+from search.tuning.groups import GROUPS, install_groups
+from tests.judged import active_profile, draft_with
+from tests.web.walker import routes
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+ANYONE, NOBODY = "anyone", "nobody"
+VIEWER, JUDGE, TUNER, PUBLISHER = GROUPS
+LADDER = (NOBODY, VIEWER, JUDGE, TUNER, PUBLISHER)
+UUID = "00000000-0000-4000-8000-000000000001"
+
+# The least that each method at each address of the API asks for. `{draft}` and the like are filled
+# in. Whoever adds an address to these parts says here who may use it.
+API: dict[tuple[str, str], str] = {
+    ("get", "profiles/"): ANYONE,
+    ("post", "profiles/"): TUNER,
+    ("get", "profiles/default@2/"): ANYONE,
+    ("get", "profiles/default/"): ANYONE,
+    ("get", "profiles/{draft}/"): VIEWER,
+    ("patch", "profiles/{draft}/"): TUNER,
+    ("get", "profiles/{draft}/differences/"): VIEWER,
+    ("post", "profiles/{draft}/publish/"): PUBLISHER,
+    ("post", "rollback/"): PUBLISHER,
+    ("get", "profile-changes/"): VIEWER,
+    ("get", "gate/"): VIEWER,
+    ("patch", "gate/"): PUBLISHER,
+    ("get", "publications/"): VIEWER,
+    ("get", "publications/{publication}/"): VIEWER,
+    ("post", "publications/{publication}/cancel/"): PUBLISHER,
+    ("post", "publications/{publication}/override/"): PUBLISHER,
+    ("get", "runs/"): VIEWER,
+    ("post", "runs/"): TUNER,
+    ("get", "runs/{run}/"): VIEWER,
+    ("post", "runs/{run}/cancel/"): TUNER,
+    ("post", "runs/{run}/restart/"): TUNER,
+    ("get", "golden-queries/"): VIEWER,
+    ("post", "golden-queries/"): JUDGE,
+    ("get", "golden-queries/{golden}/"): VIEWER,
+    ("patch", "golden-queries/{golden}/"): JUDGE,
+    ("delete", "golden-queries/{golden}/"): TUNER,
+    ("get", "golden-queries/{golden}/judgements/"): VIEWER,
+    ("put", f"golden-queries/{{golden}}/judgements/{UUID}/"): JUDGE,
+    ("delete", f"golden-queries/{{golden}}/judgements/{UUID}/"): JUDGE,
+    ("get", "judgements/"): VIEWER,
+    ("post", "judgements/"): JUDGE,
+    ("post", "judgements/undo/"): JUDGE,
+    ("get", "judgements/agreement/"): VIEWER,
+    ("get", "judgements/export/"): VIEWER,
+    ("post", "judgements/import/"): JUDGE,
+    ("post", "judgements/synthetic/"): JUDGE,
+    ("delete", "judgements/synthetic/"): TUNER,
+    ("post", "judgements/clicks/"): TUNER,
+    ("delete", "judgements/clicks/"): TUNER,
+    ("get", "tuning/optimisations/"): VIEWER,
+    ("post", "tuning/optimisations/"): TUNER,
+    ("get", "tuning/optimisations/{optimisation}/"): VIEWER,
+    ("post", "tuning/optimisations/{optimisation}/cancel/"): TUNER,
+    ("post", "tuning/optimisations/{optimisation}/draft/"): TUNER,
+    ("get", "experiments/"): VIEWER,
+    ("post", "experiments/"): TUNER,
+    ("get", "experiments/{experiment}/"): VIEWER,
+    ("patch", "experiments/{experiment}/"): TUNER,
+    ("post", "experiments/{experiment}/start/"): PUBLISHER,
+    ("post", "experiments/{experiment}/cancel/"): PUBLISHER,
+    ("post", "experiments/{experiment}/end/"): PUBLISHER,
+    ("delete", "experiments/{experiment}/"): TUNER,
+    # Last: what the others name is gone then.
+    ("delete", "profiles/{draft}/"): TUNER,
+}
+ADMIN: dict[tuple[str, str], str] = {
+    ("get", "searchprofile/"): VIEWER,
+    ("get", "searchprofile/add/"): TUNER,
+    ("get", "searchprofile/{pk}/change/"): VIEWER,
+    ("get", "searchprofile/{pk}/publish/"): PUBLISHER,
+    ("post", "searchprofile/{pk}/publish/"): PUBLISHER,
+    ("get", "searchprofile/{active}/rollback/"): PUBLISHER,
+    ("post", "searchprofile/{active}/rollback/"): PUBLISHER,
+    ("get", "profilechange/"): VIEWER,
+    ("get", "publishgate/1/change/"): VIEWER,
+    ("get", "publication/"): VIEWER,
+    ("get", "publication/{publication}/change/"): VIEWER,
+    ("post", "publication/{publication}/override/"): PUBLISHER,
+    ("post", "publication/{publication}/cancel/"): PUBLISHER,
+    ("get", "evaluationrun/"): VIEWER,
+    ("get", "evaluationrun/start/"): TUNER,
+    ("get", "evaluationrun/{run}/change/"): VIEWER,
+    ("post", "evaluationrun/{run}/cancel/"): TUNER,
+    ("post", "evaluationrun/{run}/restart/"): TUNER,
+    ("get", "goldenquery/"): VIEWER,
+    ("get", "goldenquery/add/"): JUDGE,
+    ("get", "goldenquery/{query}/change/"): VIEWER,
+    ("get", "goldenquery/import/"): JUDGE,
+    ("get", "goldenquery/export/"): VIEWER,
+    ("post", "goldenquery/{query}/judge/"): JUDGE,
+    ("post", "goldenquery/undo/"): JUDGE,
+    ("get", "judgement/"): VIEWER,
+    ("get", "optimisations/"): VIEWER,
+    ("post", "optimisations/"): TUNER,
+    ("get", "optimisations/{optimisation}/"): VIEWER,
+    ("post", "optimisations/{optimisation}/cancel/"): TUNER,
+    ("post", "optimisations/{optimisation}/draft/"): TUNER,
+    ("post", "optimisations/synthetic/"): JUDGE,
+    ("post", "optimisations/clicks/"): TUNER,
+    ("get", "experiment/"): VIEWER,
+    ("get", "experiment/add/"): TUNER,
+    ("get", "experiment/{experiment}/change/"): VIEWER,
+    ("get", "experiment/{experiment}/start/"): PUBLISHER,
+    ("post", "experiment/{experiment}/end/"): PUBLISHER,
+    ("get", "hide/"): VIEWER,
+    ("get", "hide/add/"): TUNER,
+}
+
+
+@pytest.fixture
+def names(administrator: User) -> dict[str, Any]:
+    """What addresses name: a draft, a publication that was refused, a run, a golden query."""
+    draft = draft_with(depth=60)
+    publication = Publication.objects.create(
+        profile=draft, fingerprint="0" * 64, user=administrator, state="refused"
+    )
+    run = EvaluationRun.objects.create(kind="golden", state="done", profile=draft)
+    query = GoldenQuery.objects.create(text="Where is the ferry?")
+    retired = SearchProfile.objects.filter(state="retired").first()
+    experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
+    publishing.gate_row()
+    optimisation = Optimisation.objects.create(profile=draft)
+    return {
+        "optimisation": optimisation.pk,
+        "draft": f"{draft.name}@{draft.version}",
+        "pk": draft.pk,
+        "active": active_profile().pk,
+        "publication": publication.pk,
+        "run": run.pk,
+        "experiment": experiment.pk,
+        "golden": query.public_id,
+        "query": query.pk,
+    }
+
+
+def person(group: str, *, staff: bool = False) -> User:
+    user = User.objects.create_user(f"{group}-{staff}", password="pw", is_staff=staff)
+    if group != NOBODY:
+        user.groups.add(Group.objects.get(name=group))
+    return user
+
+
+@pytest.mark.parametrize("group", LADDER)
+def test_the_api_asks_each_group_for_its_permission(group: str, names: dict[str, Any]) -> None:
+    client = APIClient()
+    client.force_authenticate(person(group))
+    wrong = []
+    for (method, route), least in API.items():
+        may = least == ANYONE or LADDER.index(group) >= LADDER.index(least)
+        address = f"/api/v1/{route.format(**names)}"
+        status = getattr(client, method)(address, {}, format="json").status_code
+        # Drafts are as if they were not there for who may not see them.
+        refused = status in ({403, 404} if "{draft}" in route else {403})
+        if refused is may and not (may and "judgements/0000" in address):
+            wrong.append(f"{group}: {method} {route} answers {status}")
+        # What did change something must not change the rest.
+        SearchProfile.objects.filter(pk=names["pk"]).update(state="draft")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("group", LADDER)
+def test_the_admin_asks_each_group_for_its_permission(group: str, names: dict[str, Any]) -> None:
+    client = Client()
+    client.force_login(person(group, staff=True))
+    wrong = []
+    for (method, route), least in ADMIN.items():
+        may = LADDER.index(group) >= LADDER.index(least)
+        status = getattr(client, method)(f"/admin/search/{route.format(**names)}").status_code
+        refused = status in (403, 404)
+        if refused is may:
+            wrong.append(f"{group}: {method} {route} answers {status}")
+    assert wrong == []
+
+
+def test_without_the_staff_flag_the_admin_is_closed(names: dict[str, Any]) -> None:
+    client = Client()
+    client.force_login(person(PUBLISHER))
+    response = client.get("/admin/search/searchprofile/")
+    assert response.status_code == 302
+    assert "login" in response.headers["Location"]
+
+
+def test_visitors_reach_nothing_but_published_profiles(names: dict[str, Any]) -> None:
+    client = APIClient()
+    for (method, route), least in API.items():
+        status = getattr(client, method)(f"/api/v1/{route.format(**names)}").status_code
+        expected = {200} if least == ANYONE else {401, 404}
+        assert status in expected, (method, route)
+
+
+def test_every_address_of_tuning_is_in_the_table() -> None:
+    """A new address of these parts of the API fails here until it says who may use it."""
+    parts = ("profiles/", "rollback/", "profile-changes/", "gate/", "publications/", "runs/",
+             "golden-queries/", "judgements/", "experiments/",
+             "tuning/optimisations/")  # fmt: skip
+    there = {
+        route.route.removeprefix("api/v1/")
+        for route in routes()
+        if route.route.startswith(tuple(f"api/v1/{part}" for part in parts))
+    }
+    patterns = [re.sub(r"<[^>]+>", "[^/]+", route) for route in there]
+    told = {re.sub(r"\{\w+\}", "x@1" if "draft" in route else "x", route) for _, route in API}
+    missing = [
+        pattern for pattern in patterns if not any(re.fullmatch(pattern, each) for each in told)
+    ]
+    assert missing == []
+
+
+class TestGroups:
+    def test_each_holds_all_of_the_one_before(self) -> None:
+        held = [
+            set(Group.objects.get(name=name).permissions.values_list("codename", flat=True))
+            for name in GROUPS
+        ]
+        assert held == [set(names) for names in GROUPS.values()]
+        assert held[0] < held[1] < held[2] < held[3]
+
+    def test_installing_again_keeps_what_an_administrator_changed(self) -> None:
+        group = Group.objects.get(name=VIEWER)
+        group.permissions.clear()
+        Group.objects.get(name=JUDGE).delete()
+        install_groups()
+        assert not group.permissions.exists()
+        assert Group.objects.get(name=JUDGE).permissions.count() == len(groups.JUDGE)
+
+    def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
+        """As after the migrations of a fresh database, whatever order its signals come in."""
+        Group.objects.all().delete()
+        Permission.objects.all().delete()
+        install_groups()
+        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(groups.PUBLISHER)
