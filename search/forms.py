@@ -10,8 +10,10 @@ from django import forms
 from django.urls import reverse
 
 from search.facets import Facets, Option
+from search.models import Interaction
 from search.query.parse import clean_text
 from search.retrieval import Filters
+from search.watching.interactions import Said
 
 FILTER_FIELDS = ("collection", "document", "type", "language", "after", "before")
 
@@ -169,3 +171,24 @@ class SearchForm(forms.Form):
             for one in value if isinstance(value, list) else [value]:
                 if one:
                     yield name, one
+
+
+class InteractionForm(forms.Form):
+    """What the page reports of a search: a click, reading time, a thumb or an answer."""
+
+    kind = forms.ChoiceField(choices=Interaction.Kind.choices)
+    document = forms.UUIDField(required=False)
+    seconds = forms.FloatField(required=False, min_value=0)
+    undo = forms.BooleanField(required=False)
+    # Where to go on without scripts: the search's own address.
+    back = forms.CharField(required=False, max_length=4000)
+
+    @property
+    def said(self) -> Said:
+        given = self.cleaned_data
+        return Said(
+            kind=Interaction.Kind(given["kind"]),
+            document=given["document"],
+            seconds=given["seconds"],
+            undo=given["undo"],
+        )

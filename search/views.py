@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from functools import cache
-from pathlib import PurePosixPath
+from functools import cache, partial
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
-from django.views.decorators.http import require_safe
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST, require_safe
 
+from ingestion.downloads import download
 from ingestion.models import Document
 from search import paging, pipeline, suggestions
 from search.domain import Signal
-from search.errors import NoActiveProfile, SearchError
+from search.errors import InteractionRefused, NoActiveProfile, SearchError, UnknownSearch
 from search.facets import facets_for, language_label, type_label
-from search.forms import SearchForm
+from search.forms import InteractionForm, SearchForm
+from search.models import SearchEvent
 from search.pipeline import Choices, SearchResponse
 from search.query import MAX_QUERY_CHARS
 from search.query.parse import asked_words, clean_text
-from search.reading import passages_of
+from search.reading import parts_of, passages_of
+from search.sections import section_around
+from search.watching.interactions import record_interaction
+from search.watching.participation import participant
+from search.watching.recording import new_search_id, record_search
 
-# Endings of media types that a browser might run.
-RUNNABLE = ("html", "/xml", "+xml", "javascript")
 DEGRADED = {
     Signal.VECTOR: "Meaning-based matching is unavailable; showing keyword and title matches.",
     Signal.KEYWORD: "Keyword matching is unavailable; showing other matches.",
@@ -45,9 +51,24 @@ def page(request: HttpRequest) -> HttpResponse:
     else:
         context |= {"problems": form.problems, "status": 400}
     response: SearchResponse | None = context.get("response")
-    if response is not None and response.page > response.pages:
+    if response is None:
+        return _rendered(request, form, context)
+    if response.page > response.pages:
         return redirect(form.address(page=response.pages))
-    return _rendered(request, form, context)
+    context["search_id"] = search_id = new_search_id(request, response)
+    rendered = _rendered(request, form, context)
+    record = partial(
+        record_search,
+        request,
+        response,
+        search_id,
+        channel=SearchEvent.Channel.PAGE,
+        collections=form.filters.collections,
+        typing=bool(request.htmx),  # type: ignore[attr-defined]
+    )
+    # When the answer has gone out: no reader waits for the disk.
+    rendered._resource_closers.append(record)  # type: ignore[attr-defined]
+    return rendered
 
 
 def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
@@ -60,6 +81,7 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
             choices=Choices(profile=cleaned["profile"], exact=bool(cleaned["exact"])),
             group=form.groups,
             page=cleaned["page"],
+            takes_part=participant(request),
         )
     except NoActiveProfile as error:
         return {"problems": (str(error),), "status": 503}
@@ -88,6 +110,31 @@ def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -
     return rendered
 
 
+# The search's id stands in for the token: nobody else knows it, and it works for its searcher
+# alone. So readers who are not signed in need no cookie.
+@csrf_exempt
+@require_POST
+def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
+    """Notes what the page reports of a search; to a browser without scripts it says so."""
+    form = InteractionForm(request.POST)
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        return HttpResponse(status=403)
+    if not form.is_valid():
+        return HttpResponse("This report cannot be read.", status=400, content_type="text/plain")
+    said = form.said
+    try:
+        record_interaction(request, search_id, said)
+    except UnknownSearch as error:
+        raise Http404 from error
+    except InteractionRefused as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain")
+    back = form.cleaned_data["back"]
+    if not back.startswith(f"{reverse('search:page')}?"):
+        return HttpResponse(status=204)
+    context = {"said": said, "back": back, "search_id": search_id}
+    return render(request, "search/noted.html", context)
+
+
 @require_safe
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A document's text around the passage asked for. Hidden and missing ones are both 404."""
@@ -99,6 +146,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     version = shown.current or shown.latest
     context = {
         "document": shown,
+        "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
         "version": version,
         "reading": reading,
         "q": query,
@@ -109,38 +157,40 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 @require_safe
+def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse:
+    """The section around a passage, as a fragment; to a browser without scripts, the document."""
+    query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
+    if not request.htmx:  # type: ignore[attr-defined]
+        asked = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
+        address = reverse("search:document", args=(public_id,))
+        return redirect(f"{address}?{asked}#chunk-{ordinal}")
+    shown = _document(request, public_id)
+    around = section_around(shown, ordinal, viewer=request.user, words=asked_words(query))
+    if around is None:
+        raise Http404
+    context = {"document": shown, "around": around, "q": query}
+    response = render(request, "search/parts/section.html", context)
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    patch_cache_control(response, private=True, no_cache=True)
+    return response
+
+
+@require_safe
 def original(request: HttpRequest, public_id: UUID) -> FileResponse:
     """The file that the shown text was read from, always as a download."""
     shown = _document(request, public_id)
     version = shown.current or shown.latest
     if version is None:
         raise Http404
-    try:
-        stored = version.file.open("rb")
-    except FileNotFoundError as error:
-        raise Http404 from error
-    response = FileResponse(
-        stored,
-        as_attachment=True,
-        filename=PurePosixPath(version.file_name).name,
-        # Whatever a browser might run stays inert bytes.
-        content_type=(
-            "application/octet-stream"
-            if version.media_type.endswith(RUNNABLE)
-            else version.media_type
-        ),
-    )
-    response["X-Content-Type-Options"] = "nosniff"
-    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    patch_cache_control(response, private=True, no_cache=True)
-    return response
+    return download(version)
 
 
 def _document(request: HttpRequest, public_id: UUID) -> Document:
     """The document with what its page shows; never the text of a version, which may be huge."""
     documents = (
         Document.objects.visible_to(request.user)
-        .select_related("collection", "current", "latest")
-        .defer("title_terms", "current__text", "latest__text")
+        .with_part_count()
+        .select_related("collection", "current", "latest", "parent")
+        .defer("title_terms", "parent__title_terms", "current__text", "latest__text")
     )
     return get_object_or_404(documents, public_id=public_id)

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from ingestion.models import Document, State
 from ingestion.models.library import UNFINISHED
+from search.admin import watching
 from search.admin.weights import beams
 from search.models import SearchProfile
 
@@ -16,12 +17,18 @@ SHOWN = 8
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The front page's context: `library` and `ranking` are there for those who may see them."""
+    """The front page's context: each part is there for those who may see what it shows."""
     user = request.user
     if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
         context["library"] = _library(request)
     if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
         context["ranking"] = _ranking()
+    if user.has_perm("search.view_searchevent"):
+        context["searching"] = watching.searching()
+    if user.has_perm("search.view_gap") or user.has_perm("search.change_gap"):
+        context["gaps"] = watching.open_gaps(user)
+    if user.has_perm("search.view_evaluationrun"):
+        context["quality"] = watching.quality()
     context["may_upload"] = user.has_perm("ingestion.add_document")
     return context
 

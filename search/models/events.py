@@ -1,4 +1,4 @@
-"""W5: what searchers do: a row a search, a row a click, dwell or thumb."""
+"""W5: what searchers do: a row a search, a row a click, dwell, thumb or answer."""
 
 from __future__ import annotations
 
@@ -7,17 +7,48 @@ import uuid
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
 from django.utils import timezone
 
+from ingestion.models.library import Collection, Viewer
 from search.models.labels import QUERY_CLASSES
 from search.models.profiles import SearchProfile
+
+
+def readable_sources(viewer: Viewer) -> Q:
+    """Of rows with `sources` and `collections`: those of which `viewer` may read every one.
+
+    A name that names no collection hides the row like one of a hidden collection.
+    """
+    if viewer is not None and viewer.is_active and viewer.is_superuser:
+        return Q()
+    rows = list(Collection.objects.visible_to(viewer).order_by().values_list("pk", "slug", "name"))
+    names = {text.casefold() for _, slug, name in rows for text in (slug, name)}
+    return Q(
+        sources__contained_by=[pk for pk, _, _ in rows], collections__contained_by=sorted(names)
+    )
+
+
+class SearchEventQuerySet(models.QuerySet["SearchEvent"]):
+    def visible_to(self, viewer: Viewer) -> SearchEventQuerySet:
+        """The events whose query `viewer` may read: those of which they may read every source."""
+        return self.filter(readable_sources(viewer))
+
+    def searches(self) -> SearchEventQuerySet:
+        """One event a search: without further pages and repeats."""
+        return self.filter(page=1, follows=None)
 
 
 class SearchEvent(models.Model):
     """One search as it was answered. Documents stand by public id: no text of theirs is kept.
 
-    `visitor` is a keyed hash of the session or token, another one each day once anonymised;
-    `results` are the public ids of the first page's documents, in order.
+    `visitor` is a keyed hash of the user, or of the day, address and browser of someone who is
+    not signed in. `results` are the public ids of the shown page's documents, in order, of which
+    the first stands at `first_rank`. `sources` are the ids of the collections whose text was
+    shown, `collections` the names that were asked for: who may not read one of them may not read
+    the query either. `follows` is
+    the visitor's search that this repeats or continues on another page. `best_click` is the
+    highest place that was opened.
     """
 
     class Channel(models.TextChoices):
@@ -28,51 +59,93 @@ class SearchEvent(models.Model):
     at = models.DateTimeField(default=timezone.now, db_index=True)
     channel = models.CharField(max_length=4, choices=Channel.choices)
     query = models.CharField(max_length=1000)
-    folded = models.CharField(max_length=1000, db_index=True)
+    # Short enough for an index in any script.
+    folded = models.CharField(max_length=500, db_index=True)
+    # Without constraints in the database: recording takes no lock that a search could wait for.
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,
     )
-    visitor = models.CharField(max_length=64, blank=True, db_index=True)
+    visitor = models.CharField(max_length=64, blank=True)
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
     rule = models.CharField(max_length=120, blank=True)
     profile = models.ForeignKey(
-        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
+        SearchProfile,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_constraint=False,
     )
     profile_name = models.CharField(max_length=80)
     collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    sources = ArrayField(models.BigIntegerField(), default=list, blank=True)
     page = models.PositiveIntegerField(default=1)
+    follows = models.ForeignKey(
+        "self",
+        models.DO_NOTHING,
+        null=True,
+        blank=True,
+        related_name="continuations",
+        db_constraint=False,
+    )
     total = models.PositiveIntegerField()
     results = ArrayField(models.UUIDField(), default=list, blank=True)
+    first_rank = models.PositiveIntegerField(default=1)
+    best_click = models.PositiveIntegerField(null=True, blank=True)
     milliseconds = models.FloatField()
     confidence = models.FloatField(null=True, blank=True)
     unsure = models.BooleanField(default=False, help_text="Below the profile's threshold.")
     corrected_from = models.CharField(max_length=1000, blank=True)
     degraded = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     anonymised = models.BooleanField(default=False)
+    gathered = models.BooleanField(default=False, help_text="Looked through for search gaps.")
     # Which arm of an experiment answered, by name; empty outside experiments.
     experiment = models.PositiveBigIntegerField(null=True, blank=True, db_index=True)
     arm = models.CharField(max_length=12, blank=True)
+    # Of interleaved results whose pick each is, a letter a result: "-" for both rankings' alike.
+    teams = models.CharField(max_length=100, blank=True)
+
+    objects = SearchEventQuerySet.as_manager()
 
     class Meta:
         ordering = ("-at", "-pk")
+        verbose_name = "search"
+        verbose_name_plural = "searches"
+        indexes = (
+            models.Index(fields=("visitor", "at"), name="event_of_visitor"),
+            models.Index(fields=("id",), condition=Q(gathered=False), name="event_to_gather"),
+        )
 
     def __str__(self) -> str:
         return self.query
 
 
 class Interaction(models.Model):
-    """What a searcher did with a result of a search."""
+    """What a searcher did with a result of a search, or said of all of them.
+
+    `event` is the search itself, also for what was done on its second page. `document` and
+    `rank` are empty for an answer about the whole search.
+    """
 
     class Kind(models.TextChoices):
         CLICK = "click", "Opened"
         DWELL = "dwell", "Read"
         UP = "up", "Thumb up"
         DOWN = "down", "Thumb down"
+        SOLVED = "solved", "Question answered"
+        UNSOLVED = "unsolved", "Question not answered"
 
     event = models.ForeignKey(SearchEvent, models.CASCADE, related_name="interactions")
-    kind = models.CharField(max_length=6, choices=Kind.choices)
-    document = models.UUIDField(help_text="The document's public id.")
-    rank = models.PositiveIntegerField(help_text="Its place among the results, from 1.")
+    kind = models.CharField(max_length=8, choices=Kind.choices)
+    document = models.UUIDField(null=True, blank=True, help_text="The document's public id.")
+    rank = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Its place among the results, from 1."
+    )
     seconds = models.FloatField(null=True, blank=True, help_text="How long it was read.")
     team = models.CharField(max_length=1, blank=True, help_text="Whose result, in interleaving.")
     at = models.DateTimeField(default=timezone.now)
@@ -81,9 +154,16 @@ class Interaction(models.Model):
         ordering = ("at", "pk")
         constraints = (
             models.UniqueConstraint(
-                "event", "kind", "document", name="interaction_once_per_result"
+                fields=("event", "kind", "document"),
+                name="interaction_once_per_result",
+                nulls_distinct=False,
+            ),
+            models.CheckConstraint(
+                condition=Q(document=None, rank=None, kind__in=("solved", "unsolved"))
+                | (~Q(document=None) & ~Q(rank=None) & ~Q(kind__in=("solved", "unsolved"))),
+                name="interaction_names_a_result_or_all",
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.kind} at {self.rank}"
+        return self.kind if self.rank is None else f"{self.kind} at {self.rank}"

@@ -1,0 +1,329 @@
+"""From events to gaps: what counts as a failure, what belongs together, and what became of it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from ingestion import spaces
+from ingestion.errors import EmbeddingUnavailable
+from ingestion.models import Visibility
+from search.errors import GapError
+from search.models import Gap, GapSign, GapStep, GapWording, Pin, SearchEvent
+from search.watching import gaps, gathering
+from tests.factories import make_collection, make_document
+from tests.watching import make_event, minutes_ago, say
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+HOLIDAYS = ("how many holidays do I get", "how many days of holiday do I get")
+VPN = "vpn does not connect"
+
+
+def signs_by_query() -> dict[str, list[str]]:
+    rows = GapSign.objects.order_by("kind").values_list("wording__query", "kind")
+    found: dict[str, list[str]] = {}
+    for query, kind in rows:
+        found.setdefault(query, []).append(kind)
+    return found
+
+
+class TestSigns:
+    @pytest.mark.parametrize(
+        ("fields", "said", "expected"),
+        [
+            ({"total": 0, "results": []}, (), ["zero"]),
+            ({"corrected_from": "vnp"}, (), ["no_click", "zero"]),
+            ({"unsure": True}, ("click",), ["unsure"]),
+            ({}, (), ["no_click"]),
+            ({}, ("click",), []),
+            ({}, ("up",), []),
+            ({"unsure": True}, ("solved",), []),
+            ({}, ("click", "down"), ["down"]),
+            ({"unsure": True}, ("unsolved",), ["down", "unsure"]),
+            ({"channel": "api"}, (), []),
+            ({"page": 2}, (), []),
+        ],
+        ids=["zero", "corrected", "unsure", "no click", "clicked", "up", "solved", "down",
+             "unsolved", "program", "second page"],
+    )  # fmt: skip
+    def test_of_one_search(
+        self, fields: dict[str, Any], said: tuple[str, ...], expected: list[str]
+    ) -> None:
+        event = make_event(VPN, **fields)
+        for kind in said:
+            say(event, kind)
+
+        assert gathering.gather() == 1
+        assert signs_by_query().get(VPN, []) == expected
+
+    def test_whoever_read_for_long_has_found_something(self) -> None:
+        event = make_event(VPN, unsure=True)
+        say(event, "click")
+        say(event, "dwell", seconds=45)
+        gathering.gather()
+
+        assert not Gap.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("later", "minutes", "kind"),
+        [
+            ("vpn client does not connect", 1, "reformulated"),
+            ("cannot reach the company network from home by vpn", 1, "reformulated"),
+            ("parental leave", 1, "no_click"),
+            ("vpn client does not connect", 10, "no_click"),
+        ],
+        ids=["same words", "same meaning", "another question", "much later"],
+    )
+    def test_asked_again_in_other_words(self, later: str, minutes: float, kind: str) -> None:
+        make_event(VPN, at=minutes_ago(60))
+        say(make_event(later, at=minutes_ago(60 - minutes)), "click")
+        gathering.gather()
+
+        assert signs_by_query() == {VPN: [kind]}
+
+    def test_of_another_visitor_it_says_nothing(self) -> None:
+        make_event(VPN, at=minutes_ago(60))
+        say(make_event("vpn client does not connect", visitor="bob", at=minutes_ago(59)), "click")
+        gathering.gather()
+
+        assert signs_by_query() == {VPN: ["no_click"]}
+
+    def test_a_visitor_gets_the_time_to_click(self) -> None:
+        make_event(VPN, at=minutes_ago(5))
+        assert gathering.gather() == 0
+        assert gathering.gather(now=timezone.now() + timedelta(minutes=11)) == 1
+
+    def test_what_is_said_late_is_looked_at_again(self) -> None:
+        event = make_event(VPN)
+        say(event, "click")
+        gathering.gather()
+        assert not Gap.objects.exists()
+
+        say(event, "down")
+        SearchEvent.objects.update(gathered=False)  # as recording a thumb does
+        gathering.gather()
+        assert signs_by_query() == {VPN: ["down"]}
+
+
+class TestGrouping:
+    def test_one_meaning_is_one_gap(self) -> None:
+        for query in (*HOLIDAYS, VPN, "How many  HOLIDAYS do i get"):
+            make_event(query, total=0)
+        gathering.gather()
+
+        together = GapWording.objects.get(query=HOLIDAYS[0]).gap
+        assert [w.query for w in together.wordings.all()] == list(HOLIDAYS)
+        assert Gap.objects.count() == 2
+
+    def test_later_questions_join_the_gap_that_is_open(self) -> None:
+        make_event(HOLIDAYS[0], total=0)
+        gathering.gather()
+        make_event(HOLIDAYS[1], total=0, visitor="bob")
+        gathering.gather()
+
+        assert Gap.objects.get().wordings.count() == 2
+
+    def test_a_closed_gap_takes_no_new_wording(self, administrator: User) -> None:
+        make_event(HOLIDAYS[0], total=0)
+        gathering.gather()
+        gaps.close(Gap.objects.get(), acting_user=administrator)
+        make_event(HOLIDAYS[1], total=0)
+        gathering.gather()
+
+        assert Gap.objects.count() == 2
+
+    def test_twice_is_as_once(self) -> None:
+        for query in (*HOLIDAYS, VPN):
+            make_event(query, total=0)
+        gathering.gather()
+        held = list(GapSign.objects.values_list("wording__query", "kind", "visitor"))
+        SearchEvent.objects.update(gathered=False)
+        gathering.gather()
+
+        assert list(GapSign.objects.values_list("wording__query", "kind", "visitor")) == held
+
+    def test_in_small_batches_as_in_one(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(gathering, "BATCH", 1)
+        for query in (*HOLIDAYS, VPN):
+            make_event(query, total=0)
+
+        assert gathering.gather() == 3
+        assert Gap.objects.count() == 2
+
+    def test_without_the_model_it_waits(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        make_event(VPN, total=0)
+
+        def away() -> None:
+            raise EmbeddingUnavailable("The model is away.")
+
+        monkeypatch.setattr(spaces, "query_embedder", away)
+        assert gathering.gather() == 0
+        assert not SearchEvent.objects.get().gathered
+        monkeypatch.undo()
+        assert gathering.gather() == 1
+
+
+class TestQueue:
+    def test_visitors_count_and_not_repeats(self, administrator: User) -> None:
+        for visitor in ("ann", "ann", "bob"):
+            make_event(VPN, total=0, visitor=visitor)
+        make_event(VPN, visitor="cleo")
+        gathering.gather()
+
+        (found,) = gaps.standing(administrator)
+        assert (found.query, found.visitors, found.wordings) == (VPN, 3, 1)
+        assert found.counts == {"zero": 2, "no_click": 1}
+        assert found.cost == pytest.approx(2 * 1.0 + 1 * 0.2)
+        assert found.signs == ("Nothing found", "Nothing opened")
+
+    def test_the_costliest_first(self, administrator: User) -> None:
+        make_event(HOLIDAYS[0])
+        for visitor in ("ann", "bob"):
+            make_event(VPN, total=0, visitor=visitor)
+        gathering.gather()
+
+        assert [gap.query for gap in gaps.standing(administrator)] == [VPN, HOLIDAYS[0]]
+        assert [gap.query for gap in gaps.standing(administrator, limit=1)] == [VPN]
+
+    def test_costs_three_queries(self, administrator: User, django_assert_num_queries: Any) -> None:
+        for query in (*HOLIDAYS, VPN, "parental leave", "company car"):
+            make_event(query, total=0)
+        gathering.gather()
+
+        with django_assert_num_queries(3):
+            assert len(gaps.standing(administrator)) == 4
+
+
+class TestWhoMaySee:
+    @pytest.fixture
+    def colleague(self, db: None) -> User:
+        return User.objects.create_user("colleague", is_staff=True)
+
+    def test_only_who_may_read_what_was_shown(
+        self, colleague: User, member: User, administrator: User
+    ) -> None:
+        cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
+        make_event("where the treasure lies", unsure=True, sources=[cabin.pk])
+        make_event("open the cabin", total=0, collections=["cabin"])
+        gathering.gather()
+
+        assert gaps.standing(colleague) == []
+        assert gaps.open_count(colleague) == 0
+        assert {gap.query for gap in gaps.standing(member)} == {
+            "where the treasure lies", "open the cabin",
+        }  # fmt: skip
+        assert gaps.open_count(administrator) == 2
+
+    def test_what_others_asked_in_the_open_counts_alone(self, colleague: User) -> None:
+        cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
+        make_event(HOLIDAYS[0], total=0)
+        make_event(HOLIDAYS[1], unsure=True, sources=[cabin.pk], visitor="bob")
+        gathering.gather()
+
+        (seen,) = gaps.standing(colleague)
+        assert (seen.query, seen.visitors, seen.wordings) == (HOLIDAYS[0], 1, 1)
+        assert [w.query for w in gaps.wordings(seen.gap, colleague)] == [HOLIDAYS[0]]
+
+
+@pytest.fixture
+def gap(db: None) -> Gap:
+    make_event("where is the zephyr manual", total=0, results=[])
+    gathering.gather()
+    return Gap.objects.get()
+
+
+class TestClosing:
+    def test_stores_what_was_found_before_and_after(self, gap: Gap, administrator: User) -> None:
+        manual = make_document(
+            make_collection("Workshop"), "# Oven\n\nTurn the left knob.\n", file_name="oven.md"
+        )
+        shelf = make_collection("Garden")
+        make_document(shelf, "# Manual work\n\nWhere the zephyr blows.\n", file_name="wind.md")
+        gaps.begin(gap, "pin", acting_user=administrator)
+        Pin.objects.create(query="where is the zephyr manual", document=manual)
+
+        step = gaps.close(gap, acting_user=administrator, note="Pinned.")
+
+        assert step.before is not None
+        assert step.after is not None
+        assert step.before["results"][0] != str(manual.public_id)
+        assert step.after["results"][0] == str(manual.public_id)
+        gap.refresh_from_db()
+        assert (gap.state, gap.closed_at is None) == ("closed", False)
+
+    def test_from_nothing_to_something(self, gap: Gap, administrator: User) -> None:
+        gaps.begin(gap, "document", acting_user=administrator, note="Write it.")
+        make_document(make_collection("New"), "The zephyr manual is here.", file_name="z.md")
+        step = gaps.close(gap, acting_user=administrator)
+
+        assert step.before is not None
+        assert step.after is not None
+        assert (step.before["total"], step.after["total"]) == (0, 1)
+
+    def test_it_comes_back_with_its_history(self, gap: Gap, administrator: User) -> None:
+        gaps.close(gap, acting_user=administrator)
+        Gap.objects.update(closed_at=minutes_ago(90))
+        make_event("Where is the ZEPHYR manual", total=0, visitor="bob")
+        gathering.gather()
+
+        gap.refresh_from_db()
+        assert (gap.state, gap.closed_at) == ("open", None)
+        assert [step.kind for step in gap.steps.all()] == ["closed", "reopened"]
+        assert "nothing found" in gap.steps.last().note  # type: ignore[union-attr]
+
+    @pytest.mark.parametrize(
+        ("closed_minutes_ago", "fields"),
+        [(30, {"total": 0}), (90, {})],
+        ids=["failed before", "only not opened"],
+    )
+    def test_it_stays_closed(
+        self, gap: Gap, administrator: User, closed_minutes_ago: int, fields: dict[str, Any]
+    ) -> None:
+        gaps.close(gap, acting_user=administrator)
+        Gap.objects.update(closed_at=minutes_ago(closed_minutes_ago))
+        make_event("where is the zephyr manual", visitor="bob", **fields)
+        gathering.gather()
+
+        gap.refresh_from_db()
+        assert gap.state == "closed"
+
+    def test_a_dismissed_one_stays_dismissed(self, gap: Gap, administrator: User) -> None:
+        with pytest.raises(GapError, match="reason"):
+            gaps.dismiss(gap, acting_user=administrator, reason=" ")
+        gaps.dismiss(gap, acting_user=administrator, reason="Not about us.")
+        make_event("where is the zephyr manual", total=0, visitor="bob", at=timezone.now())
+        gathering.gather(now=timezone.now() + timedelta(hours=1))
+
+        gap.refresh_from_db()
+        assert gap.state == "dismissed"
+        with pytest.raises(GapError, match="dismissed already"):
+            gaps.close(gap, acting_user=administrator)
+        gaps.reopen(gap, acting_user=administrator)
+        with pytest.raises(GapError, match="open already"):
+            gaps.reopen(gap, acting_user=administrator)
+
+    def test_a_missing_document_has_an_owner(
+        self, gap: Gap, administrator: User, reader: User
+    ) -> None:
+        gaps.assign(gap, reader, acting_user=administrator, note="The manual of the zephyr.")
+
+        gap.refresh_from_db()
+        step = gap.steps.get()
+        assert (gap.owner, gap.note) == (reader, "The manual of the zephyr.")
+        assert (step.kind, step.user) == (GapStep.Kind.DOCUMENT, administrator)
+
+    def test_results_are_shown_to_who_may_see_them(
+        self, gap: Gap, administrator: User, reader: User
+    ) -> None:
+        cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
+        make_document(cabin, "The zephyr manual lies in the cabin.", file_name="cabin.md")
+        step = gaps.close(gap, acting_user=administrator)
+
+        assert step.after is not None
+        assert list(gaps.readable_results([step], administrator)) == step.after["results"]
+        assert gaps.readable_results([step], reader) == {}

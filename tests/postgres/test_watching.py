@@ -1,0 +1,340 @@
+"""Figures of searches, what is forgotten of them, and the nights with their warnings."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.utils import timezone
+
+from ingestion.models import Visibility
+from search import reporting
+from search.models import (
+    Alert,
+    EvaluationRun,
+    Gap,
+    GapSign,
+    GapWording,
+    GoldenQuery,
+    Interaction,
+    Night,
+    SearchEvent,
+    SearchProfile,
+)
+from search.watching import alerts, gathering, nights, privacy
+from tests.factories import make_collection
+from tests.watching import make_event, minutes_ago, say
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+class TestFigures:
+    def test_by_hand(self, django_assert_num_queries: Any) -> None:
+        times = (10, 20, 30, 40, 100)
+        events = [make_event(f"question {n}", milliseconds=ms) for n, ms in enumerate(times)]
+        for event, place in zip(events, (1, 2), strict=False):
+            say(event, "click", rank=place)
+        make_event("nothing", total=0, results=[], milliseconds=50, unsure=True)
+        make_event("by a program", channel="api", milliseconds=60)
+        make_event("question 0", follows=events[0], milliseconds=9999)
+        make_event("question 0", page=2, milliseconds=9999)
+        make_event("long ago", at=timezone.now() - timedelta(days=40))
+
+        with django_assert_num_queries(1):
+            period = reporting.figures(days=30)
+
+        whole = period.whole
+        assert (whole.searches, whole.without_results, whole.unsure) == (7, 1, 1)
+        assert whole.zero_rate == pytest.approx(1 / 7)
+        # Five on the page found something; one opened the first result, one the second.
+        assert whole.click_rates == pytest.approx({1: 1 / 5, 3: 2 / 5, 10: 2 / 5})
+        # 10 20 30 40 50 60 100: the middle, and .7 of the way from 60 to 100.
+        assert whole.p50_ms == pytest.approx(40)
+        assert whole.p95_ms == pytest.approx(60 + 0.7 * 40)
+        assert len(period.days) == 30
+        assert sum(day.searches for day in period.days.values()) == 7
+
+    def test_of_no_searches(self) -> None:
+        whole = reporting.figures().whole
+        assert (whole.searches, whole.zero_rate, whole.p95_ms) == (0, None, None)
+        assert set(whole.click_rates.values()) == {None}
+
+
+class TestQueries:
+    def test_recent_ones_each_once(
+        self, administrator: User, django_assert_num_queries: Any
+    ) -> None:
+        make_event("first", at=minutes_ago(50))
+        make_event("SECOND", at=minutes_ago(40))
+        make_event("first", visitor="bob", at=minutes_ago(30))
+
+        with django_assert_num_queries(1):
+            found = reporting.recent_queries(administrator)
+        assert [(each.query, each.searches) for each in found] == [("first", 2), ("SECOND", 1)]
+
+    def test_without_those_of_closed_collections(self, reader: User, member: User) -> None:
+        cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
+        make_event("the treasure lies in the cabin", sources=[cabin.pk], unsure=True)
+        gathering.gather()
+
+        assert reporting.recent_queries(reader) == []
+        assert reporting.failing_queries(reader) == []
+        assert len(reporting.recent_queries(member)) == 1
+        (failing,) = reporting.failing_queries(member)
+        assert (failing.query, failing.visitors) == ("the treasure lies in the cabin", 1)
+
+
+def long_ago(days: float) -> datetime:
+    return timezone.now() - timedelta(days=days)
+
+
+class TestForgetting:
+    def test_after_a_month_nobody_is_known(self, reader: User) -> None:
+        old = make_event("my own illness", at=long_ago(31), user=reader)
+        new = make_event("my own illness", at=long_ago(29), user=reader)
+
+        assert privacy.forget() == 1
+        old.refresh_from_db()
+        new.refresh_from_db()
+        assert (old.user, old.visitor, old.query, old.folded) == (None, "", "", "")
+        assert old.anonymised
+        assert (new.user, new.visitor, new.query) == (reader, "ann", "my own illness")
+
+    def test_words_that_many_use_stay(self) -> None:
+        for visitor in ("ann", "bob", "cleo"):
+            make_event("opening hours", at=long_ago(31), visitor=visitor)
+        privacy.forget()
+        # Three are known no longer, and one more becomes so: the words still name nobody.
+        late = make_event("Opening hours", at=long_ago(31), visitor="dan")
+        privacy.forget()
+
+        late.refresh_from_db()
+        assert late.query == "Opening hours"
+        assert set(SearchEvent.objects.values_list("visitor", flat=True)) == {""}
+
+    def test_one_who_asks_often_is_not_many(self) -> None:
+        for _ in range(5):
+            make_event("my own illness", at=long_ago(31))
+        privacy.forget()
+        assert set(SearchEvent.objects.values_list("query", flat=True)) == {""}
+
+    def test_in_the_end_the_search_is_gone(self) -> None:
+        say(make_event("old", at=long_ago(181)), "click")
+        kept = make_event("less old", at=long_ago(179))
+        privacy.forget()
+
+        assert list(SearchEvent.objects.all()) == [kept]
+        assert not Interaction.objects.exists()
+
+    def test_twice_is_as_once(self) -> None:
+        make_event("my own illness", at=long_ago(31))
+        assert (privacy.forget(), privacy.forget()) == (1, 0)
+
+    def test_gaps_forget_as_well(self, administrator: User) -> None:
+        make_event("my own illness", total=0, at=long_ago(31))
+        for visitor in ("ann", "bob", "cleo"):
+            make_event("parental leave", total=0, at=long_ago(31), visitor=visitor)
+        gathering.gather()
+        privacy.forget()
+
+        assert [wording.query for wording in GapWording.objects.all()] == ["parental leave"]
+        assert Gap.objects.count() == 1
+        visitors = set(GapSign.objects.values_list("visitor", flat=True))
+        assert len(visitors) == 3  # still told apart
+        assert not visitors & {"ann", "bob", "cleo"}
+
+    def test_a_gap_that_somebody_works_on_stays(self, administrator: User) -> None:
+        make_event("my own illness", total=0, at=long_ago(31))
+        gathering.gather()
+        Gap.objects.update(owner=administrator)
+        privacy.forget()
+
+        assert GapWording.objects.get().query == "my own illness"
+
+
+def make_night(
+    date: str, values: dict[str, float], *, first: str = "", verdict: str = "waiting"
+) -> Night:
+    """A night whose golden queries measured so, by text; `first` came first where "a" must."""
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    rows = {
+        text: {"text": text, "measures": {"nDCG@10": value}, "first": first or "a", "must": "a"}
+        for text, value in values.items()
+    }
+    run = EvaluationRun.objects.create(
+        kind="golden", state="done", profile=profile, by_query=rows, queries=len(rows)
+    )
+    return Night.objects.create(date=date, run=run, verdict=verdict)
+
+
+class TestNights:
+    def test_one_run_a_night_at_its_hour(self, settings: Any) -> None:
+        settings.NIGHTLY_RUN_AT = "03:30"
+        GoldenQuery.objects.create(text="who steers the ship")
+        early, late = NOON.replace(hour=3), NOON.replace(hour=4)
+
+        assert nights.run_if_due(now=early) is None
+        night = nights.run_if_due(now=late)
+        assert night is not None
+        assert (str(night.date), night.run.kind, night.run.state) == (
+            "2026-03-10", "golden", "queued",
+        )  # fmt: skip
+        assert nights.run_if_due(now=late) is None
+        assert nights.run_if_due(now=late + timedelta(days=1)) is not None
+
+    @pytest.mark.parametrize(
+        ("at", "hour", "golden"),
+        [("", 4, True), ("03:30", 11, True), ("03:30", 4, False)],
+        ids=["switched off", "missed by hours", "nothing to measure"],
+    )
+    def test_none(self, settings: Any, at: str, hour: int, golden: bool) -> None:
+        settings.NIGHTLY_RUN_AT = at
+        if golden:
+            GoldenQuery.objects.create(text="who steers the ship")
+        assert nights.run_if_due(now=NOON.replace(hour=hour)) is None
+
+    def test_a_fall_is_told_with_its_queries(self) -> None:
+        make_night("2026-03-08", {"pump": 0.9, "anchor": 0.8, "sail": 0.5}, verdict="good")
+        # .1 + .3 - .04 over three queries: a fall of .12.
+        make_night("2026-03-09", {"pump": 0.8, "anchor": 0.5, "sail": 0.54})
+
+        assert nights.judge() == 1
+
+        night = Night.objects.get(date="2026-03-09")
+        assert (night.verdict, night.fall) == ("fell", pytest.approx(0.12))
+        alert = Alert.objects.get()
+        assert [row["query"] for row in alert.findings["queries"]] == ["anchor", "pump"]
+        assert "0.800 -> 0.500  anchor" in alerts.text_of(alert)
+
+    def test_only_what_both_nights_asked_is_compared(self) -> None:
+        make_night("2026-03-08", {"pump": 0.9, "gone": 1.0}, verdict="good")
+        make_night("2026-03-09", {"pump": 0.9, "new": 0.0})
+        nights.judge()
+
+        assert Night.objects.get(date="2026-03-09").verdict == "good"
+        assert not Alert.objects.exists()
+
+    def test_a_lost_first_place_alone_is_told(self) -> None:
+        make_night("2026-03-08", {"pump": 0.9}, verdict="good")
+        make_night("2026-03-09", {"pump": 0.9}, first="b")
+        nights.judge()
+
+        assert Alert.objects.get().findings["no_longer_first"] == ["pump"]
+
+    def test_the_same_fall_is_told_once_and_a_further_one_again(self) -> None:
+        make_night("2026-03-07", {"pump": 0.9}, verdict="good")
+        for date, value in (("08", 0.8), ("09", 0.8), ("10", 0.7), ("11", 0.9), ("12", 0.8)):
+            make_night(f"2026-03-{date}", {"pump": value})
+        nights.judge()
+
+        told = [alert.findings["night"] for alert in Alert.objects.order_by("pk")]
+        assert told == ["2026-03-08", "2026-03-10", "2026-03-12"]
+
+    def test_a_small_fall_and_a_failed_run_are_none(self) -> None:
+        make_night("2026-03-08", {"pump": 0.9}, verdict="good")
+        make_night("2026-03-09", {"pump": 0.881})
+        failed = make_night("2026-03-10", {"pump": 0.0})
+        EvaluationRun.objects.filter(pk=failed.run_id).update(state="failed", error="No model.")
+        nights.judge()
+
+        assert [night.verdict for night in Night.objects.order_by("date")] == [
+            "good", "good", "failed",
+        ]  # fmt: skip
+        assert not Alert.objects.exists()
+
+
+class Hook(HTTPServer):
+    """A web address that takes warnings, after refusing the first `refusals`."""
+
+    def __init__(self, refusals: int = 0) -> None:
+        super().__init__(("127.0.0.1", 0), _Taker)
+        self.refusals = refusals
+        self.taken: list[tuple[str, dict[str, Any]]] = []
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?key=k"
+
+
+class _Taker(BaseHTTPRequestHandler):
+    server: Hook
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.server.refusals:
+            self.server.refusals -= 1
+            self.send_error(503)
+            return
+        self.server.taken.append((self.headers["Content-Type"], json.loads(body)))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *args: Any) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def hook() -> Iterator[Hook]:
+    server = Hook()
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class TestAlerts:
+    @pytest.fixture(autouse=True)
+    def fallen(self, settings: Any, hook: Hook) -> None:
+        settings.ALERT_EMAILS = ["ops@example.org"]
+        settings.ALERT_WEBHOOK_URL = hook.address
+        make_night("2026-03-08", {"pump": 0.9}, verdict="good")
+        make_night("2026-03-09", {"pump": 0.4})
+        nights.judge()
+
+    def test_goes_all_its_ways(self, hook: Hook, caplog: pytest.LogCaptureFixture) -> None:
+        assert alerts.deliver() == 1
+
+        (sent,) = mail.outbox
+        assert sent.to == ["ops@example.org"]
+        assert sent.subject == "[Steelyard] Search got worse: nDCG@10 fell from 0.900 to 0.400"
+        assert "0.900 -> 0.400  pump" in sent.body
+        ((content_type, body),) = hook.taken
+        assert content_type == "application/json"
+        assert (body["event"], body["measure"], body["fall"]) == (
+            "search_quality_fell", "nDCG@10", 0.5,
+        )  # fmt: skip
+        assert body["queries"] == [{"query": "pump", "before": 0.9, "now": 0.4}]
+        assert "Search got worse" in caplog.text
+        assert alerts.deliver() == 0
+        assert len(hook.taken) == len(mail.outbox) == 1
+
+    def test_only_what_did_not_arrive_goes_again(self, hook: Hook) -> None:
+        hook.refusals = 1
+        assert alerts.deliver() == 0
+        alert = Alert.objects.get()
+        assert (alert.delivered, alert.attempts) == (["log", "mail"], 1)
+        assert "503" in alert.error
+
+        assert alerts.deliver() == 0  # not so soon
+        assert alerts.deliver(now=timezone.now() + alerts.PAUSE * 1.1) == 1
+        assert len(hook.taken) == len(mail.outbox) == 1
+        assert Alert.objects.get().error == ""
+
+    def test_an_address_that_nobody_answers_gives_up_in_the_end(
+        self, settings: Any, hook: Hook
+    ) -> None:
+        settings.ALERT_WEBHOOK_URL = "http://127.0.0.1:9/"
+        for hours in range(alerts.MAX_ATTEMPTS + 3):
+            alerts.deliver(now=timezone.now() + timedelta(hours=3 * hours))
+        assert Alert.objects.get().attempts == alerts.MAX_ATTEMPTS

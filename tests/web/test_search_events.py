@@ -1,0 +1,375 @@
+"""A search becomes an event, and what is done with its results is tied to it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError
+from django.test import Client
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from search.models import Interaction, SearchEvent
+from search.watching import recording
+from tests.web.library import lasting_library
+
+pytestmark = [pytest.mark.django_db]
+
+HTMX = {"hx-request": "true"}
+FOREIGN = "00000000-0000-4000-8000-00000000000a"
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as documents:
+        yield documents
+
+
+@pytest.fixture(autouse=True)
+def filled(library: SimpleNamespace) -> None:
+    """Every test here searches the library."""
+
+
+def only_event() -> SearchEvent:
+    return SearchEvent.objects.get()
+
+
+def shown_id(html: str) -> str:
+    found = re.search(r'data-report="/searches/([0-9a-f-]{36})/"', html)
+    assert found
+    return found[1]
+
+
+def report(client: Client, search_id: object, **fields: object) -> Any:
+    return client.post(f"/searches/{search_id}/", fields)
+
+
+class TestRecording:
+    def test_a_search_on_the_page(self, client: Client, library: SimpleNamespace) -> None:
+        html = client.get("/", {"q": "Connection  pool"}).content.decode()
+
+        event = only_event()
+        assert str(event.search_id) == shown_id(html)
+        assert (event.query, event.folded) == ("Connection pool", "connection pool")
+        assert (event.channel, event.page, event.user, event.follows) == ("page", 1, None, None)
+        assert event.results[0] == library.connections.public_id
+        assert event.total >= 1
+        assert library.connections.collection_id in event.sources
+        assert event.milliseconds > 0
+        assert event.profile is not None
+        assert event.profile_name == f"{event.profile.name}@{event.profile.version}"
+
+    def test_a_search_by_the_api(self, api: APIClient, reader: User) -> None:
+        api.force_authenticate(reader)
+
+        body = api.get("/api/v1/search/", {"q": "barometer", "collection": "ships-papers"}).json()
+
+        event = only_event()
+        assert body["search_id"] == str(event.search_id)
+        assert (event.channel, event.user, event.collections) == ("api", reader, ["ships-papers"])
+
+    def test_no_text_of_a_document_enters_it(self, member: User, client: Client) -> None:
+        client.force_login(member)
+        client.get("/", {"q": "zanzibar"})
+
+        row = SearchEvent.objects.values().get()
+        assert "lighthouse" not in str(row)
+        assert "harbour" not in str(row)
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"dnt": "1"},
+            {"sec-gpc": "1"},
+            {"user-agent": "Mozilla/5.0 (compatible; Googlebot/2.1)"},
+            {"user-agent": "kube-probe/1.31"},
+            {"sec-purpose": "prefetch"},
+        ],
+        ids=lambda headers: "-".join(headers),
+    )
+    def test_who_is_not_watched(
+        self, client: Client, api: APIClient, headers: dict[str, str]
+    ) -> None:
+        html = client.get("/", {"q": "connection"}, headers=headers).content.decode()
+        body = api.get("/api/v1/search/", {"q": "connection"}, headers=headers).json()
+
+        assert not SearchEvent.objects.exists()
+        assert "data-report" not in html
+        assert "Did this answer" not in html
+        assert body["search_id"] is None
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [{}, {"q": "  "}, {"q": "connection", "profile": "textbook"}, {"q": "x" * 501}],
+        ids=["nothing", "blank", "forced", "refused"],
+    )
+    def test_what_is_no_search_of_a_reader(
+        self, client: Client, parameters: dict[str, str]
+    ) -> None:
+        client.get("/", parameters)
+        client.head("/", {"q": "connection"})
+
+        assert not SearchEvent.objects.exists()
+
+    def test_switched_off(self, client: Client, settings: Any) -> None:
+        settings.SEARCH_EVENTS = False
+        html = client.get("/", {"q": "connection"}).content.decode()
+
+        assert not SearchEvent.objects.exists()
+        assert "Did this answer" not in html
+
+    def test_a_database_that_refuses_fails_no_search(
+        self, client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def refuse(*args: object, **kwargs: object) -> None:
+            raise DatabaseError("the disk is full")
+
+        monkeypatch.setattr(SearchEvent.objects, "create", refuse)
+        response = client.get("/", {"q": "connection"})
+
+        assert response.status_code == 200
+        assert "the disk is full" in caplog.text
+
+    def test_a_publication_under_way_holds_no_search_up(self) -> None:
+        """Foreign keys to a locked profile or user would wait: there are none in the database."""
+        fields = {field.name: field for field in SearchEvent._meta.get_fields()}
+        assert not any(
+            getattr(fields[name], "db_constraint", False) for name in ("user", "profile", "follows")
+        )
+
+
+class TestOneSearch:
+    def test_its_second_page_goes_on_with_it(self, client: Client) -> None:
+        asked = {"q": "barometer", "group": "false"}
+        client.get("/", asked)
+        client.get("/", {**asked, "page": "2"})
+
+        first, second = SearchEvent.objects.order_by("pk")
+        assert second.follows == first
+        assert (second.page, second.first_rank) == (2, 11)
+        assert list(SearchEvent.objects.searches()) == [first]
+
+    def test_so_does_asking_the_same_again(self, client: Client) -> None:
+        for text in ("connection pool", "Connection   POOL"):
+            client.get("/", {"q": text})
+
+        assert SearchEvent.objects.searches().count() == 1
+
+    def test_later_or_by_another_it_is_a_new_one(self, client: Client) -> None:
+        client.get("/", {"q": "connection"})
+        client.get("/", {"q": "connection"}, headers={"user-agent": "another browser"})
+        SearchEvent.objects.update(at=timezone.now() - recording.SAME_SEARCH * 1.1)
+        client.get("/", {"q": "connection"})
+
+        assert SearchEvent.objects.searches().count() == 3
+
+    def test_what_is_typed_on_takes_its_place(self, client: Client) -> None:
+        for text in ("conn", "connection", "connection pool"):
+            html = client.get("/", {"q": text}, headers=HTMX).content.decode()
+
+        assert only_event().query == "connection pool"
+        assert shown_id(html) == str(only_event().search_id)
+
+    def test_what_was_read_for_a_while_stays(self, client: Client) -> None:
+        client.get("/", {"q": "connection"}, headers=HTMX)
+        SearchEvent.objects.update(at=timezone.now() - recording.TYPING * 1.1)
+        client.get("/", {"q": "connection pool"}, headers=HTMX)
+
+        assert SearchEvent.objects.searches().count() == 2
+
+    def test_another_question_is_another_search(self, client: Client) -> None:
+        for text in ("connection", "barometer"):
+            client.get("/", {"q": text}, headers=HTMX)
+
+        assert SearchEvent.objects.searches().count() == 2
+
+
+@pytest.fixture
+def searched(client: Client) -> SearchEvent:
+    client.get("/", {"q": "barometer stood at", "group": "false"})
+    return only_event()
+
+
+class TestInteractions:
+    def test_a_click(self, client: Client, searched: SearchEvent, library: SimpleNamespace) -> None:
+        document = library.logbook.public_id
+        for _ in range(2):
+            assert report(client, searched.search_id, kind="click", document=document)
+
+        said = Interaction.objects.get()
+        place = searched.results.index(document) + 1
+        assert (said.kind, said.rank, said.event) == ("click", place, searched)
+        searched.refresh_from_db()
+        assert searched.best_click == place
+
+    def test_of_the_second_page_it_counts_for_the_search(
+        self, client: Client, searched: SearchEvent, library: SimpleNamespace
+    ) -> None:
+        client.get("/", {"q": "barometer stood at", "group": "false", "page": "2"})
+        second = SearchEvent.objects.exclude(pk=searched.pk).get()
+        report(client, second.search_id, kind="click", document=library.logbook.public_id)
+
+        said = Interaction.objects.get()
+        assert said.event == searched
+        assert said.rank == 11 + second.results.index(library.logbook.public_id)
+
+    def test_dwell_keeps_the_longest(
+        self, client: Client, searched: SearchEvent, library: SimpleNamespace
+    ) -> None:
+        document = library.logbook.public_id
+        for seconds in (4, 31.5, 9, 99999):
+            report(client, searched.search_id, kind="dwell", document=document, seconds=seconds)
+            assert Interaction.objects.get().seconds in (4, 31.5, 1800)
+
+    def test_a_thumb_turns_and_is_taken_back(
+        self, client: Client, searched: SearchEvent, library: SimpleNamespace
+    ) -> None:
+        thumb = {"document": library.logbook.public_id}
+        report(client, searched.search_id, kind="up", **thumb)
+        report(client, searched.search_id, kind="down", **thumb)
+        assert [said.kind for said in Interaction.objects.all()] == ["down"]
+
+        report(client, searched.search_id, kind="down", undo="1", **thumb)
+        assert not Interaction.objects.exists()
+
+    def test_an_answer_about_them_all(self, client: Client, searched: SearchEvent) -> None:
+        for kind in ("solved", "unsolved", "unsolved"):
+            assert report(client, searched.search_id, kind=kind).status_code == 204
+
+        said = Interaction.objects.get()
+        assert (said.kind, said.document, said.rank) == ("unsolved", None, None)
+
+    def test_without_scripts_a_page_says_so_and_takes_it_back(
+        self, client: Client, searched: SearchEvent
+    ) -> None:
+        back = "/?q=barometer"
+        noted = report(client, searched.search_id, kind="unsolved", back=back)
+        assert 'href="/?q=barometer"' in noted.content.decode()
+        assert 'name="undo"' in noted.content.decode()
+
+        taken = report(client, searched.search_id, kind="unsolved", back=back, undo="1")
+        assert "Taken back" in taken.content.decode()
+        assert not Interaction.objects.exists()
+
+    def test_it_leads_nowhere_else(self, client: Client, searched: SearchEvent) -> None:
+        noted = report(client, searched.search_id, kind="solved", back="//evil.example/?q=x")
+        assert (noted.status_code, noted.content) == (204, b"")
+
+
+class TestRefused:
+    def test_of_somebody_else(
+        self, client: Client, searched: SearchEvent, reader: User, member: User
+    ) -> None:
+        other, signed_in = Client(headers={"user-agent": "other"}), Client()
+        signed_in.force_login(reader)
+        for stranger in (other, signed_in):
+            assert report(stranger, searched.search_id, kind="solved").status_code == 404
+        assert report(client, FOREIGN, kind="solved").status_code == 404
+        assert not Interaction.objects.exists()
+
+    def test_a_users_search_is_theirs_in_any_session(self, reader: User) -> None:
+        one, two = Client(), Client(headers={"user-agent": "a telephone"})
+        one.force_login(reader)
+        two.force_login(reader)
+        one.get("/", {"q": "connection"})
+
+        assert report(two, only_event().search_id, kind="solved").status_code == 204
+
+    def test_a_day_later(self, client: Client, searched: SearchEvent) -> None:
+        SearchEvent.objects.update(at=timezone.now() - timedelta(days=1, minutes=1))
+        assert report(client, searched.search_id, kind="solved").status_code == 404
+
+    def test_a_document_that_was_not_found(
+        self, client: Client, searched: SearchEvent, library: SimpleNamespace
+    ) -> None:
+        for document in (library.secret.public_id, uuid.UUID(FOREIGN)):
+            refused = report(client, searched.search_id, kind="up", document=document)
+            assert refused.status_code == 400
+            assert "not among the results" in refused.content.decode()
+
+    def test_a_document_that_was_closed_since(
+        self, member: User, client: Client, library: SimpleNamespace
+    ) -> None:
+        client.force_login(member)
+        client.get("/", {"q": "zanzibar"})
+        member.groups.clear()
+        document = library.secret.public_id
+
+        assert (
+            report(client, only_event().search_id, kind="up", document=document).status_code == 400
+        )
+
+    @pytest.mark.parametrize(
+        "fields",
+        [{"kind": "up"}, {"kind": "solved", "document": FOREIGN}, {"kind": "love"}, {},
+         {"kind": "click", "document": "x"}],
+        ids=["no document", "a document", "no such kind", "nothing", "no id"],
+    )  # fmt: skip
+    def test_what_makes_no_sense(
+        self, client: Client, searched: SearchEvent, fields: dict[str, str]
+    ) -> None:
+        assert report(client, searched.search_id, **fields).status_code == 400
+
+    def test_from_another_site(self, searched: SearchEvent) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        here = strict.post(f"/searches/{searched.search_id}/", {"kind": "solved"})
+        there = strict.post(
+            f"/searches/{searched.search_id}/",
+            {"kind": "unsolved"},
+            headers={"sec-fetch-site": "cross-site"},
+        )
+        assert (here.status_code, there.status_code) == (204, 403)
+
+
+class TestByTheApi:
+    @pytest.fixture
+    def asked(self, api: APIClient) -> dict[str, Any]:
+        body: dict[str, Any] = api.get("/api/v1/search/", {"q": "connection pool"}).json()
+        return body
+
+    @pytest.fixture
+    def say(self, api: APIClient, asked: dict[str, Any]) -> Callable[..., Any]:
+        address = f"/api/v1/searches/{asked['search_id']}/interactions/"
+        return lambda **fields: api.post(address, fields)
+
+    def test_all_kinds(self, asked: dict[str, Any], say: Callable[..., Any]) -> None:
+        document = asked["results"][0]["document"]["id"]
+        said = [
+            say(kind="click", document=document),
+            say(kind="dwell", document=document, seconds=12),
+            say(kind="up", document=document),
+            say(kind="solved"),
+        ]
+
+        assert [answer.status_code for answer in said] == [204] * 4
+        assert sorted(said.kind for said in Interaction.objects.all()) == [
+            "click", "dwell", "solved", "up",
+        ]  # fmt: skip
+        say(kind="up", document=document, undo=True)
+        assert not Interaction.objects.filter(kind="up").exists()
+
+    @pytest.mark.parametrize(
+        ("fields", "code"),
+        [
+            ({"kind": "up"}, "invalid_interaction"),
+            ({"kind": "up", "document": FOREIGN}, "invalid_interaction"),
+            ({"kind": "dwell", "document": FOREIGN}, "invalid"),
+            ({"kind": "click", "document": FOREIGN, "rank": 1}, "invalid"),
+        ],
+    )
+    def test_refusals(self, say: Callable[..., Any], fields: dict[str, Any], code: str) -> None:
+        refused = say(**fields)
+        assert (refused.status_code, refused.json()["code"]) == (400, code)
+
+    def test_somebody_elses(self, asked: dict[str, Any], reader: User) -> None:
+        stranger = APIClient()
+        stranger.force_authenticate(reader)
+        address = f"/api/v1/searches/{asked['search_id']}/interactions/"
+        assert stranger.post(address, {"kind": "solved"}).json()["code"] == "not_found"
