@@ -1,0 +1,238 @@
+"""The search for better weights over HTTP; and judgements to start with where there are none."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from ingestion.api import ActionPermission
+from ingestion.paging import PageParameters, Pages, Parameters
+from search.api.runs import named_profile
+from search.api.serializers import ProfileNameSerializer
+from search.domain import QueryClass, Signal
+from search.errors import NotPermitted
+from search.models import GoldenQuery, Judgement, Optimisation
+from search.tuning import optimisations, synthetic
+from search.tuning.optimisations import MAX_FOLDS, MEASURES, PRESETS, WEIGHTS, Options
+from search.tuning.optimise import FOLDS
+from search.watching import learning
+
+CHANGE = "search.change_searchprofile"
+VIEW = "search.view_searchprofile"
+JUDGE, SEARCHES = "search.add_judgement", "search.view_searchevent"
+FOUND = {
+    "verdict": "What to make of it, in a sentence.",
+    "reliable": "Whether the interval of the gain lies above 0.",
+    "gain": "On questions set aside: mean, low and high of the 95% interval.",
+    "classes": "For each class: its questions, its weights before and after, its gain.",
+}
+
+
+class OptimisationSerializer(serializers.ModelSerializer[Optimisation]):
+    """A search for better weights. `found` is empty until its `state` is `done`."""
+
+    profile = ProfileNameSerializer()
+    draft = ProfileNameSerializer(allow_null=True)
+    user = serializers.CharField(source="user.username", default=None, allow_null=True)
+    options = serializers.DictField()
+    found = serializers.DictField(
+        help_text=" ".join(f"`{name}`: {said}" for name, said in FOUND.items())
+    )
+
+    class Meta:
+        model = Optimisation
+        fields = (
+            "id", "state", "progress", "error", "profile", "options", "found", "draft", "user",
+            "created", "finished",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class NewOptimisationSerializer(Parameters):
+    """What to look for; what is left out is as in the admin."""
+
+    profile = serializers.CharField(help_text="`name@version`; drafts as well.")
+    kind = serializers.ChoiceField(
+        (WEIGHTS, PRESETS), default=WEIGHTS, help_text="`presets` compares the shipped profiles."
+    )
+    measure = serializers.ChoiceField(MEASURES, default=MEASURES[0])
+    classes = serializers.ListField(
+        child=serializers.ChoiceField([each.value for each in QueryClass]), required=False
+    )
+    signals = serializers.ListField(
+        child=serializers.ChoiceField([each.value for each in Signal]), required=False
+    )
+    origins = serializers.ListField(
+        child=serializers.ChoiceField(GoldenQuery.Origin.values),
+        required=False,
+        help_text="Left out: people's and imported ones, synthetic ones where there are no others.",
+    )
+    normalisers = serializers.BooleanField(default=True)
+    folds = serializers.IntegerField(min_value=2, max_value=MAX_FOLDS, default=FOLDS)
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=1)
+
+
+class DraftSerializer(Parameters):
+    """Which of the compared profiles; for better weights nothing is to be said."""
+
+    preset = serializers.CharField(required=False, help_text="`name@version`.")
+
+
+class SyntheticSerializer(Parameters):
+    count = serializers.IntegerField(
+        min_value=1, max_value=synthetic.MAX_COUNT, default=synthetic.COUNT
+    )
+    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=1)
+
+
+class SyntheticMadeSerializer(serializers.Serializer[synthetic.Made]):
+    queries = serializers.IntegerField(help_text="New ones.")
+    already = serializers.IntegerField(help_text="Golden queries already.")
+
+
+class LearnedSerializer(serializers.Serializer[dict[str, int]]):
+    judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")
+
+
+class OptimisationViewSet(
+    mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Optimisation]
+):
+    """Searches for better weights, newest first."""
+
+    serializer_class = OptimisationSerializer
+    pagination_class = Pages
+    lookup_url_kwarg = "optimisation"
+    queryset = Optimisation.objects.select_related("profile", "draft", "user")
+    permission_classes = (ActionPermission,)
+    permissions_needed: ClassVar[dict[str, str]] = {
+        "list": VIEW,
+        "retrieve": VIEW,
+        "create": CHANGE,
+        "cancel": CHANGE,
+        "draft": CHANGE,
+    }
+
+    @extend_schema(summary="List searches for better weights", parameters=[PageParameters])
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(summary="Show a search for better weights")
+    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        return super().retrieve(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="optimisation_start",
+        summary="Find better weights",
+        description="A worker looks for them; ask for `tuning/optimisations/ID/` until its `state` "
+        "is `done`, `failed` or `cancelled`. A reliable gain on people's judgements becomes a "
+        "draft by itself; nothing is published.",
+        request=NewOptimisationSerializer,
+        responses={202: OptimisationSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        form = NewOptimisationSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        given = dict(form.validated_data)
+        profile = named_profile(given.pop("profile"), drafts=request.user.has_perm(VIEW))
+        user: Any = request.user
+        row = optimisations.start(profile, Options.from_json(given), acting_user=user)
+        return Response(OptimisationSerializer(row).data, status.HTTP_202_ACCEPTED)
+
+    @extend_schema(
+        operation_id="optimisation_cancel",
+        summary="Stop a search for better weights",
+        request=None,
+        responses=OptimisationSerializer,
+    )
+    def cancel(self, request: Request, optimisation: int) -> Response:
+        row = self.get_object()
+        optimisations.cancel(row, acting_user=request.user)  # type: ignore[arg-type]
+        return Response(OptimisationSerializer(row).data)
+
+    @extend_schema(
+        operation_id="optimisation_draft",
+        summary="Make a draft of what was found",
+        description="Also where the gain is not reliable: the draft then says so.",
+        request=DraftSerializer,
+        responses={201: OptimisationSerializer},
+    )
+    def draft(self, request: Request, optimisation: int) -> Response:
+        row = self.get_object()
+        form = DraftSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        key = form.validated_data.get("preset")
+        preset = named_profile(key, drafts=False) if key else None
+        user: Any = request.user
+        optimisations.make_draft(row, acting_user=user, preset=preset)
+        return Response(OptimisationSerializer(self.get_object()).data, status.HTTP_201_CREATED)
+
+
+class StartingViewSet(GenericViewSet[Judgement]):
+    """Judgements to start with: of headings and first sentences, and of what searchers did."""
+
+    queryset = Judgement.objects.none()
+    serializer_class = SyntheticSerializer
+    permission_classes = (ActionPermission,)
+    permissions_needed: ClassVar[dict[str, str]] = {
+        "make_synthetic": "search.add_goldenquery",
+        "remove_synthetic": "search.delete_goldenquery",
+        "learn": JUDGE,
+        "take_back": JUDGE,
+    }
+
+    @extend_schema(
+        operation_id="synthetic_make",
+        summary="Make synthetic golden queries",
+        description="Of headings and first sentences of documents that you may read. They are "
+        "marked as synthetic, and the same seed makes the same ones.",
+        request=SyntheticSerializer,
+        responses={201: SyntheticMadeSerializer},
+    )
+    def make_synthetic(self, request: Request) -> Response:
+        form = SyntheticSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        given, user = form.validated_data, request.user
+        made = synthetic.make(given["count"], seed=given["seed"], acting_user=user)  # type: ignore[arg-type]
+        return Response(SyntheticMadeSerializer(made).data, status.HTTP_201_CREATED)
+
+    @extend_schema(
+        operation_id="synthetic_remove",
+        summary="Remove all synthetic golden queries",
+        description="Those that people have judged meanwhile stay, as theirs.",
+        responses={204: None},
+    )
+    def remove_synthetic(self, request: Request) -> Response:
+        synthetic.remove(acting_user=request.user)  # type: ignore[arg-type]
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(
+        operation_id="clicks_learn",
+        summary="Make judgements of what searchers did",
+        description="Of searches and documents that you may see, where several visitors agree.",
+        request=None,
+        responses=LearnedSerializer,
+    )
+    def learn(self, request: Request) -> Response:
+        self._check_searches(request)
+        return Response({"judgements": learning.learn(acting_user=request.user)})  # type: ignore[arg-type]
+
+    @extend_schema(
+        operation_id="clicks_take_back",
+        summary="Remove the judgements made of what searchers did",
+        responses={204: None},
+    )
+    def take_back(self, request: Request) -> Response:
+        self._check_searches(request)
+        learning.take_back()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _check_searches(self, request: Request) -> None:
+        """What people asked is theirs: to judge is not enough."""
+        if not request.user.has_perm(SEARCHES):
+            raise NotPermitted("You do not have permission to see what was searched for.")

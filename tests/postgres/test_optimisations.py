@@ -1,0 +1,276 @@
+"""The search for better weights on a small library: finds, drafts, cancels, is taken up again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest import approx
+
+from search import tasks
+from search.domain import QueryClass, Weights
+from search.errors import NotPermitted, ProfileError, RunConflict
+from search.models import (
+    CandidatePool,
+    GoldenQuery,
+    Judgement,
+    Optimisation,
+    ProfileChange,
+    SearchProfile,
+)
+from search.tuning import activation, editing, optimisations, optimising, pools
+from search.tuning.optimisations import OptimisationError, Options
+from search.tuning.optimise import Wanted
+from tests.factories import make_collection, make_document
+
+pytestmark = pytest.mark.django_db
+
+State = Optimisation.State
+COUNT = 12
+FRUITS = (
+    "apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel",
+    "imbe", "jujube", "kiwi", "lemon",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    """Questions whose answer has the words in its text; another has them in its title."""
+    from django.db import connections, transaction
+
+    with django_db_blocker.unblock(), transaction.atomic():
+        shelf = make_collection("Orchard")
+        for fruit in FRUITS:
+            good = make_document(
+                shelf,
+                f"The harvest of the {fruit} begins when the {fruit} is ripe: the {fruit} harvest.",
+                file_name=f"a-{fruit}.md",
+                title=f"Notes {FRUITS.index(fruit)}",
+            )
+            make_document(
+                shelf,
+                f"Nothing is known of this one, a page about the weather of day {fruit}.",
+                file_name=f"b-{fruit}.md",
+                title=f"{fruit.title()} harvest",
+            )
+            query = GoldenQuery.objects.create(text=f"{fruit} harvest")
+            Judgement.objects.create(
+                query=query, document=good, reference=good.public_id, grade=3, judge_name="judge"
+            )
+        yield SimpleNamespace(shelf=shelf)
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(library: SimpleNamespace, clean_cache: None) -> None:
+    pools._pools.clear()
+    pools._whatifs.clear()
+
+
+@pytest.fixture
+def misled(administrator: User) -> SearchProfile:
+    """A profile that follows titles: the wrong ones come first."""
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    draft = activation.draft_from(active, acting_user=administrator)
+    weights = dict.fromkeys(QueryClass, Weights(0, 0, 1))
+    fields = {"feedback": 0.0, "confidence_threshold": 0.0}
+    return editing.edit(draft, fields, weights, acting_user=administrator).profile
+
+
+def started(profile: SearchProfile, user: User | None, **wanted: Any) -> Optimisation:
+    options = Options(Wanted(normalisers=False, folds=2, **wanted))
+    return optimisations.start(profile, options, acting_user=user)
+
+
+def finished(row: Optimisation) -> Optimisation:
+    tasks.run_optimisation(row.pk)
+    return Optimisation.objects.get(pk=row.pk)
+
+
+class TestFinding:
+    def test_finds_better_weights_and_makes_a_draft_of_them(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        row = finished(started(misled, administrator))
+        found = row.found
+        assert (row.state, row.progress) == (State.DONE, 1.0)
+        assert found["reliable"]
+        assert found["verdict"].startswith("+0.")
+        assert (found["queries"], found["origins"]) == (COUNT, {"person": COUNT})
+        assert found["gain"]["low"] > 0.05
+        assert found["fitted"] > found["measured"]
+        draft = row.draft
+        assert draft is not None
+        assert draft.is_draft
+        assert draft.pk != misled.pk
+        assert found["verdict"] in draft.description
+        changes = ProfileChange.objects.filter(profile=draft).order_by("pk")
+        assert [change.action for change in changes] == ["created", "edited"]
+        assert all(change.user == administrator for change in changes)
+        assert found["verdict"] in changes[1].reason
+        asked = {each["class"]: each for each in found["classes"]}
+        after = {QueryClass(name): Weights(**each["after"]) for name, each in asked.items()}
+        profile = draft.as_profile()
+        assert {each: profile.weights[each] for each in after} == after
+        assert min(weights.title for weights in after.values()) < 1
+        assert misled.as_profile().weights[QueryClass.LOOKUP].title == 1
+
+    def test_the_same_seed_finds_the_same(self, misled: SearchProfile, administrator: User) -> None:
+        rows = [finished(started(misled, administrator, seed=3)) for _ in range(2)]
+        first, second = ({**row.found, "seconds": 0} for row in rows)
+        assert first == second
+
+    def test_too_few_judgements_fail_with_advice(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        GoldenQuery.objects.exclude(text__lt="d").update(enabled=False)
+        row = finished(started(misled, administrator))
+        assert row.state == State.FAILED
+        assert "judged golden queries" in row.error
+        assert row.draft is None
+
+    def test_synthetic_queries_count_only_where_nobody_has_judged(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
+        row = finished(started(misled, administrator))
+        assert "measured on synthetic queries alone" in row.found["verdict"]
+        assert row.found["reliable"]
+        assert row.draft is None  # nobody has said so yet
+        draft = optimisations.make_draft(row, acting_user=administrator)
+        assert "although it is on synthetic queries alone" in draft.description
+        assert optimisations.make_draft(row, acting_user=administrator) == draft
+
+    def test_no_gain_stays_no_draft(self, misled: SearchProfile, administrator: User) -> None:
+        weights = dict.fromkeys(QueryClass, Weights(0.1, 0.9, 0))
+        editing.edit(misled, {}, weights, acting_user=administrator)
+        row = finished(started(misled, administrator))
+        assert row.found["verdict"].startswith("No reliable gain")
+        assert row.draft is None
+        if not row.found["changed"]:
+            with pytest.raises(ProfileError, match="nothing to make a draft"):
+                optimisations.make_draft(row, acting_user=administrator)
+
+    def test_a_profile_edited_since_gets_no_draft(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        row = finished(started(misled, administrator))
+        Optimisation.objects.filter(pk=row.pk).update(draft=None)
+        row.refresh_from_db()
+        editing.edit(misled, {"depth": 77}, {}, acting_user=administrator)
+        with pytest.raises(RunConflict, match="edited since"):
+            optimisations.make_draft(row, acting_user=administrator)
+
+
+class TestPresets:
+    def test_every_shipped_profile_is_measured(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        options = Options(kind=optimisations.PRESETS)
+        row = finished(optimisations.start(misled, options, acting_user=administrator))
+        told = row.found["presets"]
+        assert len(told) > 10
+        assert [each["mean"] for each in told] == sorted(
+            (each["mean"] for each in told), reverse=True
+        )
+        best = told[0]
+        assert best["gain"]["low"] > 0
+        assert f"{best['name']} v{best['version']} is better than {misled}" in row.found["verdict"]
+        preset = SearchProfile.objects.get(pk=best["profile"])
+        draft = optimisations.make_draft(row, acting_user=administrator, preset=preset)
+        assert draft.is_draft
+        assert draft.based_on == preset
+        with pytest.raises(ProfileError, match="that were compared"):
+            optimisations.make_draft(row, acting_user=administrator, preset=misled)
+
+
+class TestGoingOn:
+    def test_one_at_a_time(self, misled: SearchProfile, administrator: User) -> None:
+        row = started(misled, administrator)
+        with pytest.raises(RunConflict, match="is going on"):
+            started(misled, administrator)
+        optimisations.cancel(row, acting_user=administrator)
+        assert started(misled, administrator).state == State.QUEUED
+
+    def test_a_cancelled_one_ends_at_the_next_word(
+        self, misled: SearchProfile, administrator: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row = started(misled, administrator)
+        heard: list[float] = []
+
+        def tell(self: Any, share: float) -> None:
+            heard.append(share)
+            if len(heard) == 3:
+                optimisations.cancel(row, acting_user=administrator)
+            self.told = 0.0
+            spoken(self, share)
+
+        spoken = optimising._Reporter.__call__
+        monkeypatch.setattr(optimising._Reporter, "__call__", tell)
+        assert tasks.run_optimisation(row.pk) == State.CANCELLED
+        assert len(heard) == 3
+        row.refresh_from_db()
+        assert row.finished is not None
+        assert row.found == {}
+        with pytest.raises(RunConflict, match="ended already"):
+            optimisations.cancel(row, acting_user=administrator)
+
+    def test_what_a_dead_worker_left_is_taken_up_again(
+        self, misled: SearchProfile, administrator: User
+    ) -> None:
+        row = started(misled, administrator)
+        now = timezone.now()
+        held = Optimisation.objects.filter(pk=row.pk)
+        held.update(state=State.RUNNING, heard=now, progress=0.4)
+        assert tasks.run_optimisation(row.pk) == ""  # its worker lives
+        assert optimisations.unfinished() == []
+        held.update(heard=now - timedelta(minutes=3))
+        assert optimisations.unfinished() == [row.pk]
+        assert tasks.run_optimisation(row.pk) == State.DONE
+        assert optimisations.unfinished() == []
+
+    def test_the_progress_covers_the_pools_and_the_search(
+        self, misled: SearchProfile, administrator: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        CandidatePool.objects.all().delete()
+        shares: list[float] = []
+        monkeypatch.setattr(
+            optimising._Reporter, "__call__", lambda self, share: shares.append(share)
+        )
+        finished(started(misled, administrator))
+        assert shares == sorted(shares)
+        assert shares[0] == 0
+        assert shares[-1] == approx(1)
+        assert len([share for share in shares if share < optimising.POOLS]) == COUNT
+
+
+class TestAsking:
+    def test_only_who_may_change_profiles(self, misled: SearchProfile, reader: User) -> None:
+        with pytest.raises(NotPermitted):
+            started(misled, reader)
+
+    @pytest.mark.parametrize(
+        ("given", "told"),
+        [
+            ({"folds": 1}, "folds"),
+            ({"measure": "luck"}, "measure"),
+            ({"signals": ["vector"]}, "two signals"),
+            ({"classes": ["poetry"]}, "poetry"),
+            ({"seed": -1}, "seed"),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_looked_for_says_why(self, given: dict[str, Any], told: str) -> None:
+        with pytest.raises(OptimisationError, match=told):
+            Options.from_json(given)
+
+    def test_options_come_back_as_they_were_written(self) -> None:
+        options = Options(Wanted(seed=4, classes=(QueryClass.CODE,)), ("imported",))
+        assert Options.from_json(options.as_json()) == options

@@ -1,0 +1,174 @@
+"""The optimiser on planted and on random judgements: what it finds, and what it makes of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import chain
+
+import pytest
+from pytest import approx
+
+from search.domain import (
+    Candidate,
+    Classifier,
+    Profile,
+    Query,
+    QueryClass,
+    Signal,
+    Weights,
+)
+from search.evaluation.measures import interval
+from search.evaluation.pooled import Pool
+from search.evaluation.whatif import Case, WhatIf
+from search.found import Found
+from search.tuning.optimise import NothingToLearn, Wanted, _simplex, _whole, optimise
+from search.tuning.verdict import Optimised
+from tests.pooling import configuration
+
+EQUAL = Weights(0.34, 0.33, 0.33)
+PRESENT = Profile(
+    "present",
+    1,
+    dict.fromkeys(QueryClass, EQUAL),
+    classifier=Classifier.NONE,
+    depth=20,
+)
+CANDIDATES = 20
+
+
+def case(seed: int, telling: Signal | None, query_class: QueryClass = QueryClass.CONCEPT) -> Case:
+    """A query with one right document, which `telling` knows; the other signals are chance."""
+    chance = random.Random(seed)
+    right = chance.randint(1, CANDIDATES)
+    candidates, places = [], []
+    for document in range(1, CANDIDATES + 1):
+        raw = {
+            signal: chance.uniform(0.1, 0.9)
+            for signal in (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
+        }
+        if telling is not None:
+            raw[telling] = chance.uniform(0.6, 0.9) if document == right else raw[telling] / 1.5
+        candidates.append(Candidate(document, document, raw))
+        places.append({Signal.VECTOR.value: document})
+    found = Found(
+        Query("pumps", original="pumps"),
+        tuple(candidates),
+        (),
+        readings=(),
+        by_meaning=True,
+        places=tuple(places),
+    )
+    return Case(str(seed), Pool.of(found, CANDIDATES, ()), {right: 1}, query_class)
+
+
+def cases(count: int, telling: Signal | None, query_class: QueryClass) -> list[Case]:
+    return [case(seed, telling, query_class) for seed in range(count)]
+
+
+def optimised(*groups: list[Case], wanted: Wanted | None = None) -> Optimised:
+    every = [replace(each, key=str(i)) for i, each in enumerate(chain.from_iterable(groups))]
+    return optimise(WhatIf(every, configuration()), PRESENT, wanted)
+
+
+class TestFinding:
+    def test_each_class_leans_on_the_signal_that_tells(self) -> None:
+        found = optimised(
+            cases(40, Signal.VECTOR, QueryClass.CONCEPT),
+            cases(40, Signal.KEYWORD, QueryClass.LOOKUP),
+        )
+        weights = found.profile.weights
+        assert weights[QueryClass.CONCEPT].vector > 0.5
+        assert weights[QueryClass.LOOKUP].keyword > 0.5
+        assert found.is_reliable
+        assert found.gain.mean > 0.1
+        assert found.fitted >= found.measured + found.gain.mean - 0.05
+        # Nobody asked about the others.
+        assert weights[QueryClass.DEBUG] == EQUAL
+
+    def test_the_same_seed_finds_the_same(self) -> None:
+        group = cases(20, Signal.VECTOR, QueryClass.CONCEPT)
+        assert optimised(group) == optimised(group)
+
+    def test_chance_is_no_gain(self) -> None:
+        found = optimised(cases(60, None, QueryClass.CONCEPT))
+        assert not found.is_reliable
+        assert found.verdict.startswith("No reliable gain")
+
+    def test_only_the_classes_asked_for_change(self) -> None:
+        found = optimised(
+            cases(20, Signal.VECTOR, QueryClass.CONCEPT),
+            cases(20, Signal.KEYWORD, QueryClass.LOOKUP),
+            wanted=Wanted(classes=(QueryClass.LOOKUP,), normalisers=False),
+        )
+        assert found.profile.weights[QueryClass.CONCEPT] == EQUAL
+        assert found.profile.weights[QueryClass.LOOKUP].keyword > 0.5
+        assert {each.query_class: each.gain is None for each in found.by_class} == {
+            QueryClass.CONCEPT: True,
+            QueryClass.LOOKUP: False,
+        }
+
+    def test_a_signal_left_out_gets_nothing(self) -> None:
+        found = optimised(
+            cases(20, Signal.KEYWORD, QueryClass.CONCEPT),
+            wanted=Wanted(signals=(Signal.VECTOR, Signal.KEYWORD)),
+        )
+        assert found.profile.weights[QueryClass.CONCEPT].title == 0
+
+    def test_too_few_queries_teach_nothing(self) -> None:
+        with pytest.raises(NothingToLearn, match="at most 9"):
+            optimised(cases(9, Signal.VECTOR, QueryClass.CONCEPT))
+
+    def test_what_the_look_raises_ends_it(self) -> None:
+        seen: list[tuple[int, int]] = []
+
+        def look(done: int, of: int) -> None:
+            seen.append((done, of))
+            if done == 3:
+                raise InterruptedError
+
+        every = WhatIf(cases(20, Signal.VECTOR, QueryClass.CONCEPT), configuration())
+        with pytest.raises(InterruptedError):
+            optimise(every, PRESENT, look=look)
+        assert [done for done, _ in seen] == [1, 2, 3]
+
+
+class TestShares:
+    def test_a_point_of_the_cube_is_weights(self) -> None:
+        assert _simplex([0.5, 0.5]) == (25, 13, 12)  # type: ignore[arg-type]
+        assert _simplex([1.0, 0.3]) == (50, 0, 0)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("shares", [(1 / 3, 1 / 3, 1 / 3), (0.999, 0.0005, 0.0005)])
+    def test_whole_steps_still_sum_to_one(self, shares: tuple[float, ...]) -> None:
+        assert sum(_whole(shares)) == 50
+
+
+class TestVerdict:
+    def told(self, changes: list[float]) -> Optimised:
+        return Optimised(
+            PRESENT,
+            "nDCG@10",
+            len(changes),
+            0.5,
+            0.6,
+            interval(changes),
+            (),
+            {str(i): each for i, each in enumerate(changes)},
+        )
+
+    def test_a_clear_gain(self) -> None:
+        found = self.told([0.1, 0.12] * 50)
+        assert found.verdict.startswith("+0.110 nDCG@10, 95% interval +0.10")
+        assert found.verdict.endswith("on 100 queries.")
+
+    def test_a_gain_that_more_queries_would_tell(self) -> None:
+        found = self.told([0.5, -0.45] * 10)
+        assert found.gain.mean == approx(0.025)
+        # (1.96 x .4873 / .025)^2 = 1460 queries, of which there are 20.
+        assert found.more_queries == 1440
+        assert "about 1440 more judged queries would tell" in found.verdict
+
+    def test_no_gain_at_all(self) -> None:
+        found = self.told([0.1, -0.2] * 10)
+        assert found.more_queries is None
+        assert "keep the present weights" in found.verdict

@@ -1,0 +1,221 @@
+"""“Find better weights” in the admin and over the API: asking, watching, the verdict, the draft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from search.evaluation.golden import fingerprint
+from search.models import GoldenQuery, Judgement, Optimisation, SearchProfile
+from tests.factories import make_collection, make_document
+from tests.judged import active_profile
+from tests.web.admin_client import form_data, said, signed_in, staff
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+State = Optimisation.State
+PAGE, API = "/admin/search/optimisations/", "/api/v1/tuning/optimisations/"
+RIGHTS = (
+    "view_searchprofile", "change_searchprofile", "add_goldenquery", "delete_goldenquery",
+)  # fmt: skip
+
+
+@pytest.fixture
+def tuner(db: None) -> Client:
+    return signed_in(staff("tuner", *RIGHTS))
+
+
+@pytest.fixture
+def viewer(db: None) -> Client:
+    return signed_in(staff("viewer", "view_searchprofile"))
+
+
+@pytest.fixture
+def found(db: None) -> Optimisation:
+    """One that has found something better for concepts, without being sure of it."""
+    active = active_profile()
+    profile = active.as_profile()
+    weights = {each.value: of.as_dict() for each, of in profile.weights.items()}
+    gain = {"mean": 0.02, "low": -0.01, "high": 0.05}
+    return Optimisation.objects.create(
+        profile=active,
+        state=State.DONE,
+        progress=1,
+        options={"kind": "weights", "seed": 1, "folds": 5},
+        found={
+            "verdict": "No reliable gain (+0.020 nDCG@10): keep the present weights.",
+            "reliable": False,
+            "changed": True,
+            "synthetic": False,
+            "measure": "nDCG@10",
+            "queries": 40,
+            "measured": 0.7,
+            "fitted": 0.74,
+            "gain": gain,
+            "better": 9,
+            "worse": 7,
+            "more_queries": 55,
+            "normalisers": {"vector": "minmax"},
+            "origins": {"person": 40},
+            "fingerprint": fingerprint(profile),
+            "seconds": 12.0,
+            "classes": [
+                {
+                    "class": "concept",
+                    "queries": 36,
+                    "before": weights["concept"],
+                    "after": {**weights["concept"], "vector": 0.5, "keyword": 0.5, "title": 0.0},
+                    "gain": gain,
+                },
+                {
+                    "class": "code",
+                    "queries": 4,
+                    "before": weights["code"],
+                    "after": weights["code"],
+                    "gain": None,
+                },
+            ],
+        },
+    )
+
+
+def text(response: Any) -> str:
+    return " ".join(response.content.decode().split())
+
+
+class TestAsking:
+    def test_the_form_asks_a_worker(self, tuner: Client) -> None:
+        asked = {**form_data(tuner.get(PAGE), "find_form"), "kind": "weights", "seed": "7"}
+        response = tuner.post(PAGE, {**asked, "classes": ["concept"], "origins": ["imported"]})
+        row = Optimisation.objects.get()
+        assert response.headers["Location"] == f"{PAGE}{row.pk}/"
+        assert row.profile == active_profile()
+        assert row.user is not None
+        assert row.options["seed"] == 7
+        assert row.options["classes"] == ["concept"]
+        assert row.options["origins"] == ["imported"]
+        assert row.options["normalisers"] is True
+        again = tuner.post(PAGE, asked)
+        assert "is going on" in text(again)
+        page = text(tuner.get(f"{PAGE}{row.pk}/"))
+        assert "Waiting for a worker" in page
+        assert "data-live" in page
+
+    def test_a_form_with_an_error_says_so(self, tuner: Client) -> None:
+        asked = form_data(tuner.get(PAGE), "find_form")
+        assert "less than or equal to 10" in text(tuner.post(PAGE, {**asked, "folds": "40"}))
+        assert "two signals" in text(tuner.post(PAGE, {**asked, "signals": ["title"]}))
+        assert not Optimisation.objects.exists()
+
+    def test_the_page_names_the_profile_it_was_opened_for(self, tuner: Client) -> None:
+        other = SearchProfile.objects.get(name="rrf")
+        page = tuner.get(PAGE, {"profile": other.pk})
+        assert form_data(page, "find_form")["profile"] == str(other.pk)
+        workbench = text(tuner.get(reverse("admin:search_workbench"), {"profile": other.pk}))
+        assert f"{PAGE}?profile={other.pk}" in workbench
+
+    def test_cancelling(self, tuner: Client) -> None:
+        row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
+        response = tuner.post(f"{PAGE}{row.pk}/cancel/")
+        assert "is cancelled" in said(response)
+        assert "data-live" not in text(tuner.get(f"{PAGE}{row.pk}/"))
+        assert "ended already" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
+
+
+class TestResult:
+    def test_says_the_verdict_the_change_and_the_interval(
+        self, viewer: Client, found: Optimisation
+    ) -> None:
+        page = text(viewer.get(f"{PAGE}{found.pk}/"))
+        assert "keep the present weights." in page
+        assert "67 →</span> <strong>50%" in page
+        assert 'aria-label="Concept: +0.020, −0.010 to +0.050"' in page
+        assert "too few questions" in page
+        assert "About 55 more judged questions would tell" in page
+        assert "Meaning</strong> now" in page
+        assert "Make a draft all the same" not in page  # who only looks
+
+    def test_a_draft_is_made_by_hand_and_opened(self, tuner: Client, found: Optimisation) -> None:
+        assert "Make a draft all the same" in text(tuner.get(f"{PAGE}{found.pk}/"))
+        response = tuner.post(f"{PAGE}{found.pk}/draft/")
+        found.refresh_from_db()
+        draft = found.draft
+        assert draft is not None
+        assert response.headers["Location"].endswith(f"?profile={draft.pk}")
+        assert "no reliable gain" in draft.description
+        assert draft.vector_normaliser == "minmax"
+        assert draft.class_weights.get(query_class="concept").keyword == 0.5
+        assert f"Open {draft} in the workbench" in text(tuner.get(f"{PAGE}{found.pk}/"))
+
+    def test_the_list_and_its_part_cost_the_same_for_many(
+        self, viewer: Client, found: Optimisation, django_assert_num_queries: Any
+    ) -> None:
+        queries = 6  # a savepoint's two, the session, the person, their permissions, the rows
+        viewer.get(PAGE)
+        for _ in range(3):
+            with django_assert_num_queries(queries):
+                assert found.found["verdict"] in text(viewer.get(PAGE, {"fragment": 1}))
+            Optimisation.objects.create(profile=found.profile, found=found.found, state=State.DONE)
+
+
+class TestStarting:
+    @pytest.fixture
+    def shelf(self, db: None) -> None:
+        make_document(
+            make_collection("Mill"),
+            "# Mill\n\n## Grinding the coarse flour\n\nThe stones turn slowly in the morning wind.",
+            file_name="mill.md",
+        )
+
+    def test_synthetic_queries_come_and_go(self, tuner: Client, shelf: None) -> None:
+        told = said(tuner.post(f"{PAGE}synthetic/", {"count": "5", "seed": "2"}))
+        assert told == "1 synthetic queries made; 0 were there already."
+        assert "Remove all 1" in text(tuner.get(PAGE))
+        assert said(tuner.post(f"{PAGE}synthetic/", {"remove": "1"})).startswith("1 synthetic")
+        assert not GoldenQuery.objects.exists()
+
+    def test_over_the_api(self, api: APIClient, shelf: None) -> None:
+        api.force_authenticate(staff("program", *RIGHTS))
+        address = "/api/v1/judgements/synthetic/"
+        assert api.post(address, {"count": 3}, format="json").json() == {"queries": 1, "already": 0}
+        assert api.post(address, {}, format="json").json() == {"queries": 0, "already": 1}
+        assert Judgement.objects.get().judge_name == "synthetic"
+        assert api.delete(address).status_code == 204
+        assert not Judgement.objects.exists()
+
+
+class TestApi:
+    @pytest.fixture
+    def program(self, api: APIClient) -> User:
+        user = staff("program", *RIGHTS)
+        api.force_authenticate(user)
+        return user
+
+    def test_starts_shows_and_cancels(self, api: APIClient, program: User) -> None:
+        key = f"{active_profile().name}@{active_profile().version}"
+        body = {"profile": key, "seed": 3, "signals": ["vector", "keyword"]}
+        made = api.post(API, body, format="json")
+        assert made.status_code == 202
+        address = f"{API}{made.json()['id']}/"
+        shown = api.get(address).json()
+        assert (shown["state"], shown["found"], shown["draft"]) == ("queued", {}, None)
+        assert shown["options"]["signals"] == ["vector", "keyword"]
+        assert api.post(API, body, format="json").status_code == 409
+        assert api.post(f"{address}cancel/").json()["state"] == "cancelled"
+        assert api.post(f"{address}cancel/").status_code == 409
+        assert api.get(API).json()["results"][0]["id"] == shown["id"]
+
+    def test_what_cannot_be_looked_for_is_refused(self, api: APIClient, program: User) -> None:
+        for wrong in ({"folds": 1}, {"measure": "luck"}, {"signals": ["title"]}, {"nothing": 1}):
+            body = {"profile": active_profile().name, **wrong}
+            assert api.post(API, body, format="json").status_code == 400, wrong
+
+    def test_makes_the_draft(self, api: APIClient, program: User, found: Optimisation) -> None:
+        made = api.post(f"{API}{found.pk}/draft/", {}, format="json")
+        assert made.status_code == 201
+        assert made.json()["draft"]["version"] > found.profile.version
