@@ -1,24 +1,53 @@
-"""What people know and the corpus does not say: synonyms and pins in the admin."""
+"""What people know and the corpus does not say: synonyms, pins and hides in the admin.
+
+Each page has a box to try a row in before it is saved, and says what speaks against it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
-from django.core.exceptions import ValidationError
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin
 
 from ingestion.admin.fields import LinesField
 from ingestion.models import Document
-from search.models import ClassWeights, Pin, SearchProfile, Synonym
+from search.errors import SearchError
+from search.models import ClassWeights, Hide, Pin, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query.expand import fold_query
+from search.tuning import conflicts, trying
+from search.tuning.conflicts import Conflicts
 
 
-class SynonymForm(forms.ModelForm):  # type: ignore[type-arg]
+class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A form that refuses what conflicts with other rows; `found` are its conflicts."""
+
+    viewer: Any = None
+    found = Conflicts()
+
+    def clean(self) -> dict[str, Any]:
+        return super().clean() or self.cleaned_data
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        if not self.errors:
+            self.found = self.conflicts()
+            for error in self.found.errors:
+                self.add_error(None, error)
+
+    def conflicts(self) -> Conflicts:
+        """What speaks against the row as the form holds it."""
+        raise NotImplementedError
+
+
+class SynonymForm(CuratedForm):
     terms = LinesField(
         max_length=MAX_TERM_CHARS,
         help_text=f"Words or phrases, one a line, {MAX_TERMS} at most. Where a question says one, "
@@ -29,9 +58,91 @@ class SynonymForm(forms.ModelForm):  # type: ignore[type-arg]
         model = Synonym
         fields = ("terms", "one_way", "enabled", "note")
 
+    def conflicts(self) -> Conflicts:
+        return conflicts.of_synonym(self.instance)
+
+
+class DocumentForm(CuratedForm):
+    """A row about a question and a document; both once."""
+
+    refusal: ClassVar[str]
+
+    def clean(self) -> dict[str, Any]:
+        """Also what the form's fields do not hold: one document and question stand once."""
+        cleaned = super().clean()
+        query, document = fold_query(cleaned.get("query") or ""), cleaned.get("document")
+        rows = self._meta.model._default_manager.exclude(pk=self.instance.pk)
+        if "query" in cleaned and document and rows.filter(folded=query, document=document):
+            raise ValidationError({"document": self.refusal})
+        return cleaned
+
+
+class PinForm(DocumentForm):
+    refusal = "It is pinned to that question already."
+
+    class Meta:
+        model = Pin
+        fields = ("query", "document", "position", "enabled", "note")
+
+    def conflicts(self) -> Conflicts:
+        return conflicts.of_pin(self.instance, viewer=self.viewer)
+
+
+class HideForm(DocumentForm):
+    refusal = "It is hidden from that question already."
+
+    class Meta:
+        model = Hide
+        fields = ("query", "document", "enabled", "note")
+
+    def conflicts(self) -> Conflicts:
+        return conflicts.of_hide(self.instance)
+
+
+class CuratedAdmin(ModelAdmin):  # type: ignore[misc]
+    """A page with a box to try a row in. Warnings are said when it is saved."""
+
+    change_form_template = "admin/search/curated/page.html"
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, **kwargs)
+        return type(form.__name__, (form,), {"viewer": request.user})
+
+    def get_urls(self) -> list[URLPattern]:
+        name = f"search_{self.opts.model_name}_try"
+        guarded = self.admin_site.admin_view(self.try_view)
+        return [path("try/", guarded, name=name), *super().get_urls()]
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """What the row in the posted form would do to the question beside it; nothing is saved."""
+        pk = request.POST.get("row", "")
+        row = self.get_object(request, pk) if pk.isdecimal() else None
+        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
+        if not may or request.method != "POST":
+            raise PermissionDenied
+        form = self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+        form.is_valid()
+        context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
+        # A row that is refused for a conflict can be tried all the same.
+        complete = not form.errors or bool(form.found.errors)
+        question = request.POST.get("question", "").strip() or _own_question(form.instance)
+        if complete and question:
+            try:
+                tried = trying.tried(question, form.instance, viewer=request.user)
+                context |= {"tried": tried}
+            except SearchError as error:
+                context |= {"problem": str(error)}
+        return TemplateResponse(request, "admin/search/curated/tried.html", context)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        for warning in getattr(form, "found", Conflicts()).warnings:
+            self.message_user(request, warning, messages.WARNING)
+
 
 @admin.register(Synonym)
-class SynonymAdmin(ModelAdmin):  # type: ignore[misc]
+class SynonymAdmin(CuratedAdmin):
+    empty_text = "No words are synonyms yet."
     form = SynonymForm
     list_display = ("__str__", "enabled", "note")
     list_editable = ("enabled",)
@@ -47,36 +158,47 @@ class SynonymAdmin(ModelAdmin):  # type: ignore[misc]
         return super().changelist_view(request, extra_context=context)
 
 
-class PinForm(forms.ModelForm):  # type: ignore[type-arg]
-    class Meta:
-        model = Pin
-        fields = ("query", "document", "position", "enabled", "note")
+class DocumentRowAdmin(CuratedAdmin):
+    """Rows about documents: those that the reader may read."""
 
-    def clean(self) -> dict[str, Any]:
-        """Also what the form's fields do not hold: one document is pinned to a question once."""
-        cleaned = super().clean() or {}
-        query, document = fold_query(cleaned.get("query", "")), cleaned.get("document")
-        held = Pin.objects.filter(folded=query, document=document).exclude(pk=self.instance.pk)
-        if query and document and held.exists():
-            raise ValidationError({"document": "It is pinned to that question already."})
-        return cleaned
-
-
-@admin.register(Pin)
-class PinAdmin(ModelAdmin):  # type: ignore[misc]
-    form = PinForm
     autocomplete_fields = ("document",)
-    list_display = ("query", "document", "collection", "position", "enabled")
-    list_editable = ("position", "enabled")
     list_filter = ("enabled",)
     search_fields = ("query", "document__title")
-    list_before_template = "admin/steelyard/pins_note.html"
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Pin]:
-        queryset: QuerySet[Pin] = super().get_queryset(request)
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset: QuerySet[Any] = super().get_queryset(request)
         readable = Document.objects.visible_to(request.user)
         return queryset.filter(document__in=readable).select_related("document__collection")
 
     @admin.display(description="collection", ordering="document__collection__name")
-    def collection(self, pin: Pin) -> str:
-        return str(pin.document.collection)
+    def collection(self, row: Pin | Hide) -> str:
+        return str(row.document.collection)
+
+
+@admin.register(Pin)
+class PinAdmin(DocumentRowAdmin):
+    empty_text = "No document is pinned."
+    form = PinForm
+    list_display = ("query", "document", "collection", "position", "enabled")
+    list_editable = ("position", "enabled")
+    list_before_template = "admin/steelyard/pins_note.html"
+
+
+@admin.register(Hide)
+class HideAdmin(DocumentRowAdmin):
+    empty_text = "No document is hidden from search."
+    form = HideForm
+    list_display = ("question", "document", "collection", "enabled", "note")
+    list_editable = ("enabled",)
+    list_before_template = "admin/steelyard/hides_note.html"
+
+    @admin.display(description="question", ordering="folded")
+    def question(self, hide: Hide) -> str:
+        return hide.query or "Every question"
+
+
+def _own_question(row: Pin | Hide | Synonym) -> str:
+    """The question that a row is about; of synonyms the first of them."""
+    if isinstance(row, Synonym):
+        return row.terms[0] if row.terms else ""
+    return row.query

@@ -16,6 +16,7 @@ from search.domain.profiles import Boost, Profile
 from search.domain.questions import (
     SUM_TOLERANCE,
     Classification,
+    Pinned,
     Query,
     QueryFilters,
     QueryIdentifier,
@@ -34,8 +35,10 @@ from search.domain.rankings import (
     Operation,
     Tier,
 )
+from search.domain.trials import MIXED, Mix, RunningExperiment, TakesPart, Trial
 
 __all__ = [
+    "MIXED",
     "SUM_TOLERANCE",
     "Boost",
     "Candidate",
@@ -49,17 +52,22 @@ __all__ = [
     "IdentifierMatch",
     "KeywordScorer",
     "Leaf",
+    "Mix",
     "Node",
     "Normaliser",
     "Operation",
+    "Pinned",
     "Profile",
     "Query",
     "QueryClass",
     "QueryFilters",
     "QueryIdentifier",
+    "RunningExperiment",
     "Signal",
+    "TakesPart",
     "TermStatistic",
     "Tier",
     "TitleScorer",
+    "Trial",
     "Weights",
 ]

@@ -113,3 +113,11 @@ class TermStatistic:
     lexeme: str
     chunks: int
     idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """A document that comes first for a question; with `edit_id`, by the passage that it marks."""
+
+    document_id: int
+    edit_id: int | None = None

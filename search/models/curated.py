@@ -1,4 +1,4 @@
-"""W5: what people know and the corpus does not say: synonyms, pins."""
+"""W5: what people know and the corpus does not say: synonyms, pins, hides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from ingestion.models import Document
+from ingestion.models import ChunkEdit, Document
+from search.domain import Pinned
 from search.query.expand import SynonymGroup, fold_query
 
 MAX_TERM_CHARS = 100
@@ -104,6 +105,45 @@ class Pin(models.Model):
         super().clean_fields(exclude)
 
 
+class Hide(models.Model):
+    """A document that no search finds when just this is asked; without a question, none at all."""
+
+    query = models.CharField(
+        max_length=500,
+        blank=True,
+        help_text="The whole question; capitals and spacing make no difference. Left empty: the "
+        "document is hidden from every question.",
+    )
+    # What searches look up, as in Pin; empty for every question.
+    folded = models.CharField(max_length=500, editable=False, db_index=True, blank=True)
+    document = models.ForeignKey(Document, models.CASCADE, related_name="+")
+    enabled = models.BooleanField(default=True)
+    note = models.TextField(blank=True, help_text="Why it is hidden.")
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("folded", "pk")
+        constraints = (
+            models.UniqueConstraint(
+                "folded",
+                "document",
+                name="hide_once",
+                violation_error_message="This document is hidden from that question already.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.query or 'every question'}: without {self.document}"
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.folded = fold_query(self.query)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+    def clean_fields(self, exclude: Container[str] | None = None) -> None:
+        self.folded = fold_query(self.query or "")
+        super().clean_fields(exclude)
+
+
 class Calibration(models.Model):
     """How sure a ranking is, fitted for one embedding space (`manage.py calibrate`).
 
@@ -123,9 +163,27 @@ class Calibration(models.Model):
         return f"Calibration of {self.space}"
 
 
-def pins_by_query(rows: Iterable[Pin]) -> dict[str, tuple[int, ...]]:
-    """The pinned documents' ids in their order, by the folded query."""
-    found: dict[str, tuple[int, ...]] = {}
+def pins_by_query(
+    rows: Iterable[Pin], edits: Iterable[ChunkEdit] = ()
+) -> dict[str, tuple[Pinned, ...]]:
+    """What is pinned, by the folded query: passages first, then documents in their order.
+
+    `edits` are those that mark the passages. A document stands once, by its passage if it can.
+    """
+    found: dict[str, dict[int, Pinned]] = {}
+    for edit in edits:
+        for question in edit.questions:
+            held = found.setdefault(fold_query(question), {})
+            held.setdefault(edit.document_id, Pinned(edit.document_id, edit.pk))
     for row in rows:
-        found[row.folded] = (*found.get(row.folded, ()), row.document_id)
-    return found
+        held = found.setdefault(row.folded, {})
+        held.setdefault(row.document_id, Pinned(row.document_id))
+    return {query: tuple(pins.values()) for query, pins in found.items()}
+
+
+def hides_by_query(rows: Iterable[Hide]) -> dict[str, frozenset[int]]:
+    """The documents that are hidden, by the folded query; under "" those hidden from every one."""
+    found: dict[str, set[int]] = {}
+    for row in rows:
+        found.setdefault(row.folded, set()).add(row.document_id)
+    return {query: frozenset(documents) for query, documents in found.items()}

@@ -1,4 +1,4 @@
-"""Synonyms and pins in the admin: saved whole, refused with a reason, seen by whoever may."""
+"""Synonyms, pins and hides in the admin: saved whole, tried before, refused with a reason."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import pytest
 from django.contrib.auth.models import User
 
 from ingestion.models import Document
-from search.models import Pin, SearchProfile, Synonym
+from search.models import Hide, Pin, SearchProfile, Synonym
 from search.pipeline import search
-from search.tuning import activation
+from search.tuning import activation, publishing
 from tests.factories import make_collection, make_document
-from tests.web.admin_client import signed_in, staff
+from tests.web.admin_client import said, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 SYNONYMS = "/admin/search/synonym/"
 PINS = "/admin/search/pin/"
+HIDES = "/admin/search/hide/"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ class TestSynonyms:
         draft.class_weights.filter(query_class="general").update(
             vector="0.5", keyword="0.3", title="0.1", synonym="0.1"
         )
-        activation.publish(draft, acting_user=administrator)
+        publishing.publish(draft, acting_user=administrator)
         assert "gives them a weight" in client.get(SYNONYMS).content.decode()
 
 
@@ -84,3 +85,123 @@ class TestPins:
         page = signed_in(staff("curator", "view_pin", "change_pin")).get(PINS).content.decode()
         assert "Rules" in page
         assert "The plan" not in page
+
+
+class TestHides:
+    def test_a_hide_acts_on_the_next_search(self, administrator: User, rules: Document) -> None:
+        question = {"query": "Holidays in  writing", "document": rules.pk, "enabled": "on"}
+        signed_in(administrator).post(f"{HIDES}add/", question)
+        titles = [result.title for result in search("holidays in writing", viewer=None).results]
+        assert "Rules" not in titles
+        assert search("holidays", viewer=None).results[0].title == "Rules"
+
+    def test_hiding_everywhere_warns(self, administrator: User, rules: Document) -> None:
+        client = signed_in(administrator)
+        response = client.post(f"{HIDES}add/", {"query": "", "document": rules.pk, "enabled": "on"})
+        assert "not found by any question" in said(response)
+        assert "Every question" in client.get(HIDES).content.decode()
+        again = client.post(f"{HIDES}add/", {"query": "", "document": rules.pk})
+        assert "already" in str(again.context["adminform"].form.errors)
+
+    def test_staff_see_no_hide_of_a_document_that_they_may_not_read(self, rules: Document) -> None:
+        hidden = make_document(make_collection("Secrets", visibility="private"), "# The plan\n\nX.")
+        Hide.objects.create(query="plan", document=hidden)
+        curator = staff("curator", "view_hide", "change_hide")
+        assert "The plan" not in signed_in(curator).get(HIDES).content.decode()
+
+
+class TestConflicts:
+    def errors(self, user: User, address: str, **data: object) -> str:
+        response = signed_in(user).post(f"{address}add/", {"enabled": "on", **data})
+        return str(response.context["adminform"].form.errors) if response.context else ""
+
+    def test_between_pins_and_hides(self, administrator: User, rules: Document) -> None:
+        pin = {"query": "leave", "document": rules.pk, "position": 1}
+        Hide.objects.create(query="Leave", document=rules)
+        assert "is hidden from that question" in self.errors(administrator, PINS, **pin)
+        Hide.objects.update(query="", folded="")
+        assert "hidden from every question" in self.errors(administrator, PINS, **pin)
+        Hide.objects.update(enabled=False)
+        assert self.errors(administrator, PINS, **pin) == ""
+        hide = {"query": "LEAVE", "document": rules.pk}
+        assert "is pinned to “leave”" in self.errors(administrator, HIDES, **hide)
+
+    def test_two_pins_at_one_position(self, administrator: User, rules: Document) -> None:
+        other = Document.objects.exclude(pk=rules.pk).get()
+        Pin.objects.create(query="leave", document=other)
+        pin = {"query": "leave", "document": rules.pk, "position": 1}
+        assert "“Leave” is pinned at position 1" in self.errors(administrator, PINS, **pin)
+        curator = staff("curator", "add_pin")
+        other.collection.visibility = "private"
+        other.collection.save()
+        assert "Another document is pinned" in self.errors(curator, PINS, **pin)
+        assert self.errors(administrator, PINS, **{**pin, "position": 2}) == ""
+
+    @pytest.mark.parametrize(
+        "query", ["leave collection:elsewhere", "leave -writing", 'leave "for a year"', "-leave"]
+    )
+    def test_a_pin_that_the_question_itself_leaves_out(
+        self, administrator: User, rules: Document, query: str
+    ) -> None:
+        pin = {"query": query, "document": rules.pk, "position": 1}
+        refused = self.errors(administrator, PINS, **pin)
+        assert "leaves “Rules” out" in refused or "No one can ask that" in refused
+
+    @pytest.mark.parametrize(
+        ("terms", "one_way", "words"),
+        [
+            ("lorry\nvan", "", "do not chain"),
+            ("lorry\nvehicle", "on", "goes both ways"),
+            ("the outage\nINC-2024-0042", "", "is an identifier"),
+        ],
+    )
+    def test_synonyms_that_surprise_are_saved_with_a_warning(
+        self, administrator: User, terms: str, one_way: str, words: str
+    ) -> None:
+        Synonym.objects.create(terms=["vehicle", "lorry"], one_way=True)
+        data = {"terms": terms, "enabled": "on", **({"one_way": "on"} if one_way else {})}
+        response = signed_in(administrator).post(f"{SYNONYMS}add/", data)
+        assert words in said(response)
+        assert Synonym.objects.count() == 2
+
+
+class TestTrying:
+    def test_a_pin_before_it_is_saved(self, administrator: User, rules: Document) -> None:
+        data = {"query": "annual leave", "document": rules.pk, "position": 1, "enabled": "on"}
+        client = signed_in(administrator)
+        shown = client.post(f"{PINS}try/", {**data, "row": "", "question": ""}).content.decode()
+        assert "Pinned to it: Rules" in shown
+        assert "general" in shown
+        assert not Pin.objects.exists()
+        elsewhere = {**data, "question": "holidays"}
+        assert "changes nothing" in client.post(f"{PINS}try/", elsewhere).content.decode()
+
+    def test_a_saved_hide_with_and_without(self, administrator: User, rules: Document) -> None:
+        hide = Hide.objects.create(query="holidays", document=rules)
+        data = {"query": "holidays", "document": rules.pk, "enabled": "on", "row": hide.pk}
+        shown = signed_in(administrator).post(f"{HIDES}try/", data).content.decode()
+        assert "No longer among the first: Rules" in shown
+        off = {**data, "enabled": ""}
+        assert (
+            "changes nothing" in signed_in(administrator).post(f"{HIDES}try/", off).content.decode()
+        )
+
+    def test_synonyms_and_what_speaks_against_them(
+        self, administrator: User, rules: Document
+    ) -> None:
+        Synonym.objects.create(terms=["holidays", "recess"])
+        data = {"terms": "vacation\nholidays", "enabled": "on", "question": "vacation"}
+        shown = signed_in(administrator).post(f"{SYNONYMS}try/", data).content.decode()
+        assert "Its synonyms: holidays" in shown
+        assert "do not chain" in shown
+        data["terms"] = "vacation"
+        shown = signed_in(administrator).post(f"{SYNONYMS}try/", data).content.decode()
+        assert "Fill in the fields" in shown
+
+    def test_it_asks_for_the_right_to_write(self, rules: Document) -> None:
+        reader = signed_in(staff("looker", "view_pin"))
+        assert reader.post(f"{PINS}try/", {"query": "x"}).status_code == 403
+        writer = signed_in(staff("writer", "add_pin"))
+        assert writer.get(f"{PINS}try/").status_code == 403
+        page = writer.get(f"{PINS}add/").content.decode()
+        assert 'data-url="/admin/search/pin/try/"' in page

@@ -1,0 +1,152 @@
+"""W5: two published profiles before real searchers."""
+
+from __future__ import annotations
+
+import secrets
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from search.models.profiles import SearchProfile
+
+
+def new_salt() -> str:
+    """What deals the visitors anew in each experiment."""
+    return secrets.token_hex(8)
+
+
+class Experiment(models.Model):
+    """Two published profiles, compared by what searchers do. One runs at a time.
+
+    `verdict` is what the last look told, `history` what some of the earlier ones did: see
+    `search.tuning.experiments`. `runs` are what the gate measures or has measured of the arms, and
+    `findings` what it found, of which `refusals` kept it from starting. `override`: it starts all
+    the same, for the reason `override_reason`. `asked_by` is who starts it.
+    """
+
+    class Kind(models.TextChoices):
+        SPLIT = "split", "A/B: each visitor sees one of them"
+        INTERLEAVED = "interleaved", "Interleaved: everyone sees both, mixed"
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "Not started"
+        CHECKING = "checking", "Being measured"
+        RUNNING = "running", "Running"
+        ENDED = "ended", "Ended"
+
+    name = models.CharField(max_length=120, unique=True)
+    kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.INTERLEAVED)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
+    a = models.ForeignKey(SearchProfile, models.PROTECT, related_name="+", verbose_name="A")
+    b = models.ForeignKey(SearchProfile, models.PROTECT, related_name="+", verbose_name="B")
+    share = models.FloatField(
+        default=1.0,
+        validators=[MinValueValidator(0.01), MaxValueValidator(1)],
+        help_text="Share of the visitors who take part, 0.01 to 1; the others search as always.",
+    )
+    indifference = models.FloatField(
+        default=0.02,
+        validators=[MinValueValidator(0.001), MaxValueValidator(0.5)],
+        help_text="A difference smaller than this is none: in the share of visitors who find "
+        "something to open (A/B), or from half of the preferences (interleaved).",
+    )
+    days = models.PositiveSmallIntegerField(
+        "longest run",
+        default=28,
+        validators=[MinValueValidator(1), MaxValueValidator(365)],
+        help_text="Days after which it ends, decided or not.",
+    )
+    salt = models.CharField(max_length=32, default=new_salt, editable=False)
+    started = models.DateTimeField(null=True, blank=True, editable=False)
+    ended = models.DateTimeField(null=True, blank=True, editable=False)
+    end_reason = models.TextField(blank=True, editable=False)
+    verdict = models.JSONField(default=dict, blank=True, editable=False)
+    history = models.JSONField(default=list, blank=True, editable=False)
+    runs = models.JSONField(default=list, blank=True, editable=False)
+    findings = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    refusals = ArrayField(models.TextField(), default=list, blank=True, editable=False)
+    override = models.BooleanField(default=False, editable=False)
+    override_reason = models.TextField(blank=True, editable=False)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
+    )
+    note = models.TextField(blank=True)
+    added_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        constraints = (
+            models.UniqueConstraint(
+                fields=("state",),
+                condition=Q(state="running"),
+                name="experiment_one_running",
+                violation_error_message="Another experiment is running: end it first.",
+            ),
+            models.CheckConstraint(
+                condition=~Q(a=F("b")),
+                name="experiment_compares_two",
+                violation_error_message="Choose two different profiles.",
+            ),
+            models.CheckConstraint(
+                condition=Q(share__gt=0, share__lte=1),
+                name="experiment_share_range",
+                violation_error_message="The share must lie between 0.01 and 1.",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Optimisation(models.Model):
+    """A search for better weights: how far it has come, and what it found.
+
+    `options` are those of `tuning.optimise.Wanted`; `found` holds the verdict, the gain and the
+    weights by class. `draft` is what was made of it.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="optimisations")
+    options = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
+    progress = models.FloatField(default=0.0, help_text="Share of the work done, 0 to 1.")
+    error = models.TextField(blank=True)
+    found = models.JSONField(default=dict, blank=True)
+    draft = models.ForeignKey(
+        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    heard = models.DateTimeField(null=True, blank=True, help_text="The worker's last word.")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    finished = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+
+    def __str__(self) -> str:
+        return f"Better weights for {self.profile}"

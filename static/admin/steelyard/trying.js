@@ -1,0 +1,40 @@
+// The box that tries a pin, a hide or synonyms while they are being written.
+(() => {
+  "use strict";
+  const box = document.getElementById("sy-try");
+  if (!box) return;
+  const form = box.closest("form");
+  const question = document.getElementById("sy-try-question");
+  const shown = document.getElementById("sy-tried");
+  let timer = 0;
+  let asked = null;
+
+  const ask = async () => {
+    asked?.abort();
+    asked = new AbortController();
+    const data = new FormData(form);
+    data.set("row", box.dataset.row);
+    data.set("question", question.value);
+    try {
+      const answer = await fetch(box.dataset.url, { method: "POST", body: data, signal: asked.signal });
+      if (answer.ok) shown.innerHTML = await answer.text();
+    } catch (error) {
+      if (error.name !== "AbortError") shown.textContent = "The server did not answer.";
+    }
+  };
+  const soon = () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, 350);
+  };
+  form.addEventListener("input", soon);
+  form.addEventListener("change", soon);
+  // The document's field is a widget of jQuery's, which tells nobody else of its changes.
+  window.django?.jQuery?.(form).on("change", "select", soon);
+  question.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    ask();
+  });
+  box.hidden = false;
+  if (box.dataset.row) ask();
+})();

@@ -1,0 +1,403 @@
+"""Experiments from plan to verdict: the gate, who sees what, whose clicks count, when it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.test import RequestFactory
+from django.utils import timezone
+
+from ingestion.models import Document
+from search import configuration
+from search.domain import QueryClass
+from search.errors import ExperimentError, NotPermitted, RunConflict
+from search.evaluation import golden_runs
+from search.models import Experiment, Interaction, ProfileChange, SearchEvent, SearchProfile
+from search.pipeline import Choices, SearchResponse, search
+from search.tuning import publishing
+from search.tuning.experiments import looking, running
+from search.tuning.experiments.assignment import A, B, arm
+from search.watching import recording
+from search.watching.interactions import Said, record_interaction
+from search.watching.participation import participant
+from search.watching.visitors import visitor_of
+from tests.judged import (
+    KEYWORDS_ONLY,
+    TITLE_ONLY,
+    active_profile,
+    draft_with,
+    judge_all,
+    lasting_documents,
+)
+from tests.watching import make_event
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+State, Kind, Action = Experiment.State, Experiment.Kind, ProfileChange.Action
+RISE = "why does the dough of a loaf rise"
+
+
+@pytest.fixture(autouse=True)
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More rounds only make latencies surer."""
+    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+def published(weights: dict[str, float] | None = None, **fields: object) -> SearchProfile:
+    """A retired version of the active profile with these weights."""
+    draft = draft_with(weights, **fields)
+    draft.state = SearchProfile.State.RETIRED
+    draft.save()
+    return draft
+
+
+def planned(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
+    """An experiment of the active profile (A) against another (B)."""
+    plan = {"name": f"Try {other}", "kind": kind, "a": active_profile(), "b": other, **fields}
+    return running.plan(plan, acting_user=None)
+
+
+def started(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
+    experiment = running.start(planned(other, kind, **fields), acting_user=None)
+    assert experiment.state == State.RUNNING
+    return experiment
+
+
+def request_of(browser: str, **headers: str) -> Any:
+    request = RequestFactory().get("/", headers={"user-agent": browser, **headers})
+    request.user = AnonymousUser()
+    return request
+
+
+def searched(text: str, browser: str = "browser", **options: Any) -> SearchResponse:
+    return search(text, viewer=None, takes_part=participant(request_of(browser)), **options)
+
+
+def recorded(text: str, browser: str = "browser") -> tuple[SearchResponse, SearchEvent]:
+    request = request_of(browser)
+    response = search(text, viewer=None, takes_part=participant(request))
+    search_id = recording.new_search_id(request, response)
+    recording.record_search(request, response, search_id, channel="page")
+    return response, SearchEvent.objects.get(search_id=search_id)
+
+
+def clicked(event: SearchEvent, number: int, browser: str = "browser") -> Interaction:
+    document = event.results[number]
+    record_interaction(request_of(browser), event.search_id, Said(Interaction.Kind.CLICK, document))
+    return Interaction.objects.get(event=event, document=document)
+
+
+def documents_of(response: SearchResponse) -> list[str]:
+    return [result.document_id for result in response.results]
+
+
+class TestPlan:
+    def test_drafts_and_one_profile_alone_are_refused(self) -> None:
+        with pytest.raises(ExperimentError, match="published"):
+            planned(draft_with())
+        with pytest.raises(ExperimentError, match="two different"):
+            planned(active_profile())
+
+    def test_it_changes_until_it_starts(self, administrator: User) -> None:
+        experiment = planned(published(depth=60))
+        running.edit(experiment, {"days": 7}, acting_user=administrator)
+        assert Experiment.objects.get().days == 7
+        running.start(experiment, acting_user=None)
+        for change in (running.delete, running.start):
+            with pytest.raises(RunConflict, match="has started"):
+                change(experiment, acting_user=None)
+        with pytest.raises(RunConflict, match="has started"):
+            running.edit(experiment, {"days": 8}, acting_user=None)
+
+    def test_visitors_must_be_told_apart_to_its_end(self, settings: Any) -> None:
+        settings.SEARCH_EVENTS_ANONYMISE_DAYS = 10
+        with pytest.raises(ExperimentError, match="10 days or fewer"):
+            running.start(planned(published(depth=60), days=11), acting_user=None)
+        settings.SEARCH_EVENTS = False
+        with pytest.raises(ExperimentError, match="not recorded"):
+            running.start(planned(published(depth=61), days=9), acting_user=None)
+
+
+class TestGate:
+    def test_a_worse_profile_is_not_tried_and_the_refusal_lists_the_queries(
+        self, library: dict[str, Document], administrator: User
+    ) -> None:
+        judge_all(library, administrator)
+        experiment = running.start(planned(published(TITLE_ONLY)), acting_user=administrator)
+        assert experiment.state == State.DRAFT
+        assert any("dough" in text for text in experiment.refusals)
+        change = ProfileChange.objects.first()
+        assert change is not None
+        assert (change.action, change.profile, change.user) == (
+            Action.NOT_TRIED, experiment.b, administrator,
+        )  # fmt: skip
+        assert change.findings == experiment.findings
+        assert configuration.current().experiment is None
+
+        with pytest.raises(ExperimentError, match="reason"):
+            running.start(experiment, acting_user=administrator, override=True)
+        experiment = running.start(
+            experiment, acting_user=administrator, override=True, reason="For science."
+        )
+        assert experiment.state == State.RUNNING
+        change = ProfileChange.objects.first()
+        assert change is not None
+        assert (change.action, change.reason) == (Action.TRIED, "For science.")
+        assert change.run is not None
+
+    def test_both_arms_are_measured_by_a_worker_and_started_once(
+        self, library: dict[str, Document], administrator: User
+    ) -> None:
+        judge_all(library, administrator)
+        plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
+        experiment = running.plan(plan, acting_user=administrator)
+        experiment = running.start(experiment, acting_user=administrator, background=True)
+        assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
+        with pytest.raises(RunConflict, match="one at a time"):
+            running.start(planned(published(depth=80)), acting_user=None)
+        assert running.carry_out(experiment.pk).state == State.RUNNING
+        assert running.carry_out(experiment.pk).state == State.RUNNING
+        assert ProfileChange.objects.filter(action=Action.TRIED).count() == 1
+        assert running.waiting() == []
+
+    def test_only_publishers_start_and_end(self, reader: User) -> None:
+        experiment = planned(published(depth=60))
+        with pytest.raises(NotPermitted):
+            running.start(experiment, acting_user=reader)
+        running.start(experiment, acting_user=None)
+        with pytest.raises(NotPermitted):
+            running.end(experiment, acting_user=reader, reason="Enough.")
+
+
+class TestWhoSeesWhat:
+    def test_a_split_is_sticky_and_names_its_profile(self, library: dict[str, Document]) -> None:
+        experiment = started(published(KEYWORDS_ONLY), Kind.SPLIT)
+        named = {}
+        for number in range(6):
+            browser = f"browser {number}"
+            for _ in range(2):
+                response = searched(RISE, browser)
+                assert response.trial is not None
+                chosen = arm(visitor_of(request_of(browser)).key, experiment.salt)
+                assert response.trial.arm == chosen
+                assert response.forced == ()
+                profile = experiment.a if chosen == A else experiment.b
+                assert response.profile == profile.as_profile()
+                named[chosen] = response.weights.vector
+        assert named[B] == 0 < named[A]
+
+    def test_who_takes_no_part(self, library: dict[str, Document]) -> None:
+        started(published(KEYWORDS_ONLY), Kind.SPLIT)
+        for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
+            asks = participant(request_of("browser", **headers))
+            assert search(RISE, viewer=None, takes_part=asks).trial is None
+        for choices in (
+            Choices(profile="default"),
+            Choices(query_class=QueryClass.CODE),
+            Choices(snapshot=active_profile().as_profile()),
+        ):
+            assert searched(RISE, choices=choices).trial is None
+        assert search(RISE, viewer=None).trial is None
+
+    def test_only_the_share_takes_part(self, library: dict[str, Document]) -> None:
+        started(published(KEYWORDS_ONLY), Kind.SPLIT, share=0.3)
+        parts = [searched("ferry", f"browser {number}").trial for number in range(20)]
+        assert 0 < sum(part is not None for part in parts) < 15
+
+    def test_a_running_experiment_costs_a_search_no_query(
+        self, library: dict[str, Document], django_assert_num_queries: Any
+    ) -> None:
+        for other, kind in (
+            (published(KEYWORDS_ONLY), Kind.SPLIT),
+            (published(depth=60), "interleaved"),
+        ):
+            experiment = started(other, kind)
+            searched(RISE)
+            with django_assert_num_queries(3):
+                assert searched(RISE).trial is not None
+            running.end(experiment, acting_user=None, reason="Next.")
+
+
+class TestInterleaving:
+    @pytest.fixture
+    def other(self) -> SearchProfile:
+        return published(TITLE_ONLY)
+
+    def test_from_one_find_it_holds_what_both_rankings_hold(
+        self, library: dict[str, Document], other: SearchProfile
+    ) -> None:
+        alone = {
+            team: search(RISE, viewer=None, choices=Choices(snapshot=profile.as_profile()))
+            for team, profile in ((A, active_profile()), (B, other))
+        }
+        assert documents_of(alone[A]) != documents_of(alone[B])
+        started(other)
+        response = searched(RISE)
+        assert set(documents_of(response)) == {
+            document for one in alone.values() for document in documents_of(one)
+        }
+        assert {A, B} <= set(response.teams)
+        for result, team in zip(response.results, response.teams, strict=True):
+            (own,) = (
+                each for each in alone[team or A].results
+                if each.document_id == result.document_id
+            )  # fmt: skip
+            assert result.hit.explanation == own.hit.explanation
+        assert [hit.rank for hit in response.hits] == list(range(1, len(response.hits) + 1))
+        assert response.profile == active_profile().as_profile()
+
+    def test_scorers_that_differ_take_a_find_each(self, library: dict[str, Document]) -> None:
+        other = published(TITLE_ONLY, keyword_scorer="ts_rank")
+        alone = search(RISE, viewer=None, choices=Choices(snapshot=other.as_profile()))
+        started(other)
+        response = searched(RISE)
+        scores = {result.document_id: result.hit.score for result in alone.results}
+        theirs = [
+            result for result, team in zip(response.results, response.teams, strict=True)
+            if team == B
+        ]  # fmt: skip
+        assert theirs
+        for result in theirs:
+            assert result.hit.score == pytest.approx(scores[result.document_id])
+
+    def test_pages_and_reloads_agree_and_visitors_differ(
+        self, library: dict[str, Document], other: SearchProfile
+    ) -> None:
+        started(other)
+        whole = searched(RISE)
+        assert documents_of(searched(RISE)) == documents_of(whole)
+        pages = [searched(RISE, page=page, page_size=2) for page in (1, 2, 3)]
+        shown = [document for page in pages for document in documents_of(page)]
+        assert shown == documents_of(whole)
+        assert tuple(team for page in pages for team in page.teams) == whole.teams
+        others = {tuple(documents_of(searched(RISE, f"browser {n}"))) for n in range(8)}
+        assert len(others) > 1
+
+    def test_a_click_counts_for_the_team_that_was_drafted(
+        self, library: dict[str, Document], other: SearchProfile
+    ) -> None:
+        started(other)
+        response, event = recorded(RISE)
+        assert event.arm == "mixed"
+        assert event.teams == "".join(team or "-" for team in response.teams)
+        for number, team in enumerate(response.teams):
+            assert clicked(event, number).team == team
+
+    def test_what_is_pinned_stays_first(
+        self, library: dict[str, Document], other: SearchProfile
+    ) -> None:
+        from search.models import Pin
+
+        Pin.objects.create(query=RISE, document=library["tides"])
+        started(other)
+        for number in range(4):
+            response = searched(RISE, f"browser {number}")
+            assert response.results[0].title == "Tides"
+            assert response.teams[0] == ""
+
+
+def visitors_say(experiment: Experiment, team: str, count: int, *, start: int = 0) -> None:
+    """So many visitors click a result of this team, once each."""
+    for number in range(start, start + count):
+        event = make_event(
+            "tides", visitor=f"{team}{number}", experiment=experiment.pk, arm="mixed", teams="ab"
+        )
+        Interaction.objects.create(
+            event=event, kind="click", document=event.results[0], rank=1, team=team
+        )
+
+
+class TestVerdict:
+    def test_one_preference_a_visitor(self) -> None:
+        experiment = started(published(depth=60))
+        for team in (B, B, A):
+            visitors_say(experiment, team, 1, start=Interaction.objects.count())
+        # One visitor clicks much: twice for B in the one search, once for A in another.
+        first = make_event("a", visitor="busy", experiment=experiment.pk, arm="mixed", teams="bb")
+        second = make_event("b", visitor="busy", experiment=experiment.pk, arm="mixed", teams="ab")
+        for event, place, team in ((first, 0, B), (first, 1, B), (second, 0, A)):
+            Interaction.objects.create(
+                event=event, kind="click", document=event.results[place], rank=place + 1, team=team
+            )
+        make_event("c", visitor="idle", experiment=experiment.pk, arm="mixed", teams="ab")
+        told = looking.told(experiment)
+        # busy: one search each way, a tie. 2 for B, 1 for A, of 5 visitors.
+        assert (told.counts, told.units, told.visitors) == ((1, 2), 3, 5)
+        assert told.value == pytest.approx(2 / 3)
+        assert told.verdict == "undecided"
+
+    def test_a_clear_winner_ends_it_and_publishes_nothing(self) -> None:
+        experiment = started(published(depth=60))
+        active = active_profile()
+        visitors_say(experiment, B, 20)
+        visitors_say(experiment, A, 2)
+        held = running.look(experiment)
+        assert (held.state, held.end_reason) == (State.ENDED, running.DECIDED)
+        assert held.verdict["verdict"] == "b"
+        assert held.verdict["sentence"].startswith("B is preferred by 91% of the 22 visitors")
+        assert active_profile() == active
+        change = ProfileChange.objects.first()
+        assert change is not None
+        assert (change.action, change.findings) == (
+            Action.TRIAL_ENDED, [held.verdict["sentence"]],
+        )  # fmt: skip
+        assert configuration.current().experiment is None
+
+    def test_looking_again_changes_nothing(self) -> None:
+        experiment = started(published(depth=60))
+        visitors_say(experiment, B, 3)
+        first = running.look(experiment)
+        again = running.look(experiment)
+        assert (again.verdict, again.history) == (first.verdict, first.history)
+        assert len(again.history) == 1
+        ended = running.end(experiment, acting_user=None, reason="Enough.")
+        visitors_say(experiment, B, 30, start=10)
+        assert running.look(experiment).verdict == ended.verdict
+
+    def test_a_split_counts_visitors_who_opened_something(self) -> None:
+        experiment = started(published(depth=60), Kind.SPLIT)
+        for chosen, count in ((A, 15), (B, 50)):
+            for number in range(60):
+                event = make_event(
+                    "tides", visitor=f"{chosen}{number}", experiment=experiment.pk, arm=chosen
+                )
+                make_event(
+                    "more", visitor=f"{chosen}{number}", experiment=experiment.pk, arm=chosen
+                )
+                if number < count:
+                    kind = "up" if number % 2 else "click"
+                    Interaction.objects.create(
+                        event=event, kind=kind, document=event.results[0], rank=1
+                    )
+        told = looking.told(experiment)
+        assert told.rates == (15 / 60, 50 / 60)
+        assert told.verdict == "b"
+        assert told.low is not None
+        assert told.low > 0
+        assert "83% of B's visitors opened a result, 25% of A's: +58.3 points" in told.sentence
+
+    def test_the_longest_run_ends_it_undecided(self) -> None:
+        experiment = started(published(depth=60), days=3)
+        assert running.look(experiment).state == State.RUNNING
+        Experiment.objects.update(started=timezone.now() - timedelta(days=3, minutes=1))
+        assert running.look_at_running() == 1
+        held = Experiment.objects.get()
+        assert (held.state, held.end_reason) == (State.ENDED, running.TOO_LONG)
+        assert held.verdict["verdict"] == "undecided"
+
+    def test_another_active_profile_ends_it(self, administrator: User) -> None:
+        experiment = started(published(depth=60))
+        publishing.publish(draft_with(depth=70), acting_user=administrator)
+        experiment.refresh_from_db()
+        assert experiment.state == State.ENDED
+        assert "became active" in experiment.end_reason

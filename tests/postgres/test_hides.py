@@ -1,0 +1,82 @@
+"""Hidden documents: not among the results, not counted, not guessed at; the why for curators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from ingestion.models import Document
+from search import configuration, suggestions
+from search.models import Hide, Pin
+from search.pipeline import Choices, found_wide, search
+from search.tuning.widths import Width
+from tests.judged import active_profile, lasting_documents
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    with lasting_documents(django_db_blocker) as documents:
+        yield documents
+
+
+def titles(text: str, **options: Any) -> list[str]:
+    return [result.title for result in search(text, viewer=None, **options).results]
+
+
+def test_just_its_question_does_not_find_it(library: dict[str, Document]) -> None:
+    Hide.objects.create(query="the  Ferry", document=library["ferry"])
+    before = search("ferry", viewer=None)
+    hidden = search("THE FERRY", viewer=None)
+    assert "Crossing" in [result.title for result in before.results]
+    assert "Crossing" not in [result.title for result in hidden.results]
+    assert hidden.total == before.total - 1
+    assert "Crossing" not in titles("the ferry", group=False)
+    assert "Crossing" not in titles("the ferry", choices=Choices(exact=True))
+    Hide.objects.update(enabled=False)
+    configuration.bump()
+    assert "Crossing" in titles("the ferry")
+
+
+def test_without_a_question_nothing_finds_it(library: dict[str, Document]) -> None:
+    hide = Hide.objects.create(document=library["bread"])
+    for text in ("yeast dough", '"dough of a loaf"', "title:baking yeast"):
+        assert "Baking" not in titles(text)
+    Pin.objects.create(query="yeast", document=library["bread"])
+    assert "Baking" not in titles("yeast")
+    hide.delete()
+    assert titles("yeast")[0] == "Baking"
+
+
+def test_it_is_no_example(library: dict[str, Document]) -> None:
+    (shown, *_) = suggestions.examples_for(None)
+    Hide.objects.create(document=Document.objects.get(title=shown))
+    assert shown not in suggestions.examples_for(None)
+
+
+def test_its_words_are_no_correction(library: dict[str, Document]) -> None:
+    assert search("yeasst", viewer=None).suggestion == "yeast"
+    Hide.objects.create(document=library["bread"])
+    assert search("yeasst", viewer=None).suggestion == ""
+
+
+def test_only_curators_are_told(
+    library: dict[str, Document], administrator: User, reader: User
+) -> None:
+    Hide.objects.create(query="ferry", document=library["ferry"])
+    assert "Hidden from this question: “Crossing”." in search("ferry", viewer=administrator).notes
+    assert search("ferry", viewer=reader).notes == search("ferry", viewer=None).notes == ()
+
+
+def test_pools_know_what_is_hidden(library: dict[str, Document]) -> None:
+    profile = active_profile().as_profile()
+    before = Width.of(profile).key(configuration.current())
+    Hide.objects.create(query="ferry", document=library["ferry"])
+    configured = configuration.current()
+    assert Width.of(profile).key(configured) != before
+    found = found_wide("ferry", configured, profile, viewer=None)
+    assert library["ferry"].pk not in {each.document_id for each in found.candidates}

@@ -1,0 +1,155 @@
+"""Assignment, interleaving and the tests that may be looked at every day."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.tuning.experiments.assignment import A, B, arm, takes_part
+from search.tuning.experiments.interleaving import preference, team_draft
+from search.tuning.experiments.sequential import (
+    Difference,
+    Verdict,
+    difference_of_means,
+    e_value,
+    half_width,
+    of_difference,
+    of_preferences,
+    share_interval,
+)
+
+rankings = st.permutations(range(12)).map(lambda items: items[:8])
+
+
+class TestAssignment:
+    def test_is_sticky_and_even(self) -> None:
+        arms = [arm(f"visitor {i}", "salt") for i in range(4_000)]
+        assert arms == [arm(f"visitor {i}", "salt") for i in range(4_000)]
+        assert Counter(arms)[A] == approx(2_000, abs=120)  # four standard errors
+
+    def test_a_new_salt_deals_anew(self) -> None:
+        same = sum(arm(f"{i}", "one") == arm(f"{i}", "two") for i in range(4_000))
+        assert same == approx(2_000, abs=120)
+
+    def test_who_takes_part_says_nothing_of_the_arm(self) -> None:
+        taking = [f"{i}" for i in range(8_000) if takes_part(f"{i}", "salt", 0.25)]
+        assert len(taking) == approx(2_000, abs=160)
+        arms = Counter(arm(visitor, "salt") for visitor in taking)
+        assert arms[A] == approx(len(taking) / 2, abs=90)
+
+    @given(st.text(), st.floats(0, 1), st.floats(0, 1))
+    def test_a_larger_share_drops_nobody(self, visitor: str, one: float, other: float) -> None:
+        if takes_part(visitor, "salt", min(one, other)):
+            assert takes_part(visitor, "salt", max(one, other))
+
+
+class TestTeamDraft:
+    @given(rankings, rankings, st.text(max_size=5))
+    def test_has_all_of_both_once_and_the_same_each_time(
+        self, a: list[int], b: list[int], seed: str
+    ) -> None:
+        drafted = team_draft(a, b, seed)
+        items = [each.item for each in drafted]
+        assert sorted(items) == sorted({*a, *b})
+        assert drafted == team_draft(a, b, seed)
+
+    @given(rankings, rankings, st.text(max_size=5))
+    def test_teams_stay_level_and_pick_their_best(
+        self, a: list[int], b: list[int], seed: str
+    ) -> None:
+        drafted = team_draft(a, b, seed)
+        taken: set[int] = set()
+        for place, each in enumerate(drafted):
+            before = Counter(other.team for other in drafted[:place])
+            own = {A: a, B: b, "": a}[each.team]
+            assert each.item == next(item for item in own if item not in taken)
+            taken.add(each.item)
+            left = {team: set(of) - taken for team, of in ((A, a), (B, b))}
+            if left[A] and left[B]:
+                assert abs(before[A] - before[B]) <= 1
+
+    def test_what_both_have_at_the_top_is_no_ones(self) -> None:
+        drafted = team_draft([1, 2, 3, 4], [1, 2, 4, 3], "seed")
+        assert [each.team for each in drafted[:2]] == ["", ""]
+        assert {each.team for each in drafted[2:]} == {A, B}
+
+    def test_each_team_begins_as_often(self) -> None:
+        first = Counter(team_draft([1, 2], [2, 1], str(i))[0].team for i in range(2_000))
+        assert first[A] == approx(1_000, abs=90)
+
+    @pytest.mark.parametrize(
+        ("clicked", "team"), [([], ""), (["", ""], ""), ([A, B], ""), ([A, B, B], B), ([A], A)]
+    )
+    def test_the_search_prefers_whom_it_clicks_more(self, clicked: list[str], team: str) -> None:
+        assert preference(clicked) == team
+
+
+class TestSequences:
+    def test_e_value_by_hand(self) -> None:
+        # 2^3 x B(3, 2) = 8 x 2! x 1! / 4! = 2/3
+        assert e_value(2, 1) == approx(2 / 3)
+        assert e_value(0, 0) == 1
+        assert math.isfinite(e_value(100_000, 0))
+
+    def test_preferences_by_hand(self) -> None:
+        # 2^8 / 9 = 28.4 >= 20; seven of seven are 16.
+        assert of_preferences(8, 0, 0.05) is Verdict.B
+        assert of_preferences(0, 8, 0.05) is Verdict.A
+        assert of_preferences(7, 0, 0.05) is Verdict.UNDECIDED
+        assert of_preferences(5_000, 5_000, 0.05) is Verdict.NO_DIFFERENCE
+
+    @given(st.integers(0, 300), st.integers(0, 300))
+    def test_the_interval_and_the_evidence_agree(self, wins: int, losses: int) -> None:
+        low, high = share_interval(wins, losses)
+        assert (e_value(wins, losses) < 20) == (low <= 0.5 <= high) or (
+            min(abs(low - 0.5), abs(high - 0.5)) < 1e-4
+        )
+
+    def test_looking_after_every_search_finds_no_difference_where_there_is_none(self) -> None:
+        chance = np.random.default_rng(7)
+        fooled = 0
+        for _ in range(400):
+            wins = np.cumsum(chance.integers(0, 2, 500))
+            looks = range(1, 501)
+            fooled += any(
+                e_value(int(w), n - int(w)) >= 20 for w, n in zip(wins, looks, strict=True)
+            )
+        assert fooled / 400 <= 0.05
+
+    def test_looking_every_day_at_two_equal_arms(self) -> None:
+        chance = np.random.default_rng(11)
+        fooled = 0
+        for _ in range(200):
+            a, b = chance.random(1_000) < 0.3, chance.random(1_000) < 0.3
+            looks = range(60, 1_001, 20)
+            fooled += any(
+                difference_of_means(a[:n].tolist(), b[:n].tolist()).is_clear for n in looks
+            )
+        assert fooled / 200 <= 0.05
+
+    def test_a_real_difference_is_found(self) -> None:
+        chance = np.random.default_rng(3)
+        a, b = chance.random(3_000) < 0.30, chance.random(3_000) < 0.40
+        found = difference_of_means(a.tolist(), b.tolist())
+        assert of_difference(found, 0.02) is Verdict.B
+        assert found.low < 0.1 < found.high
+
+    def test_too_few_visitors_say_nothing(self) -> None:
+        found = difference_of_means([0.0] * 49, [1.0] * 49)
+        assert (found.low, found.high) == (-math.inf, math.inf)
+        assert of_difference(found, 0.02) is Verdict.UNDECIDED
+
+    def test_equal_within_the_indifference(self) -> None:
+        assert of_difference(Difference(0.0, -0.01, 0.01, 9_000), 0.02) is Verdict.NO_DIFFERENCE
+        assert of_difference(Difference(0.0, -0.03, 0.01, 900), 0.02) is Verdict.UNDECIDED
+
+    def test_the_width_by_hand(self) -> None:
+        # rho^2 = (2 ln 20 + ln(1 + 2 ln 20)) / 500 = 0.0158706; 500 rho^2 + 1 = 8.9353
+        expected = math.sqrt(2 * 8.9353 / (500**2 * 0.0158706) * math.log(math.sqrt(8.9353) * 20))
+        assert half_width(500) == approx(expected, rel=1e-4)

@@ -1,0 +1,101 @@
+"""Two rankings as one: nothing lost, each place once, ranks in order; and what clicks then tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import Candidate, Explanation, Hit, Weights
+from search.mixing import mixed
+from search.ranking.grouping import Group
+from search.second_try import Ranking
+from search.tuning.experiments.interleaving import team_draft
+from search.tuning.experiments.telling import of_interleaving, of_split
+
+WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
+orders = st.permutations(range(8)).map(lambda order: order[:6])
+
+
+def hit(document: int, rank: int) -> Hit:
+    candidate = Candidate(chunk_id=document * 10, document_id=document, raw={})
+    return Hit(candidate, Explanation.of(()), rank)
+
+
+def ranking(order: Sequence[int], confidence: float | None = None) -> Ranking:
+    hits = tuple(hit(document, rank) for rank, document in enumerate(order, start=1))
+    return Ranking(WEIGHTS, hits, tuple(map(Group, hits)), confidence)
+
+
+def by_seed(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
+    return [(drafted.item, drafted.team) for drafted in team_draft(a, b, "seed")]
+
+
+class TestMixing:
+    @given(orders, orders)
+    def test_each_place_once_and_nothing_lost(self, a: list[int], b: list[int]) -> None:
+        both = mixed(ranking(a), ranking(b), by_seed, grouped=True)
+        found = [group.best.candidate.document_id for group in both.ranking.groups]
+        assert len(found) == len(set(found)) == len(both.teams)
+        assert set(found) == set(a) | set(b)
+        ranks = [group.best.rank for group in both.ranking.groups]
+        assert ranks == sorted(ranks)
+        assert [hit.rank for hit in both.ranking.hits] == list(range(1, len(found) + 1))
+
+    def test_a_copy_that_the_other_folds_away_is_the_same_place(self) -> None:
+        one, copy, other = hit(1, 1), hit(2, 2), hit(3, 3)
+        a = Ranking(WEIGHTS, (one, copy, other), (Group(one, (), (copy,)), Group(other)))
+        mine, folded = hit(2, 1), hit(1, 2)
+        b = Ranking(WEIGHTS, (mine, folded), (Group(mine, (), (folded,)),))
+        both = mixed(a, b, by_seed, grouped=True)
+        assert len(both.ranking.groups) == 2
+
+    def test_two_that_the_other_folds_together_keep_their_places(self) -> None:
+        one, copy, second = hit(1, 1), hit(2, 2), hit(3, 3)
+        a = Ranking(WEIGHTS, (one, copy, second), (Group(one, (), (copy, second)),))
+        both = mixed(a, ranking([2, 3]), by_seed, grouped=True)
+        assert len(both.ranking.groups) == 2
+
+    def test_its_confidence_is_the_lower_one(self) -> None:
+        both = mixed(ranking([1], 0.9), ranking([1], 0.4), by_seed, grouped=True)
+        assert both.ranking.confidence == 0.4
+        assert both.teams == ("",)
+
+
+class TestTelling:
+    @pytest.mark.parametrize(
+        ("wins", "losses", "verdict", "said"),
+        [
+            (0, 0, "undecided", "none prefers either yet"),
+            (3, 2, "undecided", "more visitors would tell."),
+            (60, 20, "b", "B is preferred by 75% of the 80 visitors"),
+            (20, 60, "a", "A is preferred by 75% of the 80 visitors"),
+            (50_000, 50_000, "no_difference", "no difference larger than 2 points from a half"),
+        ],
+    )
+    def test_preferences(self, wins: int, losses: int, verdict: str, said: str) -> None:
+        told = of_interleaving(wins, losses, 2 * (wins + losses) or 9, 0.02)
+        assert told.verdict == verdict
+        assert said in told.sentence
+
+    def test_what_is_needed_shrinks_as_visitors_come(self) -> None:
+        needed = [of_interleaving(11 * n, 9 * n, 20 * n, 0.01).needed for n in (5, 10, 20)]
+        assert None not in needed
+        assert needed == sorted(needed, reverse=True)  # type: ignore[type-var]
+
+    def test_a_split_says_both_rates_and_the_difference(self) -> None:
+        told = of_split([1.0] * 30 + [0.0] * 70, [1.0] * 33 + [0.0] * 67, 0.02)
+        assert told.value == approx(0.03)
+        assert told.sentence.startswith("33% of B's visitors opened a result, 30% of A's: +3.0")
+        assert told.verdict == "undecided"
+        assert told.low is not None
+        assert told.low < 0
+
+    def test_too_few_of_an_arm_have_no_interval(self) -> None:
+        told = of_split([1.0] * 20, [1.0] * 70, 0.02)
+        assert (told.low, told.needed) == (None, 60)
+        assert "about 60 more visitors" in told.sentence
+        assert of_split([], [], 0.02).sentence == "Nobody has taken part yet."
