@@ -106,7 +106,7 @@ def _document(
     terms.read_terms(version.pk, title=title)
     Chunk.objects.filter(version=version).update(searchable=True)
     terms.count_in(version.pk)
-    terms.read_title(document.pk, "en")
+    terms.read_title(document.pk, document.title, "en")
     document.current = document.latest = version
     document.save()
     centre = centres[number % len(centres)]

@@ -12,7 +12,10 @@ from typing import Any
 from celery import Celery
 from celery.signals import beat_init, celeryd_init
 
+from kbsite import broker
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+broker.install()
 
 app = Celery("steelyard")
 app.config_from_object("django.conf:settings", namespace="CELERY")

@@ -1,0 +1,104 @@
+"""An installation of its own for a benchmark: servers, tables, workers; gone afterwards."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ingestion.models import Collection, Lane
+
+ROOT = Path(__file__).resolve().parents[1]
+CORES = len(os.sched_getaffinity(0))
+
+
+@contextmanager
+def site(name: str) -> Iterator[Path]:
+    """The installation's directory; Django is set up and its servers answer within the block."""
+    var = ROOT / "var" / "bench" / name
+    set_up(var)
+    from django.conf import settings
+    from django.core.management import call_command
+
+    from kbsite.servers import ensure_servers
+
+    settings.EMBEDDED.stop()  # what a killed run left behind
+    shutil.rmtree(var, ignore_errors=True)
+    ensure_servers()
+    try:
+        call_command("migrate", verbosity=0)
+        yield var
+    finally:
+        settings.EMBEDDED.stop()
+        shutil.rmtree(var, ignore_errors=True)
+
+
+def set_up(var: Path) -> None:
+    """Django on an installation that runs, or is about to."""
+    os.environ |= {"STEELYARD_VAR": str(var), "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
+    os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
+    import django
+
+    django.setup()
+
+
+@contextmanager
+def worker(processes: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A Celery worker of so many processes with a thread each, as `make demo` starts it."""
+    command = [
+        sys.executable,
+        "-m",
+        "celery",
+        "-A",
+        "kbsite",
+        "--quiet",
+        "worker",
+        "-l",
+        "ERROR",
+        *arguments,
+    ]
+    environment = os.environ | {"EMBEDDER_THREADS": "1", "WORKER_CONCURRENCY": str(processes)}
+    process = subprocess.Popen(command, cwd=ROOT, env=environment)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def receive(
+    collection: Collection, files: Iterable[bytes], name: str, lane: Lane | None = None
+) -> list[int]:
+    """The ids of the versions that the files became, queued for the workers."""
+    from ingestion import services
+    from ingestion.models import Lane
+
+    return [
+        services.receive(
+            collection,
+            io.BytesIO(content),
+            file_name=name,
+            lane=lane or Lane.INTERACTIVE,
+            acting_user=None,
+        ).version.pk
+        for content in files
+    ]
+
+
+def wait_until_finished() -> None:
+    """Returns when every version is ready. Raises when one failed."""
+    from ingestion.models import DocumentVersion, State
+    from ingestion.models.library import UNFINISHED
+
+    while DocumentVersion.objects.filter(state__in=UNFINISHED).exists():
+        time.sleep(0.1)
+    if error := DocumentVersion.objects.filter(state=State.FAILED).values_list("error").first():
+        raise RuntimeError(error[0])

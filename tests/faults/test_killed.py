@@ -1,0 +1,172 @@
+"""Programs that are killed: a worker in each state, the broker, Postgres, the parser's child."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import time
+import zipfile
+
+import pytest
+from django.db import connection
+
+from ingestion.models import Chunk, ChunkEmbedding, Document, State
+from kbsite.embedded import EmbeddedServers
+from tests.factories import make_collection, make_document, upload
+from tests.faults.harness import (
+    LONG,
+    NOTE,
+    again,
+    assert_nothing_lost_or_doubled,
+    finish_here,
+    finish_with_a_new_worker,
+    finished,
+    in_state,
+    kill,
+    kill_server,
+    let_time_pass,
+    parsers_of,
+    wait_for,
+    worker,
+)
+from tests.faults.holding import SWAP, endless, held_bytes, hold, waiting_for_locks
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("clean_cache", "empty_queues", "short_leases"),
+]
+
+UNDER_WAY = [State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING]
+
+
+@pytest.mark.parametrize("state", UNDER_WAY)
+def test_a_worker_killed_in_any_state_costs_time_only(state: State) -> None:
+    version = upload(make_collection(), NOTE).version
+    with hold(version, state), worker() as doomed:
+        if state == State.QUEUED:
+            wait_for(waiting_for_locks)  # it has the message, and not yet the lease
+        wait_for(in_state(version, state))
+        kill(doomed)
+    finish_here()
+    assert in_state(version, State.READY)()
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+def test_a_worker_killed_in_the_middle_of_embedding_keeps_what_is_done() -> None:
+    version = upload(make_collection(), LONG, file_name="long.md").version
+    with worker() as doomed:
+        wait_for(ChunkEmbedding.objects.exists)
+        kill(doomed)
+    kept = set(ChunkEmbedding.objects.values_list("chunk", flat=True))
+    assert in_state(version, State.EMBEDDING)()
+    finish_with_a_new_worker()
+    assert kept <= set(ChunkEmbedding.objects.values_list("chunk", flat=True))
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+def test_a_worker_killed_during_the_swap_leaves_the_old_version_searched() -> None:
+    old = make_document(make_collection(), NOTE)
+    newer = again(old)
+    with hold(newer, SWAP), worker() as doomed:
+        wait_for(waiting_for_locks)
+        kill(doomed)
+        assert searched_versions() == {old.current_id}
+    finish_here()
+    assert searched_versions() == {newer.pk}
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+@pytest.mark.parametrize("pool", ["0", "10"], ids=["plain connections", "pooled connections"])
+def test_postgres_killed_during_the_swap(servers: EmbeddedServers, pool: str) -> None:
+    old = make_document(make_collection(), NOTE)
+    newer = again(old)
+    with worker(DATABASE_POOL=pool):
+        with hold(newer, SWAP):
+            wait_for(waiting_for_locks)
+            kill_server(servers.postgres)
+            connection.close()
+            servers.start()
+        assert searched_versions() == {old.current_id}
+        let_time_pass()
+        # The same worker goes on: a database that was away is no reason to end.
+        wait_for(finished, sweep=True)
+    assert searched_versions() == {newer.pk}
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+@pytest.mark.parametrize("with_its_data", [True, False])
+def test_the_broker_killed_while_tasks_are_queued(
+    servers: EmbeddedServers, with_its_data: bool
+) -> None:
+    collection = make_collection()
+    versions = [upload(collection, f"# Note {i}\n\nText {i}.").version for i in range(5)]
+    kill_server(servers.valkey)
+    if not with_its_data:
+        shutil.rmtree(servers.valkey.data_dir)
+    servers.start()
+    finish_with_a_new_worker()
+    assert all(in_state(version, State.READY)() for version in versions)
+    assert_nothing_lost_or_doubled(documents=5)
+
+
+def test_the_broker_killed_under_a_worker(servers: EmbeddedServers) -> None:
+    collection = make_collection()
+    version = upload(collection, NOTE).version
+    with worker():
+        with hold(version, State.EMBEDDING):
+            wait_for(waiting_for_locks)
+            kill_server(servers.valkey)
+            time.sleep(0.5)  # the worker finds nobody there
+            servers.start()
+        other = upload(collection, "# Other\n\nText.", file_name="o.md").version
+        wait_for(in_state(version, State.READY))
+        let_time_pass()
+        wait_for(finished, sweep=True)
+    assert in_state(other, State.READY)()
+    assert_nothing_lost_or_doubled(documents=2)
+
+
+def test_a_parser_killed_fails_its_document_and_no_other() -> None:
+    collection = make_collection()
+    doomed = upload(collection, NOTE * 500, file_name="huge.md").version
+    with worker() as process:
+        with endless(doomed):
+            wait_for(lambda: parsers_of(process))
+            for parser in parsers_of(process):
+                parser.kill()
+            wait_for(finished)
+        doomed.refresh_from_db()
+        assert doomed.state == State.FAILED
+        assert "time or memory allowed for one file" in doomed.error
+        # The worker is healthy.
+        other = upload(collection, "# Other\n\nText.", file_name="o.md").version
+        wait_for(in_state(other, State.READY))
+    assert_nothing_lost_or_doubled(documents=2)
+
+
+def test_a_worker_killed_between_the_parts_of_an_archive_doubles_none() -> None:
+    texts = [f"# Part {number}\n\nText of part {number}." for number in range(5)]
+    whole = upload(make_collection(), archive_of(texts), file_name="all.zip").version
+    with held_bytes(texts[2]), worker() as doomed:
+        wait_for(waiting_for_locks)
+        kill(doomed)
+    parts = Document.objects.filter(parent=whole.document)
+    before = set(parts.values_list("pk", flat=True))
+    assert len(before) == 2
+    finish_here()
+    assert before < set(parts.values_list("pk", flat=True))
+    assert sorted(parts.values_list("part_path", flat=True)) == [f"{i}.md" for i in range(5)]
+    assert_nothing_lost_or_doubled(documents=6)
+
+
+def searched_versions() -> set[int]:
+    found = Chunk.objects.filter(searchable=True)
+    return set(found.values_list("version", flat=True))
+
+
+def archive_of(texts: list[str]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for number, text in enumerate(texts):
+            archive.writestr(f"{number}.md", text)
+    return packed.getvalue()

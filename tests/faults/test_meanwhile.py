@@ -1,0 +1,168 @@
+"""What people do to a document while a worker is at it: replace, delete, restore, purge, edit."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from django.db import connection
+from django.db.models import QuerySet
+
+from ingestion import services, steps
+from ingestion.errors import StateConflict
+from ingestion.leases import Lease
+from ingestion.models import Chunk, Document, State
+from ingestion.rewriting import parsed_text
+from tests.factories import make_collection, make_document, upload
+from tests.faults.harness import (
+    NOTE,
+    again,
+    assert_nothing_lost_or_doubled,
+    finish_here,
+    in_state,
+    wait_for,
+)
+from tests.faults.holding import SWAP, hold, waiting_for_locks
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("clean_cache", "empty_queues", "short_leases"),
+]
+
+NEWER = NOTE.replace("green", "blue")
+Deed = Callable[[Document], object]
+
+
+def delete(document: Document) -> object:
+    return services.delete([document], acting_user=None)
+
+
+def purge(document: Document) -> object:
+    return services.purge([document], acting_user=None)
+
+
+def delete_collection(document: Document) -> object:
+    return services.delete_collection(document.collection, acting_user=None)
+
+
+def replace(document: Document) -> object:
+    file = io.BytesIO(NEWER.encode())
+    return services.replace(document, file, file_name="newer.md", acting_user=None)
+
+
+@pytest.mark.parametrize("state", [State.PARSING, State.CHUNKING, State.EMBEDDING])
+@pytest.mark.parametrize(
+    ("deed", "left"), [(replace, 1), (delete, 0), (purge, 0), (delete_collection, 0)]
+)
+def test_a_document_changed_in_the_middle_of_the_work_on_it(
+    state: State, deed: Deed, left: int
+) -> None:
+    """The worker stops quietly, and what it did for nothing is gone."""
+    receipt = upload(make_collection(), NOTE)
+    version, document = receipt.version, receipt.document
+    with ThreadPoolExecutor(2) as pool, hold(version, state):
+        worked = pool.submit(alone, lambda: steps.advance(version.pk))
+        wait_for(in_state(version, state))
+        done = pool.submit(alone, lambda: deed(document))
+        wait_for(lambda: done_or_waiting(done))
+    done.result()
+    assert worked.result() is False or state != State.PARSING
+    finish_here()
+    searched = Chunk.objects.filter(searchable=True, document__in=Document.objects.kept())
+    assert searched.exists() is bool(left)
+    assert ("blue" in text_of(searched)) is (deed is replace)
+    assert_nothing_lost_or_doubled(documents=left)
+
+
+def test_a_document_deleted_and_restored_while_a_worker_is_at_it_goes_on() -> None:
+    receipt = upload(make_collection(), NOTE)
+    version, document = receipt.version, receipt.document
+    with ThreadPoolExecutor(1) as pool, hold(version, State.PARSING):
+        worked = pool.submit(alone, lambda: steps.advance(version.pk))
+        wait_for(in_state(version, State.PARSING))
+        delete(document)
+        services.restore([document], acting_user=None)
+    assert worked.result() is False
+    finish_here()
+    assert in_state(version, State.READY)()
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+def test_a_document_purged_between_its_last_vector_and_the_swap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    receipt = upload(make_collection(), NOTE)
+    activate = steps.activation.activate
+
+    def purge_first(lease: Lease) -> bool:
+        purge(receipt.document)
+        return activate(lease)
+
+    monkeypatch.setattr(steps.activation, "activate", purge_first)
+    assert steps.advance(receipt.version.pk) is False
+    monkeypatch.undo()
+    assert Document.objects.count() == Chunk.objects.count() == 0
+    assert_nothing_lost_or_doubled(documents=0)
+
+
+def test_a_hand_edit_made_while_its_document_is_processed_again_is_kept() -> None:
+    document = make_document(make_collection(), NOTE)
+    newer = again(document)
+    with ThreadPoolExecutor(1) as pool, hold(newer, State.PARSING):
+        worked = pool.submit(alone, lambda: steps.advance(newer.pk))
+        wait_for(in_state(newer, State.PARSING))
+        assert edit(document, "violet")
+    assert worked.result() is False
+    finish_here()
+    searched = Chunk.objects.filter(searchable=True)
+    assert set(searched.values_list("version", flat=True)) == {newer.pk}
+    assert "violet" in text_of(searched)
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+def test_a_hand_edit_and_the_swap_at_the_same_moment() -> None:
+    """Whichever comes first, an edit that was taken is on the passage that search reads."""
+    document = make_document(make_collection(), NOTE)
+    taken = "green"
+    for colour in ("violet", "orange", "purple"):
+        newer = again(document)
+        with ThreadPoolExecutor(2) as pool, hold(newer, SWAP):
+            worked = pool.submit(alone, partial(steps.advance, newer.pk))
+            wait_for(waiting_for_locks)
+            edited = pool.submit(alone, partial(edit, document, colour))
+            wait_for(partial(done_or_waiting, edited))
+        worked.result()
+        taken = colour if edited.result() else taken
+        finish_here()
+        assert taken in text_of(Chunk.objects.filter(searchable=True))
+    assert_nothing_lost_or_doubled(documents=1)
+
+
+def edit(document: Document, colour: str) -> bool:
+    """Whether the first passage could be given a sentence with this colour."""
+    chunk = Chunk.objects.filter(document=document, searchable=True).order_by("ordinal")[0]
+    wish = services.Wish(text=f"{parsed_text(chunk)} Now it is {colour}.")
+    try:
+        return services.edit_chunk(chunk, wish, acting_user=None) is not None
+    except StateConflict:
+        return False
+
+
+def done_or_waiting(deed: Future[object]) -> bool:
+    """Where the worker stands still within a transaction, its end is waited for."""
+    return deed.done() or waiting_for_locks() > 1
+
+
+def text_of(chunks: QuerySet[Chunk]) -> str:
+    return " ".join(chunks.values_list("text", flat=True))
+
+
+def alone(work: Callable[[], object]) -> object:
+    """What the work returns in a thread of its own, without leaving a connection behind."""
+    try:
+        return work()
+    finally:
+        connection.close()
