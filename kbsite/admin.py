@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -10,14 +10,29 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group, User
 from django.http import HttpRequest
+from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+Route = URLPattern | URLResolver
+
 for model in (User, Group, AuthToken):
     admin.site.unregister(model)
+
+
+def _overview_first(inherited: Callable[[], list[Route]]) -> Callable[[], list[Route]]:
+    """The admin's addresses, with the overview of the application "search" at its own.
+
+    Unfold answers there with an empty page: a search over all models, which is switched off.
+    """
+    overview = admin.site.admin_view(admin.site.app_index)
+    return lambda: [path("search/", overview, {"app_label": "search"}), *inherited()]
+
+
+admin.site.get_urls = _overview_first(admin.site.get_urls)  # type: ignore[method-assign]
 
 # What would let a member of staff give themselves, or a friend, every right there is.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
@@ -66,6 +81,9 @@ class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
 class AuthTokenAdmin(ModelAdmin):  # type: ignore[misc]
     """Whose tokens there are, to revoke them. The key itself is shown once, where it is made."""
 
+    empty_text = (
+        "Nobody has an API token. People get one with their password from POST /api/v1/auth/token/."
+    )
     list_display = ("user", "state", "created", "expiry")
     list_display_links = None
     list_select_related = ("user",)

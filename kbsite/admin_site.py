@@ -19,12 +19,13 @@ def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
     return permitted
 
 
-def _item(title: str, icon: str, app: str, model: str) -> dict[str, Any]:
+def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
+    """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
-        "permission": _may_see(app, model),
+        "permission": _may_see(app, right or model),
     }
 
 
@@ -45,6 +46,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
+    "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
     "DASHBOARD_CALLBACK": "search.admin.dashboard.dashboard",
     "COMMAND": {"search_models": False},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
@@ -86,17 +88,52 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item("Documents", "description", "ingestion", "document"),
                     _item("Collections", "library_books", "ingestion", "collection"),
+                    _item("Imports", "drive_folder_upload", "ingestion", "import"),
+                    _item("Watched folders", "folder_eye", "ingestion", "watchedfolder"),
+                    _item("Hand edits", "edit_note", "ingestion", "chunkedit", "document"),
+                    _item("Bin", "delete", "ingestion", "deleteddocument", "document"),
+                ],
+            },
+            {
+                "title": "What people ask",
+                "items": [
+                    _item("Searches", "manage_search", "search", "searchevent"),
+                    _item("Search gaps", "troubleshoot", "search", "gap"),
+                ],
+            },
+            {
+                "title": "Ranking",
+                "items": [
+                    {
+                        "title": "Workbench",
+                        "icon": "tune",
+                        "link": reverse_lazy("admin:search_workbench"),
+                        "permission": _may_see("search", "searchprofile"),
+                    },
+                    {
+                        "title": "Find better weights",
+                        "icon": "auto_awesome",
+                        "link": reverse_lazy("admin:search_optimisations"),
+                        "permission": _may_see("search", "searchprofile"),
+                    },
+                    _item("Search profiles", "balance", "search", "searchprofile"),
+                    _item("Synonyms", "swap_horiz", "search", "synonym"),
+                    _item("Pins", "push_pin", "search", "pin"),
+                    _item("Hides", "visibility_off", "search", "hide"),
+                    _item("Classifier rules", "rule", "search", "classrule"),
                     _item("Identifier patterns", "tag", "ingestion", "identifierpattern"),
                     _item("Embedding spaces", "hub", "ingestion", "embeddingspace"),
                 ],
             },
             {
-                "title": "Search",
+                "title": "Quality",
                 "items": [
-                    _item("Search profiles", "balance", "search", "searchprofile"),
-                    _item("Classifier rules", "rule", "search", "classrule"),
-                    _item("Synonyms", "swap_horiz", "search", "synonym"),
-                    _item("Pins", "push_pin", "search", "pin"),
+                    _item("Golden queries", "star", "search", "goldenquery"),
+                    _item("Judgements", "grading", "search", "judgement"),
+                    _item("Measurements", "monitoring", "search", "evaluationrun"),
+                    _item("Experiments", "science", "search", "experiment"),
+                    _item("Publish gate", "fence", "search", "publishgate"),
+                    _item("Publications", "publish", "search", "publication"),
                     _item("Profile changes", "history", "search", "profilechange"),
                 ],
             },

@@ -9,11 +9,14 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, register
-from django.db import OperationalError, connections
+from django.core.checks import CheckMessage, Error, Info, Tags, register
+from django.core.checks import Warning as CheckWarning
+from django.db import DatabaseError, OperationalError, connections
 
 from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingError
+from ingestion.fetching import read_rules
+from ingestion.parsing.ocr import installed
 
 # halfvec and sparsevec, which the indexes are made of, came with 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
@@ -70,6 +73,12 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         "WORKER_CONCURRENCY": settings.CELERY_WORKER_CONCURRENCY,
         "QUERY_EMBEDDING_TIMEOUT": settings.QUERY_EMBEDDING_TIMEOUT,
         "QUERY_EMBEDDING_TTL": settings.QUERY_EMBEDDING_TTL,
+        "URL_IMPORT_SECONDS": settings.URL_IMPORT_SECONDS,
+        "URL_IMPORT_MB": settings.URL_IMPORT_MB,
+        "URL_IMPORT_MAX_PAGES": settings.URL_IMPORT_MAX_PAGES,
+        "OCR_PAGES": settings.OCR_PAGES,
+        "SECTION_TOKENS": settings.SECTION_TOKENS,
+        **settings.PARSE_LIMITS,
     }
     return [
         Error(
@@ -80,6 +89,82 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         for name, value in numbers.items()
         if value <= 0
     ]
+
+
+@register()
+def check_ocr(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """What OCR is told, and whether it has the data for it."""
+    if settings.OCR not in {"auto", "off"}:
+        hint = "Write auto (where Tesseract's data is installed) or off."
+        return [Error(f"OCR is “{settings.OCR}”.", hint=hint, id="steelyard.E010")]
+    found = installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX)
+    missing = [code for code in settings.OCR_LANGUAGES if code not in found.languages]
+    if settings.OCR == "off" or not missing or not found.languages:
+        return []  # without any OCR the documents themselves say what to do
+    packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in missing)
+    return [
+        CheckWarning(
+            f"OCR_LANGUAGES names {', '.join(missing)}, for which Tesseract has no data here.",
+            hint=f"On Debian: sudo apt-get install {packages}",
+            id="steelyard.W010",
+        )
+    ]
+
+
+# A child that may not even start is no limit: Python with a parser loaded needs this much.
+LEAST_PARSE_MEMORY_MB = 256
+
+
+@register()
+def check_parse_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Limits that no file could pass, or that another one makes void."""
+    limits = settings.PARSE_LIMITS
+    problems = []
+    if 0 < limits["PARSE_MEMORY_MB"] < LEAST_PARSE_MEMORY_MB:
+        problems.append(
+            (
+                f"PARSE_MEMORY_MB is {limits['PARSE_MEMORY_MB']}: no parser runs in so little.",
+                f"Set it to {LEAST_PARSE_MEMORY_MB} or more; a large HTML page takes 700.",
+            )
+        )
+    if limits["PARSE_WALL_SECONDS"] > 3600:
+        problems.append(
+            (
+                f"PARSE_WALL_SECONDS is {limits['PARSE_WALL_SECONDS']}: one hostile file would "
+                "hold a worker for more than an hour.",
+                "Set it to 3600 or less; the slowest real file that was tried took 8.",
+            )
+        )
+    return [Error(message, hint=hint, id="steelyard.E006") for message, hint in problems]
+
+
+@register()
+def check_url_import(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """The lists of hosts must be readable: what is no host or network would let nothing through."""
+    problems: list[CheckMessage] = []
+    for name in ("URL_IMPORT_ALLOW", "URL_IMPORT_DENY"):
+        try:
+            read_rules(getattr(settings, name))
+        except ValueError as error:
+            hint = "Write hosts (wiki.example.org, .example.org) and networks (10.1.0.0/16)."
+            problems.append(Error(f"{name}: {error}", hint=hint, id="steelyard.E007"))
+    ports = settings.URL_IMPORT_PORTS
+    if not ports or not all(0 < port < 65536 for port in ports):
+        hint = "Write numbers from 1 to 65535 with commas between; leave it out for 80,443."
+        problems.append(
+            Error("URL_IMPORT_PORTS names no usable port.", hint=hint, id="steelyard.E007")
+        )
+    if settings.URL_IMPORT_DELAY < 0:
+        hint = "Write seconds; 0 for no pause."
+        problems.append(Error("URL_IMPORT_DELAY is negative.", hint=hint, id="steelyard.E007"))
+    return problems
+
+
+def list_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """What one file may cost, as a message. `manage.py check` alone runs this."""
+    lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
+    heading = "What reading one file may cost (docs/operations.md explains each):"
+    return [Info("\n".join([heading, *lines]), id="steelyard.I001")]
 
 
 @register(Tags.database)
@@ -125,3 +210,22 @@ def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
             )
         )
     return problems
+
+
+@register(Tags.database)
+def check_active_space(
+    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Settings that name another model than the one that answers change nothing: worth a word."""
+    from ingestion.models import EmbeddingSpace
+    from ingestion.space_report import overview
+
+    if "default" not in (databases or ()):
+        return []
+    try:
+        spaces = list(EmbeddingSpace.objects.all())
+    except DatabaseError:
+        return []  # before the first migrate, or the command itself says that the server is away
+    if not spaces:
+        return []
+    return [CheckWarning(text, id="steelyard.W006") for text in overview(spaces)]

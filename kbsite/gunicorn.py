@@ -45,9 +45,13 @@ def post_worker_init(worker: Any) -> None:
 
 
 def _warm_up() -> None:
+    from django.db import connection
     from django.urls import get_resolver
 
     from search.embedding import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is
-    warm_up()
+    try:
+        warm_up()
+    finally:
+        connection.close()

@@ -15,7 +15,9 @@ from typing import Any
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from kombu.entity import Queue
 
+from ingestion.parsing.limits import default_numbers
 from kbsite.admin_site import UNFOLD as UNFOLD
 from kbsite.embedded import EmbeddedServers
 
@@ -66,10 +68,14 @@ _database: dict[str, Any] = (
 _options: dict[str, object] = dict(_database.get("OPTIONS", {}))
 # JIT compiles a search's plan for longer than the search runs.
 _options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
+# A server that vanished without a word is given up within a minute: the system itself waits hours.
+_tcp = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10}
+_options = {**_tcp, "keepalives_count": 3, "tcp_user_timeout": 60_000, **_options}
 _pool_size = env.int("DATABASE_POOL", default=10)
 if _pool_size:
     _options["pool"] = {"min_size": 0, "max_size": _pool_size, "timeout": 10}
-DATABASES = {"default": {**_database, "OPTIONS": _options}}
+# A database that was restarted costs the requests in hand, and not one for each pooled connection.
+DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url
@@ -147,13 +153,14 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
 USE_TZ = True
+FORMAT_MODULE_PATH = "kbsite.formats"
 
 # --- files -------------------------------------------------------------------------------------
 STATIC_URL = "static/"
 STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Originals are private: no MEDIA_URL, they leave only through a view that asks `visible_to`.
-MEDIA_ROOT = VAR_DIR / "files"
+MEDIA_ROOT = Path(env.str("FILES_DIR", default=str(VAR_DIR / "files"))).resolve()
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
@@ -178,8 +185,44 @@ X_FRAME_OPTIONS = "DENY"
 SILENCED_SYSTEM_CHECKS: list[str] = []
 
 # --- uploads and workers -----------------------------------------------------------------------
+# How many files a document keeps, the newest first, and for how long what was deleted can be
+# restored; 0 days: it is removed at once.
+VERSIONS_KEPT = max(1, env.int("VERSIONS_KEPT", default=5))
+DELETION_GRACE_DAYS = max(0, env.int("DELETION_GRACE_DAYS", default=30))
 MAX_UPLOAD_BYTES = env.int("MAX_UPLOAD_MB", default=200) * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = env.int("MAX_FILES_PER_UPLOAD", default=200)
+
+# What one file may cost its parser; `manage.py check` prints them.
+PARSE_LIMITS = {name: env.int(name, default=default) for name, default in default_numbers().items()}
+
+# Text recognition of scanned PDFs, where Tesseract's language data is installed; never downloaded.
+OCR = env.str("OCR", default="auto")
+OCR_LANGUAGES = env.list("OCR_LANGUAGES", default=["eng"])
+OCR_PAGES = env.int("OCR_PAGES", default=100)
+TESSDATA_PREFIX = env.str("TESSDATA_PREFIX", default="")
+
+# How much of what stands around a passage is shown with it, in tokens of the embedding model.
+SECTION_TOKENS = env.int("SECTION_TOKENS", default=800)
+
+# Fetching documents from web addresses: off until it is wanted.
+URL_IMPORT = env.bool("URL_IMPORT", default=False)
+# Hosts and networks that may be fetched from although they are internal, and those that never may.
+URL_IMPORT_ALLOW = env.list("URL_IMPORT_ALLOW", default=[])
+URL_IMPORT_DENY = env.list("URL_IMPORT_DENY", default=[])
+URL_IMPORT_PORTS = env.list("URL_IMPORT_PORTS", cast=int, default=[80, 443])
+URL_IMPORT_SECONDS = env.int("URL_IMPORT_SECONDS", default=60)
+URL_IMPORT_MB = env.int("URL_IMPORT_MB", default=50)
+URL_IMPORT_MAX_PAGES = env.int("URL_IMPORT_MAX_PAGES", default=1_000)
+URL_IMPORT_DELAY = env.float("URL_IMPORT_DELAY", default=1.0)
+URL_IMPORT_AGENT = env.str("URL_IMPORT_AGENT", default="Steelyard")
+
+# Folders of the server that may be imported or watched through the admin; empty: by command only.
+IMPORT_ROOTS = [Path(root) for root in env.list("IMPORT_ROOTS", default=[])]
+WATCH_ROOTS = [Path(root) for root in env.list("WATCH_ROOTS", default=[])]
+# An archive to import: its own size, and how many files and bytes it may hold unpacked.
+IMPORT_MAX_BYTES = env.int("IMPORT_MAX_MB", default=2_048) * 1024 * 1024
+IMPORT_MAX_FILES = env.int("IMPORT_MAX_FILES", default=100_000)
+IMPORT_MAX_UNPACKED_BYTES = env.int("IMPORT_MAX_UNPACKED_MB", default=20_480) * 1024 * 1024
 
 # How long a worker holds a document without a sign of life before another may take it over.
 INGESTION_LEASE_SECONDS = env.int("INGESTION_LEASE_SECONDS", default=60)
@@ -189,19 +232,93 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
+# In the order in which a worker empties them (docs/adr/0023-two-lanes.md). `celery` takes what
+# names no queue, and holds what an earlier release has sent.
+CELERY_TASK_QUEUES = [
+    Queue(name, routing_key=name)  # type: ignore[no-untyped-call]
+    for name in ("interactive", "maintenance", "celery", "imports", "bulk")
+]
+CELERY_TASK_ROUTES = {
+    "ingestion.tasks.sweep": {"queue": "maintenance"},
+    "ingestion.tasks.fold_statistics": {"queue": "maintenance"},
+    "ingestion.tasks.look_at_folders": {"queue": "maintenance"},
+    "search.tasks.sweep_runs": {"queue": "maintenance"},
+    "search.tasks.gather_gaps": {"queue": "maintenance"},
+    "search.tasks.forget_searchers": {"queue": "maintenance"},
+    "search.tasks.run_nightly": {"queue": "maintenance"},
+    "search.tasks.watch_quality": {"queue": "maintenance"},
+    "ingestion.tasks.scan_folder": {"queue": "imports"},
+    "ingestion.tasks.purge_bin": {"queue": "imports"},
+    "ingestion.tasks.run_import": {"queue": "imports"},
+    "ingestion.tasks.advance_version": {"queue": "interactive"},
+    "ingestion.tasks.sweep_spaces": {"queue": "maintenance"},
+    "ingestion.tasks.advance_space": {"queue": "bulk"},
+}
 # Between two documents a process that has grown past this (in kB) makes way for a new one.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 900_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A publish must fail fast when the broker is away: the sweep enqueues again from the database.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_connect_timeout": 3}
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "socket_connect_timeout": 3,
+    "queue_order_strategy": "priority",
+}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
 CELERY_BEAT_SCHEDULE = {
     "sweep": {"task": "ingestion.tasks.sweep", "schedule": 10.0, "options": {"expires": 10}},
+    "sweep-spaces": {
+        "task": "ingestion.tasks.sweep_spaces",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
+    "purge-bin": {
+        "task": "ingestion.tasks.purge_bin",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "look-at-folders": {
+        "task": "ingestion.tasks.look_at_folders",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "fold-statistics": {
         "task": "ingestion.tasks.fold_statistics",
         "schedule": 30.0,
         "options": {"expires": 30},
+    },
+    "sweep-runs": {
+        "task": "search.tasks.sweep_runs",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
+}
+CELERY_BEAT_SCHEDULE |= {
+    "gather-gaps": {
+        "task": "search.tasks.gather_gaps",
+        "schedule": 120.0,
+        "options": {"expires": 120},
+    },
+    "look-at-experiments": {
+        "task": "search.tasks.look_at_experiments",
+        "schedule": 180.0,
+        "options": {"expires": 180},
+    },
+    "forget-searchers": {
+        "task": "search.tasks.forget_searchers",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    # Whether it is time is asked again and again: a beat that was down at the hour misses no night.
+    "run-nightly": {
+        "task": "search.tasks.run_nightly",
+        "schedule": 300.0,
+        "options": {"expires": 300},
+    },
+    "watch-quality": {
+        "task": "search.tasks.watch_quality",
+        "schedule": 60.0,
+        "options": {"expires": 60},
     },
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
@@ -225,8 +342,29 @@ EMBEDDER_OPTIONS = {
         "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
     },
 }
+# What the index of an embedding space may take of the database server's memory while it is built.
+INDEX_BUILD_MEMORY_MB = env.int("INDEX_BUILD_MEMORY_MB", default=256)
 QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)
 QUERY_EMBEDDING_TTL = env.int("QUERY_EMBEDDING_TTL", default=7 * 24 * 3600)
+
+# --- what searchers do -------------------------------------------------------------------------
+# Whether searches are recorded, for how many days, and after how many they name nobody any more.
+SEARCH_EVENTS = env.bool("SEARCH_EVENTS", default=True)
+SEARCH_EVENTS_DAYS = max(1, env.int("SEARCH_EVENTS_DAYS", default=180))
+SEARCH_EVENTS_ANONYMISE_DAYS = max(1, env.int("SEARCH_EVENTS_ANONYMISE_DAYS", default=30))
+# An anonymised question keeps its words where so many visitors asked it.
+SEARCH_EVENTS_KEEP_WORDS_FROM = max(1, env.int("SEARCH_EVENTS_KEEP_WORDS_FROM", default=3))
+
+# The golden set is measured every night at this time (TIME_ZONE); empty: never.
+NIGHTLY_RUN_AT = env.str("NIGHTLY_RUN_AT", default="03:30")
+# A fall of the gate's measure by more than this against the last good night is an alert.
+NIGHTLY_MARGIN = env.float("NIGHTLY_MARGIN", default=0.02)
+ALERT_EMAILS = env.list("ALERT_EMAILS", default=[])
+ALERT_WEBHOOK_URL = env.str("ALERT_WEBHOOK_URL", default="")
+ALERT_TIMEOUT = env.float("ALERT_TIMEOUT", default=10.0)
+globals().update(env.email_url("EMAIL_URL", default="consolemail://"))
+EMAIL_TIMEOUT = ALERT_TIMEOUT
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("EMAIL_FROM", default="steelyard@localhost")
 
 # --- API ---------------------------------------------------------------------------------------
 REST_FRAMEWORK = {
@@ -270,8 +408,16 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
         "VersionStateEnum": "ingestion.models.State",
+        "SpaceStateEnum": "ingestion.models.EmbeddingSpace.State",
         "ProfileStateEnum": "search.models.SearchProfile.State",
+        "InteractionKindEnum": "search.models.Interaction.Kind",
+        "RunStateEnum": "search.models.EvaluationRun.State",
+        "RunKindEnum": "search.models.EvaluationRun.Kind",
+        "PublicationStateEnum": "search.models.Publication.State",
         "NormaliserEnum": "search.models.labels.NORMALISERS",
+        "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
+        "OptimisationKindEnum": ["weights", "presets"],
+        "ExperimentKindEnum": "search.models.Experiment.Kind",
         "SignalEnum": ["vector", "keyword", "title", "recency", "synonym"],
     },
     "POSTPROCESSING_HOOKS": [

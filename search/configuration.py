@@ -10,21 +10,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
+from ingestion import spaces
 from ingestion.identifiers import Pattern
-from ingestion.models import EmbeddingSpace, IdentifierPattern
-from search.domain import Profile
+from ingestion.models import ChunkEdit, EmbeddingSpace, IdentifierPattern
+from search.domain import Pinned, Profile, RunningExperiment
 from search.errors import NoActiveProfile, UnknownProfile
 from search.models import (
     Calibration,
     ClassRule,
     ClassWeights,
     ConfigurationStamp,
+    Experiment,
+    Hide,
     Pin,
     SearchProfile,
     Synonym,
 )
-from search.models.curated import pins_by_query
+from search.models.curated import hides_by_query, pins_by_query
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
 from search.ranking import confidence
@@ -32,8 +36,8 @@ from search.ranking import confidence
 logger = logging.getLogger(__name__)
 
 WATCHED = (
-    SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin,
-    Calibration,
+    SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin, Hide,
+    Calibration, ChunkEdit,
 )  # fmt: skip
 
 
@@ -48,8 +52,10 @@ class Configuration:
     patterns: tuple[Pattern, ...] = ()
     space: EmbeddingSpace | None = None
     synonyms: Synonyms | None = None
-    pins: Mapping[str, tuple[int, ...]] = field(default_factory=dict, repr=False)
+    pins: Mapping[str, tuple[Pinned, ...]] = field(default_factory=dict, repr=False)
+    hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
     calibration: confidence.Calibration | None = None
+    experiment: RunningExperiment | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one that `key` names: `name` or `name@version`.
@@ -103,6 +109,7 @@ def _read(stamp: int) -> Configuration:
     profiles = {row: row.as_profile() for row in rows.prefetch_related("class_weights")}
     active = [p for row, p in profiles.items() if row.state == SearchProfile.State.ACTIVE]
     space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
+    _load_what_comes_next()
     return Configuration(
         stamp=stamp,
         active=active[0] if active else None,
@@ -111,9 +118,42 @@ def _read(stamp: int) -> Configuration:
         patterns=tuple(row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)),
         space=space,
         synonyms=Synonyms.of(row.as_group() for row in Synonym.objects.filter(enabled=True)),
-        pins=pins_by_query(Pin.objects.filter(enabled=True)),
+        pins=pins_by_query(Pin.objects.filter(enabled=True), pinning_edits()),
+        hides=hides_by_query(Hide.objects.filter(enabled=True)),
         calibration=_calibration(space),
+        experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
     )
+
+
+def _experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
+    """The experiment that runs; its profiles are published."""
+    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
+    if row is None:
+        return None
+    return RunningExperiment(
+        pk=row.pk,
+        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
+        salt=row.salt,
+        share=row.share,
+        a=profiles[row.a_id],
+        b=profiles[row.b_id],
+    )
+
+
+def _load_what_comes_next() -> None:
+    """Loads the model of a space that is ready to take over: no search waits for it then."""
+    ready = EmbeddingSpace.objects.filter(
+        state=EmbeddingSpace.State.BUILDING, filled_at__isnull=False
+    )
+    for space in ready:
+        spaces.load_ahead(space)
+
+
+def pinning_edits() -> QuerySet[ChunkEdit]:
+    """The hand edits that pin their passages to questions."""
+    applied = ChunkEdit.objects.filter(state=ChunkEdit.State.APPLIED, disabled=False)
+    pinning = applied.exclude(questions=[]).order_by("pk")
+    return pinning.only("questions", "document")
 
 
 def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
@@ -128,3 +168,14 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
     except ValueError as error:
         logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
         return None
+
+
+def calibration_remark(space: EmbeddingSpace) -> list[str]:
+    """What to know of a space whose answers would carry no confidence; empty where they do."""
+    if _calibration(space) is not None:
+        return []
+    return [
+        "Its confidence is not calibrated: while it answers, results carry none, no search is "
+        "tried a second time, and none is marked as unsure. Once it is active, run: "
+        "manage.py calibrate --collection …"
+    ]

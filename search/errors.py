@@ -35,3 +35,49 @@ class ProfileError(SearchError):
     """A profile cannot be edited or published as asked."""
 
     code = "profile_error"
+
+
+class NotPermitted(SearchError):
+    """The acting person lacks the permission for this."""
+
+    code = "permission_denied"
+
+
+class JudgementError(SearchError):
+    """A judgement cannot be made or taken back as asked."""
+
+    code = "judgement_error"
+
+
+class RunConflict(SearchError):
+    """A run or a publication is not in a state for this."""
+
+    code = "conflict"
+
+
+class UnknownSearch(SearchError):
+    """No search of this visitor has that id, or it is too long ago."""
+
+    code = "not_found"
+
+
+class InteractionRefused(SearchError):
+    """What is reported does not fit the search that it is about."""
+
+    code = "invalid_interaction"
+
+
+class GapError(SearchError):
+    """A search gap is not in a state for this, or something is missing to do it."""
+
+    code = "gap_error"
+
+
+class PoolError(SearchError):
+    """The golden queries' candidates could not be kept. Says why, and what to do."""
+
+
+class ExperimentError(SearchError):
+    """An experiment cannot be planned, started or ended as asked."""
+
+    code = "experiment_error"

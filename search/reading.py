@@ -23,6 +23,7 @@ WINDOW = 40
 # Passages above the one asked for: what led to it matters less than what follows.
 LEAD = 10
 MAX_HEADING_CHARS = 80
+MAX_PARTS = 500
 
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
@@ -51,14 +52,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """The documents within an archive or a message that are listed, of `total`."""
+
+    shown: tuple[Document, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk without what the chunk before it has shown already."""
+    """A chunk without what the chunk before it has shown already. `is_edited`: by hand."""
 
     ordinal: int
     page: int | None
     parts: tuple[Part, ...]
     is_asked: bool
     starts_page: bool
+    is_edited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +87,14 @@ class Reading:
     @property
     def last(self) -> int:
         return self.passages[-1].ordinal + 1 if self.passages else 0
+
+
+def parts_of(document: Document, *, viewer: Viewer) -> Parts:
+    """The documents that stood in this one, the first of them; one query."""
+    readable = Document.objects.visible_to(viewer).filter(parent=document)
+    shown = readable.select_related("latest").defer("title_terms", "latest__text")
+    total = getattr(document, "part_count", 0)
+    return Parts(tuple(shown.order_by("part_path")[:MAX_PARTS]), total)
 
 
 def passages_of(
@@ -101,8 +119,8 @@ def passages_of(
             ordinal__lt=first + WINDOW,
         )
         .order_by("ordinal")
-        .annotate(marked=_marked(words))
-        .values("ordinal", "page", "heading_path", "kind", "start", "end", "marked")
+        .annotate(marked=marked_text(words))
+        .values("ordinal", "page", "heading_path", "kind", "start", "end", "marked", "original")
     )
     passages = tuple(_passages(rows, first, target, document.title))
     after = first + WINDOW
@@ -114,7 +132,7 @@ def passages_of(
     )
 
 
-def _marked(words: str) -> F | RawSQL:
+def marked_text(words: str) -> F | RawSQL:
     """The chunk's text with the words marked, each chunk under its own configuration."""
     if not words:
         return F("text")
@@ -126,12 +144,22 @@ def _marked(words: str) -> F | RawSQL:
     )
 
 
+def passages_in(rows: Iterable[Any], asked: int, title: str) -> Iterator[Passage]:
+    """The passages of rows in order, the one with number `asked` told from the others."""
+    return _passages(rows, 0, asked, title)
+
+
+def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
+    """A chunk's plain text without what the one before it has shown; `before` may be empty."""
+    return _MARKS.sub("", _without(row["marked"], _repeated(before, row)))
+
+
 def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -> Iterator[Passage]:
     before: dict[str, Any] = {}
     for row in rows:
         if row["ordinal"] >= first:
             # What the chunk before it holds too.
-            repeated = max(0, before["end"] - row["start"]) if before else 0
+            repeated = _repeated(before, row)
             parts = _parts(_without(row["marked"], repeated), row["heading_path"], row["kind"])
             yield Passage(
                 ordinal=row["ordinal"],
@@ -140,8 +168,22 @@ def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -
                 parts=tuple(part for part in parts if not part.repeats(title)),
                 is_asked=row["ordinal"] == target,
                 starts_page=row["page"] is not None and row["page"] != before.get("page"),
+                is_edited=bool(row["original"]),
             )
         before = row
+
+
+def _repeated(before: dict[str, Any], row: dict[str, Any]) -> int:
+    """How many characters a chunk begins with that the one before it has shown.
+
+    Offsets are those of the parsed text: an edited chunk repeats it only where it begins alike.
+    """
+    count = max(0, before["end"] - row["start"]) if before else 0
+    original = row["original"]
+    if count and original:
+        text = _MARKS.sub("", row["marked"])
+        return count if text[:count] == original[:count] else 0
+    return count
 
 
 def _without(marked: str, count: int) -> str:

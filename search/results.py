@@ -22,6 +22,7 @@ from search.snippets import SNIPPET_CHARS, snippet
 # folded under it, and how much of each: guesses. The rest are counted.
 SHOWN_FOLDED = 3
 FOLDED_CHARS = 160
+Rows = dict[int, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Result:
 
     `folded` are the best passages of the same document that are folded under it, `copies` the
     best other documents with nearly the same text, one passage each; both in the ranking's order.
+    `is_edited`: a person changed the text by hand; `note` is theirs, for members of staff only.
     """
 
     group: Group
@@ -38,6 +40,7 @@ class Result:
     title: str
     heading_path: tuple[str, ...]
     page: int | None
+    collection_id: int
     collection: str
     collection_slug: str
     media_type: str
@@ -46,6 +49,8 @@ class Result:
     created: datetime
     text: str
     snippet: SafeString
+    is_edited: bool = False
+    note: str = ""
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
 
@@ -66,28 +71,25 @@ class Result:
 
 
 def results_for(
-    groups: Sequence[Group], *, viewer: Viewer, terms: Sequence[TermStatistic]
+    groups: Sequence[Group],
+    *,
+    viewer: Viewer,
+    terms: Sequence[TermStatistic],
+    held: Rows | None = None,
 ) -> tuple[Result, ...]:
     """The results of `groups` in their order, what is folded with them.
 
-    A chunk deleted since it was ranked is left out; its group too, where it was the best.
+    A chunk deleted since it was ranked is left out; its group too, where it was the best. `held`
+    has rows read before for the same viewer and terms, by chunk; what is read now joins them.
     """
     if not groups:
         return ()
     shown = [_shown(group) for group in groups]
     hits = [hit for parts in shown for hit in (parts.best, *parts.folded, *parts.copies)]
-    rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(pk__in=[hit.candidate.chunk_id for hit in hits])
-        .annotate(marked=_marked(terms))
-        .values(
-            "pk", "ordinal", "text", "marked", "heading_path", "page", "document__language",
-            "document__public_id", "document__title", "document__created",
-            "collection__name", "collection__slug",
-            "version__media_type", "version__file_name",
-        )
-    )  # fmt: skip
-    by_id = {row["pk"]: row for row in rows}
+    by_id = {} if held is None else held
+    missing = {hit.candidate.chunk_id for hit in hits} - by_id.keys()
+    if missing:
+        by_id.update(_read(missing, viewer, terms))
     return tuple(
         replace(
             best,
@@ -97,6 +99,22 @@ def results_for(
         for group, parts in zip(groups, shown, strict=True)
         for best in _results([group], by_id, SNIPPET_CHARS)
     )
+
+
+def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic]) -> Rows:
+    """What is shown of these chunks, by chunk; of those that the viewer may read."""
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(pk__in=list(chunks))
+        .annotate(marked=_marked(terms))
+        .values(
+            "pk", "ordinal", "text", "marked", "heading_path", "page", "document__language",
+            "document__public_id", "document__title", "document__created",
+            "collection_id", "collection__name", "collection__slug",
+            "version__media_type", "version__file_name", "original", *_for_staff(viewer),
+        )
+    )  # fmt: skip
+    return {row["pk"]: row for row in rows}
 
 
 def _shown(group: Group) -> Group:
@@ -123,6 +141,7 @@ def _result(group: Group, row: Mapping[str, Any], chars: int) -> Result:
         title=row["document__title"],
         heading_path=tuple(row["heading_path"]),
         page=row["page"],
+        collection_id=row["collection_id"],
         collection=row["collection__name"],
         collection_slug=row["collection__slug"],
         media_type=row["version__media_type"],
@@ -131,7 +150,14 @@ def _result(group: Group, row: Mapping[str, Any], chars: int) -> Result:
         created=row["document__created"],
         text=row["text"],
         snippet=snippet(str(row["marked"]), chars),
+        is_edited=bool(row["original"]),
+        note=row.get("edit__note") or "",
     )
+
+
+def _for_staff(viewer: Viewer) -> tuple[str, ...]:
+    """The columns that only members of staff see."""
+    return ("edit__note",) if viewer is not None and getattr(viewer, "is_staff", False) else ()
 
 
 def _marked(terms: Sequence[TermStatistic]) -> F | RawSQL:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
+from search.models import Hide
 
 LOOKED_AT = 8  # of the newest documents; a guess that leaves some choice
 TITLES = 3
@@ -17,6 +18,7 @@ def examples_for(viewer: Viewer) -> tuple[str, ...]:
     newest = (
         Document.objects.visible_to(viewer)
         .filter(current__isnull=False)
+        .exclude(pk__in=Hide.objects.filter(enabled=True, folded="").values("document"))
         .order_by("-created", "-pk")
         .values("pk")[:LOOKED_AT]
     )

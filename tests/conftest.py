@@ -8,8 +8,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
+from hypothesis import settings as hypothesis
 
 from kbsite.embedded import EmbeddedServers
+
+# How long an example takes is the machine's affair, and not what a test is about.
+hypothesis.register_profile("untimed", deadline=None)
+hypothesis.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -35,11 +35,11 @@ class Filling:
 
 def receive(name: str, files: Sequence[SourceFile], filling: Filling) -> None:
     """Adds files to a public collection. Those that are searchable already are left alone."""
-    collection, _ = Collection.objects.get_or_create(
+    collection, _ = Collection.objects.kept().get_or_create(
         name=name,
         defaults={"visibility": Visibility.PUBLIC, "description": DESCRIPTIONS[name]},
     )
-    ready = collection.documents.filter(latest__state=State.READY)
+    ready = collection.documents.kept().filter(latest__state=State.READY)
     held = set(ready.values_list("source", "content_hash"))
     for file in files:
         if (file.source, hashlib.sha256(file.content).hexdigest()) in held:
@@ -76,5 +76,5 @@ def wait(filling: Filling, check: Callable[[], None], say: Callable[[str], None]
         # Beat does this every half minute; the searches that follow should not wait for it.
         terms.fold()
     else:
-        held = Document.objects.aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0
-        say(f"Nothing new: {Document.objects.count()} documents, {held:,} chunks")
+        held = Document.objects.kept().aggregate(chunks=Sum("current__chunk_count"))["chunks"] or 0
+        say(f"Nothing new: {Document.objects.kept().count()} documents, {held:,} chunks")

@@ -18,6 +18,13 @@ from kbsite.supervisor import Program, SupervisorError
 PORTS_TRIED = 50
 # The site stays quick while documents are embedded on the same cores.
 WORKER_NICENESS = 5
+# What a person waits for comes before imports, and after searches.
+UPLOADS_NICENESS = 2
+UPLOADS_ONLY = (
+    *("--queues", "interactive,maintenance"),
+    *("--concurrency", "1"),
+    *("--hostname", "uploads@%h"),
+)
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -54,7 +61,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def site_programs(listener: socket.socket, host: str) -> tuple[Program, ...]:
-    """The web server at a listening socket, one worker process a core, and beat."""
+    """The web server at a listening socket, a worker process a core, one for uploads, and beat."""
     python = (sys.executable, "-m")
     paths = [str(settings.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]
     common = {"PYTHONPATH": os.pathsep.join(paths)}
@@ -73,12 +80,15 @@ def site_programs(listener: socket.socket, host: str) -> tuple[Program, ...]:
     celery = (*python, "celery", "--app", "kbsite", "--quiet")
     concurrency = os.environ.get("WORKER_CONCURRENCY", str(usable_cores()))
     fast = ("--without-gossip", "--without-mingle", "--without-heartbeat")
-    worker = (*celery, "worker", "--loglevel", "WARNING", "--concurrency", concurrency, *fast)
+    worker = (*celery, "worker", "--loglevel", "WARNING", *fast)
+    all_lanes = (*worker, "--concurrency", concurrency)
+    uploads = (*worker, *UPLOADS_ONLY)
     beat = (*celery, "beat", "--loglevel", "WARNING", "--pidfile=")
     bind = ("--bind", f"fd://{listener.fileno()}", "--log-level", "warning")
     gunicorn = (*python, "gunicorn", "--config", "python:kbsite.gunicorn", *bind)
     return (
         Program("web", gunicorn, web, inherits=(listener.fileno(),)),
-        Program("worker", worker, work, niceness=WORKER_NICENESS),
+        Program("worker", all_lanes, work, niceness=WORKER_NICENESS),
+        Program("uploads", uploads, work, niceness=UPLOADS_NICENESS),
         Program("beat", beat, common, niceness=WORKER_NICENESS),
     )

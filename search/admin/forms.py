@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -11,7 +12,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 
 from search.admin.weights import check_sums, shares_of, weight_fields
 from search.domain import QueryClass, Weights
-from search.models import ClassWeights, ProfileChange, SearchProfile
+from search.models import ProfileChange, SearchProfile
 from search.tuning import activation
 from search.tuning.editing import edit_stamp
 
@@ -61,10 +62,10 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         source = self.instance if self.instance.pk else template_profile()
-        rows = ClassWeights.objects.filter(profile=source.pk) if source else []
+        rows = source.class_weights.all() if source else []
         self.fields.update(weight_fields(shares_of(list(rows))))
         if self.instance.pk:
-            self.fields["stamp"].initial = edit_stamp(self.instance)
+            self.fields["stamp"].initial = partial(edit_stamp, self.instance)
 
     @property
     def settings(self) -> dict[str, object]:

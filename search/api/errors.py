@@ -11,16 +11,26 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-from ingestion.errors import EmbeddingUnavailable, FileTooLarge, IngestionError
-from search.errors import NoActiveProfile, SearchError
+from ingestion.errors import (
+    EmbeddingUnavailable,
+    FileTooLarge,
+    IngestionError,
+    NotStored,
+    StateConflict,
+)
+from search.errors import NoActiveProfile, NotPermitted, RunConflict, SearchError
 
 # One text for what is not there and what the user may not see: nobody can tell them apart.
 NOT_FOUND = "There is nothing at this address, or you may not see it."
 
 _STATUSES: dict[type[Exception], int] = {
     FileTooLarge: status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
+    NotStored: status.HTTP_507_INSUFFICIENT_STORAGE,
     EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,
+    StateConflict: status.HTTP_409_CONFLICT,
+    NotPermitted: status.HTTP_403_FORBIDDEN,
+    RunConflict: status.HTTP_409_CONFLICT,
 }
 
 

@@ -7,8 +7,10 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 
 SEARCH: dict[str, Any] = {
+    "search_id": "5b6c7f0e-5f0c-4a43-9d8e-0b6f6f1f2a33",
     "query": "30 CFR 75.1725",
     "profile": {"name": "default", "version": 2},
+    "experiment": None,
     "query_class": "lookup",
     "rule": "an identifier alone",
     "confidence": 0.95,
@@ -47,6 +49,8 @@ SEARCH: dict[str, Any] = {
             "page": None,
             "snippet": "Under <mark>30</mark> <mark>CFR</mark> <mark>75.1725</mark> machinery …",
             "text": "Under 30 CFR 75.1725 machinery shall be kept in safe condition.",
+            "edited": False,
+            "note": "",
             "contributions": {
                 "vector": 0.0,
                 "keyword": 0.6,
@@ -58,6 +62,7 @@ SEARCH: dict[str, Any] = {
             "tier": "its text names 30 CFR 75.1725",
             "folded": [],
             "folded_count": 0,
+            "team": "",
         }
     ],
 }

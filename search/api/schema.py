@@ -17,6 +17,15 @@ ERROR_SCHEMA: dict[str, Any] = {
     },
 }
 
+# What only people with a permission read.
+GUARDED = tuple(
+    f"/api/v1/{name}/"
+    for name in (
+        "gate", "golden-queries", "imports", "judgements", "profile-changes", "publications",
+        "runs", "watched-folders",
+    )
+)  # fmt: skip
+
 
 def complete(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
     """The schema with the errors of each operation, and reading open to visitors."""
@@ -25,7 +34,8 @@ def complete(result: dict[str, Any], generator: Any, request: Any, public: bool)
         for method, operation in operations.items():
             for status in _statuses(path, method):
                 operation["responses"].setdefault(status, _response(status))
-            if method == "get" and "/auth/" not in path and {} not in operation["security"]:
+            is_open = method == "get" and "/auth/" not in path and not path.startswith(GUARDED)
+            if is_open and {} not in operation["security"]:
                 operation["security"].append({})
     return result
 
@@ -36,14 +46,20 @@ def _statuses(path: str, method: str) -> list[str]:
         statuses.add("403")
     if (method == "get" and "{" not in path) or path.endswith(("/documents/", "/token/")):
         statuses.add("400")
-    if path.endswith("/versions/"):
+    if path.endswith(("/versions/", "/interactions/")):
         statuses.add("400")
     if path.endswith("/search/"):
         statuses.add("503")
     if "{" in path:
         statuses.add("404")
+    if "/tuning/" in path:
+        statuses.add("400")
     if path.endswith(("/reprocess/", "/retry/")):
         statuses.add("409")
+    if path.startswith(GUARDED):
+        statuses |= {"403"} if method == "get" else {"400", "409"}
+    if method != "get" and path.startswith(("/api/v1/profiles/", "/api/v1/rollback/")):
+        statuses |= {"400", "409"}
     if method == "post" and path.endswith(("/documents/", "/versions/")):
         statuses.add("413")
     return sorted(statuses)

@@ -11,6 +11,7 @@ from rest_framework import serializers
 
 from search.api.legacy import legacy_fields
 from search.domain import (
+    MIXED,
     Contribution,
     Explanation,
     Leaf,
@@ -19,7 +20,9 @@ from search.domain import (
     Profile,
     QueryClass,
     Signal,
+    Trial,
 )
+from search.evaluation.golden import fingerprint
 from search.models import SearchProfile
 from search.pipeline import SearchResponse
 from search.results import Result
@@ -176,6 +179,10 @@ class ResultSerializer(serializers.Serializer[Result]):
     page = serializers.IntegerField(allow_null=True)
     snippet = serializers.CharField()
     text = serializers.CharField()
+    edited = serializers.BooleanField(
+        source="is_edited", help_text="An administrator changed this text by hand."
+    )
+    note = serializers.CharField(help_text="An administrator's; empty unless you are staff.")
     contributions = serializers.SerializerMethodField()
     adjustments = serializers.SerializerMethodField()
     tier = serializers.CharField(source="hit.explanation.tier.reason")
@@ -190,6 +197,10 @@ class ResultSerializer(serializers.Serializer[Result]):
     explanation = ExplanationSerializer(
         source="hit.explanation", required=False, help_text="With explain=1."
     )
+    team = serializers.SerializerMethodField(
+        help_text="Where an experiment mixes two rankings: `a` or `b`, whose pick it is and by "
+        "whose weights it is explained. Empty for what both had alike, and otherwise."
+    )
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
@@ -198,6 +209,11 @@ class ResultSerializer(serializers.Serializer[Result]):
         if self.context.get("legacy", True):
             fields |= legacy_fields()
         return fields
+
+    @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
+    def get_team(self, result: Result) -> str:
+        teams: dict[int, str] = self.context.get("teams", {})
+        return teams.get(id(result), "")
 
     @extend_schema_field(FoldedSerializer(many=True))
     def get_folded(self, result: Result) -> Any:
@@ -223,11 +239,28 @@ class SecondTrySerializer(serializers.Serializer[SecondTry]):
     confidence_before = serializers.FloatField()
 
 
+class TrialSerializer(serializers.Serializer[Trial]):
+    """A search's part in an experiment. `mixed`: both rankings as one, in turns."""
+
+    id = serializers.IntegerField(source="experiment")
+    arm = serializers.ChoiceField(choices=["a", "b", MIXED])
+    profiles = ProfileNameSerializer(many=True, help_text="Whose rankings are shown.")
+
+
 class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     """One page of a ranking, with everything that shaped it."""
 
+    search_id = serializers.SerializerMethodField(
+        help_text="Names this search when you report what was done with its results; null where "
+        "searches are not recorded."
+    )
     query = serializers.CharField(source="query.original")
     profile = ProfileNameSerializer()
+    experiment = TrialSerializer(
+        source="trial",
+        allow_null=True,
+        help_text="The experiment that this search takes part in; null for none.",
+    )
     query_class = serializers.ChoiceField(choices=CLASSES, source="classification.query_class")
     rule = serializers.CharField(
         source="classification.rule", help_text="The rule that chose the class."
@@ -283,6 +316,11 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
             del fields["terms"]
         return fields
 
+    @extend_schema_field({"type": "string", "format": "uuid", "nullable": True})
+    def get_search_id(self, response: SearchResponse) -> str | None:
+        search_id = self.context.get("search_id")
+        return None if search_id is None else str(search_id)
+
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
     def get_timing_ms(self, response: SearchResponse) -> dict[str, float]:
         return {step: round(value, 2) for step, value in response.milliseconds.items()}
@@ -293,6 +331,10 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
 
     weights = serializers.SerializerMethodField()
     active = serializers.SerializerMethodField()
+    fingerprint = serializers.SerializerMethodField(
+        help_text="Another one for every profile that may rank otherwise. Send it when you edit "
+        "or publish, and nothing else than what you saw is."
+    )
 
     class Meta:
         model = SearchProfile
@@ -301,7 +343,7 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
             "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "rrf_k",
             "both_factor", "both_first", "own_candidates_only", "boosts", "feedback",
             "recency_half_life", "confidence_threshold", "depth", "keyword_scorer",
-            "keyword_budget", "title_scorer", "published",
+            "keyword_budget", "title_scorer", "published", "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -314,6 +356,10 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     def get_weights(self, profile: SearchProfile) -> dict[str, dict[str, float]]:
         rows = profile.class_weights.all()
         return {row.query_class: row.as_weights().as_dict() for row in rows}
+
+    @extend_schema_field(OpenApiTypes.STR)
+    def get_fingerprint(self, profile: SearchProfile) -> str:
+        return fingerprint(profile.as_profile())
 
     @extend_schema_field(OpenApiTypes.BOOL)
     def get_active(self, profile: SearchProfile) -> bool:

@@ -11,180 +11,444 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('ingestion', '0006_sources_parts_imports'),
-        ('search', '0004_ranking_options'),
+        ("ingestion", "0006_sources_parts_imports"),
+        ("search", "0004_ranking_options"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='evaluationrun',
-            name='by_query',
+            model_name="evaluationrun",
+            name="by_query",
             field=models.JSONField(blank=True, default=dict),
         ),
         migrations.AddField(
-            model_name='evaluationrun',
-            name='error',
+            model_name="evaluationrun",
+            name="error",
             field=models.TextField(blank=True),
         ),
         migrations.AddField(
-            model_name='evaluationrun',
-            name='kind',
-            field=models.CharField(choices=[('collection', 'Judged collection'), ('golden', 'Golden queries')], default='collection', max_length=10),
+            model_name="evaluationrun",
+            name="kind",
+            field=models.CharField(
+                choices=[("collection", "Judged collection"), ("golden", "Golden queries")],
+                default="collection",
+                max_length=10,
+            ),
         ),
         migrations.AddField(
-            model_name='evaluationrun',
-            name='progress',
-            field=models.FloatField(default=1.0, help_text='Share of the queries done, 0 to 1.'),
+            model_name="evaluationrun",
+            name="progress",
+            field=models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1."),
         ),
         migrations.AddField(
-            model_name='evaluationrun',
-            name='state',
-            field=models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('done', 'Done'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='done', max_length=9),
+            model_name="evaluationrun",
+            name="state",
+            field=models.CharField(
+                choices=[
+                    ("queued", "Queued"),
+                    ("running", "Running"),
+                    ("done", "Done"),
+                    ("failed", "Failed"),
+                    ("cancelled", "Cancelled"),
+                ],
+                default="done",
+                max_length=9,
+            ),
         ),
         migrations.AddField(
-            model_name='evaluationrun',
-            name='user',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="evaluationrun",
+            name="user",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='profilechange',
-            name='findings',
-            field=django.contrib.postgres.fields.ArrayField(base_field=models.TextField(), blank=True, default=list, size=None),
+            model_name="profilechange",
+            name="findings",
+            field=django.contrib.postgres.fields.ArrayField(
+                base_field=models.TextField(), blank=True, default=list, size=None
+            ),
         ),
         migrations.AddField(
-            model_name='profilechange',
-            name='run',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='search.evaluationrun'),
+            model_name="profilechange",
+            name="run",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="search.evaluationrun",
+            ),
         ),
         migrations.AlterField(
-            model_name='evaluationrun',
-            name='collection',
+            model_name="evaluationrun",
+            name="collection",
             field=models.CharField(blank=True, max_length=120),
         ),
         migrations.AlterField(
-            model_name='evaluationrun',
-            name='corpus_hash',
-            field=models.CharField(blank=True, max_length=64, verbose_name='corpus (SHA-256)'),
+            model_name="evaluationrun",
+            name="corpus_hash",
+            field=models.CharField(blank=True, max_length=64, verbose_name="corpus (SHA-256)"),
         ),
         migrations.AlterField(
-            model_name='evaluationrun',
-            name='queries',
+            model_name="evaluationrun",
+            name="queries",
             field=models.PositiveIntegerField(default=0),
         ),
         migrations.AlterField(
-            model_name='profilechange',
-            name='action',
-            field=models.CharField(choices=[('created', 'Draft created'), ('edited', 'Draft edited'), ('published', 'Published'), ('refused', 'Publishing refused'), ('overridden', 'Published against the gate'), ('rolled_back', 'Rolled back to')], max_length=12),
+            model_name="profilechange",
+            name="action",
+            field=models.CharField(
+                choices=[
+                    ("created", "Draft created"),
+                    ("edited", "Draft edited"),
+                    ("published", "Published"),
+                    ("refused", "Publishing refused"),
+                    ("overridden", "Published against the gate"),
+                    ("rolled_back", "Rolled back to"),
+                ],
+                max_length=12,
+            ),
         ),
         migrations.CreateModel(
-            name='GoldenQuery',
+            name="GoldenQuery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('text', models.CharField(max_length=500)),
-                ('folded', models.CharField(editable=False, max_length=500)),
-                ('collections', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=120), blank=True, default=list, size=None)),
-                ('query_class', models.CharField(blank=True, choices=[('lookup', 'Lookup: a name or an identifier'), ('concept', 'Concept: what it is, how it works'), ('code', 'Code: how to write it'), ('debug', 'Debug: an error, something not working'), ('comparison', 'Comparison: this or that'), ('general', 'General: everything else')], help_text='The class it should have; empty: whatever the rules say.', max_length=12)),
-                ('origin', models.CharField(choices=[('person', 'Judged by a person'), ('imported', 'Imported'), ('synthetic', 'Made from headings and first sentences'), ('clicks', 'From clicks and thumbs')], default='person', max_length=10)),
-                ('enabled', models.BooleanField(default=True)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('added_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('must_be_first', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ingestion.document')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("public_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("text", models.CharField(max_length=500)),
+                ("folded", models.CharField(editable=False, max_length=500)),
+                (
+                    "collections",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=120),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                (
+                    "query_class",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("lookup", "Lookup: a name or an identifier"),
+                            ("concept", "Concept: what it is, how it works"),
+                            ("code", "Code: how to write it"),
+                            ("debug", "Debug: an error, something not working"),
+                            ("comparison", "Comparison: this or that"),
+                            ("general", "General: everything else"),
+                        ],
+                        help_text="The class it should have; empty: whatever the rules say.",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "origin",
+                    models.CharField(
+                        choices=[
+                            ("person", "Judged by a person"),
+                            ("imported", "Imported"),
+                            ("synthetic", "Made from headings and first sentences"),
+                            ("clicks", "From clicks and thumbs"),
+                        ],
+                        default="person",
+                        max_length=10,
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True)),
+                ("note", models.TextField(blank=True)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                (
+                    "added_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "must_be_first",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="ingestion.document",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'golden queries',
-                'ordering': ('folded', 'pk'),
+                "verbose_name_plural": "golden queries",
+                "ordering": ("folded", "pk"),
             },
         ),
         migrations.CreateModel(
-            name='Judgement',
+            name="Judgement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reference', models.UUIDField(editable=False)),
-                ('title', models.CharField(blank=True, help_text="The document's, as judged.", max_length=500)),
-                ('grade', models.PositiveSmallIntegerField(validators=[django.core.validators.MaxValueValidator(3)])),
-                ('judge_name', models.CharField(max_length=150)),
-                ('note', models.TextField(blank=True)),
-                ('created', models.DateTimeField(default=django.utils.timezone.now, editable=False)),
-                ('updated', models.DateTimeField(auto_now=True)),
-                ('document', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='ingestion.document')),
-                ('judge', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judgements', to='search.goldenquery')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("reference", models.UUIDField(editable=False)),
+                (
+                    "title",
+                    models.CharField(
+                        blank=True, help_text="The document's, as judged.", max_length=500
+                    ),
+                ),
+                (
+                    "grade",
+                    models.PositiveSmallIntegerField(
+                        validators=[django.core.validators.MaxValueValidator(3)]
+                    ),
+                ),
+                ("judge_name", models.CharField(max_length=150)),
+                ("note", models.TextField(blank=True)),
+                (
+                    "created",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
+                ),
+                ("updated", models.DateTimeField(auto_now=True)),
+                (
+                    "document",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="ingestion.document",
+                    ),
+                ),
+                (
+                    "judge",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "query",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="judgements",
+                        to="search.goldenquery",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('query', '-grade', 'pk'),
+                "ordering": ("query", "-grade", "pk"),
             },
         ),
         migrations.CreateModel(
-            name='SearchEvent',
+            name="SearchEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('search_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('at', models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
-                ('channel', models.CharField(choices=[('page', 'Search page'), ('api', 'API')], max_length=4)),
-                ('query', models.CharField(max_length=1000)),
-                ('folded', models.CharField(db_index=True, max_length=1000)),
-                ('visitor', models.CharField(blank=True, db_index=True, max_length=64)),
-                ('query_class', models.CharField(choices=[('lookup', 'Lookup: a name or an identifier'), ('concept', 'Concept: what it is, how it works'), ('code', 'Code: how to write it'), ('debug', 'Debug: an error, something not working'), ('comparison', 'Comparison: this or that'), ('general', 'General: everything else')], max_length=12)),
-                ('rule', models.CharField(blank=True, max_length=120)),
-                ('profile_name', models.CharField(max_length=80)),
-                ('collections', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=120), blank=True, default=list, size=None)),
-                ('page', models.PositiveIntegerField(default=1)),
-                ('total', models.PositiveIntegerField()),
-                ('results', django.contrib.postgres.fields.ArrayField(base_field=models.UUIDField(), blank=True, default=list, size=None)),
-                ('milliseconds', models.FloatField()),
-                ('confidence', models.FloatField(blank=True, null=True)),
-                ('unsure', models.BooleanField(default=False, help_text="Below the profile's threshold.")),
-                ('corrected_from', models.CharField(blank=True, max_length=1000)),
-                ('degraded', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), blank=True, default=list, size=None)),
-                ('anonymised', models.BooleanField(default=False)),
-                ('experiment', models.PositiveBigIntegerField(blank=True, db_index=True, null=True)),
-                ('arm', models.CharField(blank=True, max_length=12)),
-                ('profile', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='search.searchprofile')),
-                ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("search_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                ("at", models.DateTimeField(db_index=True, default=django.utils.timezone.now)),
+                (
+                    "channel",
+                    models.CharField(
+                        choices=[("page", "Search page"), ("api", "API")], max_length=4
+                    ),
+                ),
+                ("query", models.CharField(max_length=1000)),
+                ("folded", models.CharField(db_index=True, max_length=1000)),
+                ("visitor", models.CharField(blank=True, db_index=True, max_length=64)),
+                (
+                    "query_class",
+                    models.CharField(
+                        choices=[
+                            ("lookup", "Lookup: a name or an identifier"),
+                            ("concept", "Concept: what it is, how it works"),
+                            ("code", "Code: how to write it"),
+                            ("debug", "Debug: an error, something not working"),
+                            ("comparison", "Comparison: this or that"),
+                            ("general", "General: everything else"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("rule", models.CharField(blank=True, max_length=120)),
+                ("profile_name", models.CharField(max_length=80)),
+                (
+                    "collections",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=120),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("page", models.PositiveIntegerField(default=1)),
+                ("total", models.PositiveIntegerField()),
+                (
+                    "results",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.UUIDField(), blank=True, default=list, size=None
+                    ),
+                ),
+                ("milliseconds", models.FloatField()),
+                ("confidence", models.FloatField(blank=True, null=True)),
+                (
+                    "unsure",
+                    models.BooleanField(default=False, help_text="Below the profile's threshold."),
+                ),
+                ("corrected_from", models.CharField(blank=True, max_length=1000)),
+                (
+                    "degraded",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=20),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("anonymised", models.BooleanField(default=False)),
+                (
+                    "experiment",
+                    models.PositiveBigIntegerField(blank=True, db_index=True, null=True),
+                ),
+                ("arm", models.CharField(blank=True, max_length=12)),
+                (
+                    "profile",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="search.searchprofile",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-at', '-pk'),
+                "ordering": ("-at", "-pk"),
             },
         ),
         migrations.CreateModel(
-            name='Interaction',
+            name="Interaction",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('click', 'Opened'), ('dwell', 'Read'), ('up', 'Thumb up'), ('down', 'Thumb down')], max_length=6)),
-                ('document', models.UUIDField(help_text="The document's public id.")),
-                ('rank', models.PositiveIntegerField(help_text='Its place among the results, from 1.')),
-                ('seconds', models.FloatField(blank=True, help_text='How long it was read.', null=True)),
-                ('team', models.CharField(blank=True, help_text='Whose result, in interleaving.', max_length=1)),
-                ('at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('event', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='interactions', to='search.searchevent')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("click", "Opened"),
+                            ("dwell", "Read"),
+                            ("up", "Thumb up"),
+                            ("down", "Thumb down"),
+                        ],
+                        max_length=6,
+                    ),
+                ),
+                ("document", models.UUIDField(help_text="The document's public id.")),
+                (
+                    "rank",
+                    models.PositiveIntegerField(help_text="Its place among the results, from 1."),
+                ),
+                (
+                    "seconds",
+                    models.FloatField(blank=True, help_text="How long it was read.", null=True),
+                ),
+                (
+                    "team",
+                    models.CharField(
+                        blank=True, help_text="Whose result, in interleaving.", max_length=1
+                    ),
+                ),
+                ("at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "event",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="interactions",
+                        to="search.searchevent",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('at', 'pk'),
+                "ordering": ("at", "pk"),
             },
         ),
         migrations.AddConstraint(
-            model_name='goldenquery',
-            constraint=models.UniqueConstraint(models.F('folded'), models.F('collections'), name='golden_query_once', violation_error_message='This question is a golden query already.'),
+            model_name="goldenquery",
+            constraint=models.UniqueConstraint(
+                models.F("folded"),
+                models.F("collections"),
+                name="golden_query_once",
+                violation_error_message="This question is a golden query already.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='goldenquery',
-            constraint=models.CheckConstraint(condition=models.Q(('folded', ''), _negated=True), name='golden_query_asks', violation_error_message='Write the question.'),
+            model_name="goldenquery",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("folded", ""), _negated=True),
+                name="golden_query_asks",
+                violation_error_message="Write the question.",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.UniqueConstraint(models.F('query'), models.F('reference'), models.F('judge_name'), name='judgement_once_per_person'),
+            model_name="judgement",
+            constraint=models.UniqueConstraint(
+                models.F("query"),
+                models.F("reference"),
+                models.F("judge_name"),
+                name="judgement_once_per_person",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='judgement',
-            constraint=models.CheckConstraint(condition=models.Q(('grade__lte', 3)), name='judgement_grade_range'),
+            model_name="judgement",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("grade__lte", 3)), name="judgement_grade_range"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='interaction',
-            constraint=models.UniqueConstraint(models.F('event'), models.F('kind'), models.F('document'), name='interaction_once_per_result'),
+            model_name="interaction",
+            constraint=models.UniqueConstraint(
+                models.F("event"),
+                models.F("kind"),
+                models.F("document"),
+                name="interaction_once_per_result",
+            ),
         ),
     ]

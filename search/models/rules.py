@@ -54,6 +54,7 @@ class ClassRule(models.Model):
 
     class Meta:
         ordering = ("position", "pk")
+        verbose_name = "classifier rule"
         constraints = (
             models.CheckConstraint(
                 condition=(Q(pattern="") & ~Q(predicate="")) | (~Q(pattern="") & Q(predicate="")),

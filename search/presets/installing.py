@@ -11,12 +11,13 @@ from django.utils import timezone
 from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import Profile
-from search.models import ClassRule, ClassWeights, SearchProfile
+from search.models import ClassRule, ClassWeights, ProfileChange, SearchProfile
 from search.presets.own import DEFAULT
 from search.presets.preset import Preset
 from search.presets.shipped import PRESETS
 from search.query.rules import EARLIER, RULES, fingerprint
 from search.ranking.boosts import as_json
+from search.tuning import activation
 
 # Columns of the same name hold the rest of a Profile.
 _ELSEWHERE = {"name", "version", "weights", "normalisers", "boosts"}
@@ -34,8 +35,13 @@ def install_presets() -> None:
     _install_rules()
     _install_patterns()
     if not SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).exists():
-        SearchProfile.objects.filter(name=DEFAULT.name, version=DEFAULT.profile.version).update(
-            state=SearchProfile.State.ACTIVE
+        default = SearchProfile.objects.get(name=DEFAULT.name, version=DEFAULT.profile.version)
+        activation.activate(
+            default,
+            action=ProfileChange.Action.PUBLISHED,
+            acting_user=None,
+            reason="Installed with Steelyard.",
+            findings=["No profile was active, so nothing was measured."],
         )
 
 

@@ -7,6 +7,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
+
+Pin = TypeVar("Pin")
 
 # Each brings as many rows as any term of the query; a guess that keeps a search quick.
 MAX_EXPANSIONS = 20
@@ -65,6 +68,13 @@ def _says(folded: str, term: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(fold_query(term))}(?!\w)", folded) is not None
 
 
-def pins_for(text: str, pins: Mapping[str, Sequence[int]]) -> tuple[int, ...]:
-    """The ids of the documents pinned to just this query, in their order."""
+def pins_for(text: str, pins: Mapping[str, Sequence[Pin]]) -> tuple[Pin, ...]:
+    """What is pinned to just this query, in its order."""
     return tuple(pins.get(fold_query(text), ()))
+
+
+def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int]:
+    """The documents that are hidden from just this query or from every one."""
+    if not hides:
+        return frozenset()
+    return hides.get("", frozenset()) | hides.get(fold_query(text), frozenset())

@@ -70,7 +70,7 @@ class Counting:
 def embedder(monkeypatch: pytest.MonkeyPatch) -> Counting:
     counting = Counting(spaces.embedder())
     cached = CachedQueryEmbedder(counting, cache, ttl=60)  # type: ignore[arg-type]
-    monkeypatch.setattr(spaces, "query_embedder", lambda: cached)
+    monkeypatch.setattr(spaces, "query_embedder", lambda space=None: cached)
     return counting
 
 

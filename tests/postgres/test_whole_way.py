@@ -137,7 +137,7 @@ class TestANewVersion:
 class TestDeletion:
     def test_leaves_no_chunk_frequency_or_file(self) -> None:
         document = make_document(make_collection(), PUMPS, file_name="pumps.md")
-        assert services.delete([document], acting_user=None) == 1
+        assert services.purge([document], acting_user=None) == 1
         terms.fold()
         assert Chunk.objects.count() == 0
         assert TermFrequency.objects.count() == 0

@@ -13,6 +13,7 @@ from ingestion.identifiers import (
     index_forms,
     is_single_identifier,
     match_strength,
+    overlaps,
     placed_forms,
     query_identifiers,
 )
@@ -202,3 +203,29 @@ def test_a_good_pattern_is_accepted(regex: str) -> None:
 def test_patterns_of_ones_own_replace_the_shipped_ones() -> None:
     badge = Pattern("Badge", r"#[0-9]{3}", "lower", ("#123",))
     assert [found.canonical for found in find_identifiers("#123 D40", (badge,))] == ["#123"]
+
+
+class TestOverlaps:
+    TICKET = Pattern("Ticket", r"TCK-\d+", "code", examples=("TCK-100",))
+
+    def test_a_code_of_its_own_surprises_nobody(self) -> None:
+        assert overlaps(self.TICKET, [], []) == []
+
+    def test_who_is_tried_first_wins(self) -> None:
+        broad = Pattern("Code", r"[A-Z]{3}-\d+", "code", examples=("ABC-7",))
+        (lost,) = overlaps(self.TICKET, [broad], [])
+        assert "“TCK-100” is recognised by “Code” first" in lost
+        (taken,) = overlaps(broad, [], [self.TICKET])
+        assert "takes “TCK-100” from “Ticket”" in taken
+
+    def test_prose_is_no_code(self) -> None:
+        (said,) = overlaps(Pattern("Year", r"\d{4}", "lower", examples=("2024",)), [], [])
+        assert "“2023”, “2021” in ordinary prose" in said
+
+    def test_the_shipped_patterns_are_quiet(self) -> None:
+        said = [
+            line
+            for place, pattern in enumerate(DEFAULT_PATTERNS)
+            for line in overlaps(pattern, DEFAULT_PATTERNS[:place], DEFAULT_PATTERNS[place + 1 :])
+        ]
+        assert [line for line in said if "prose" in line] == []

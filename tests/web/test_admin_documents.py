@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from ingestion import steps, terms
+from ingestion import services, steps, terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
 from tests.factories import make_collection, make_document, upload
@@ -267,12 +267,12 @@ class TestActions:
         assert asked.context["model_count"]
         assert dict(asked.context["model_count"])["chunks"] == 1
         client.post(page(document, "delete"), {"post": "yes"})
-        assert not Document.objects.exists()
-        assert not Chunk.objects.exists()
+        assert not Document.objects.kept().exists()
+        assert not Chunk.objects.filter(searchable=True).exists()
         terms.fold()
         assert not search("soon gone", viewer=None).results
         entries = LogEntry.objects.filter(object_repr="Gone", user=administrator)
-        assert [entry.change_message for entry in entries] == ["Deleted"]
+        assert [entry.change_message for entry in entries] == ["Put in the bin"]
         assert default_storage.exists(stored)  # until the transaction of this test would end
 
     @pytest.mark.django_db(transaction=True)
@@ -289,6 +289,8 @@ class TestActions:
                 "post": "yes",
             },
         )
+        assert not Document.objects.kept().exists()
+        services.purge_bin(now=True)
         assert not Document.objects.exists()
         assert [name for name in names if default_storage.exists(name)] == []
 

@@ -1,4 +1,4 @@
-"""Collections, identifier patterns and embedding spaces in the admin."""
+"""Collections and identifier patterns in the admin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ingestion.models import Chunk, Collection, Document, EmbeddingSpace, IdentifierPattern
+from ingestion.models import Chunk, Collection, Document, IdentifierPattern
 from tests.factories import make_collection, make_document, upload
 from tests.web.admin_client import form_data, said, signed_in, staff
 
@@ -18,7 +18,6 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 COLLECTIONS = "/admin/ingestion/collection/"
 PATTERNS = "/admin/ingestion/identifierpattern/"
-SPACES = "/admin/ingestion/embeddingspace/"
 NEW = {"name": "New", "visibility": "public", "chunk_tokens": "200", "overlap_tokens": "20"}
 
 
@@ -116,7 +115,7 @@ class TestCollections:
         client, address = signed_in(administrator), f"{COLLECTIONS}{collection.pk}/change/"
         data = form_data(client.get(address), "collection_form")
         response = client.post(address, {**data, "chunk_tokens": "100"})
-        assert "keep their chunks" in said(response)
+        assert "keep their passages" in said(response)
         document.refresh_from_db()
         assert document.versions.count() == 1
 
@@ -135,8 +134,8 @@ class TestCollections:
         counts = dict(client.get(address).context["model_count"])
         assert counts == {"collections": 1, "documents": 1, "chunks": 1}
         client.post(address, {"post": "yes"})
-        assert not Document.objects.exists()
-        assert not Chunk.objects.exists()
+        assert not Document.objects.visible_to(administrator).exists()
+        assert not Chunk.objects.visible_to(administrator).exists()
         assert LogEntry.objects.filter(object_repr="Handbook").count() == 1
 
     def test_deletion_with_documents_needs_the_right_to_delete_documents(self) -> None:
@@ -187,6 +186,28 @@ class TestIdentifierPatterns:
         assert errors(response)
         assert not IdentifierPattern.objects.filter(name="Ticket").exists()
 
+    def test_it_is_tried_before_it_is_saved(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        data = {**self.data(), "question": "Is TCK-4711 done?"}
+        shown = client.post(f"{PATTERNS}try/", data).content.decode()
+        assert "tck4711" in shown
+        assert "<td>Ticket</td><td>Code</td>" in shown  # a shipped pattern would have it, too
+        assert not IdentifierPattern.objects.filter(name="Ticket").exists()
+        wrong = client.post(f"{PATTERNS}try/", self.data(examples="ABC-1")).content.decode()
+        assert "cannot be saved" in wrong
+        assert (
+            signed_in(staff("looker", "view_identifierpattern"))
+            .post(f"{PATTERNS}try/", data)
+            .status_code
+            == 403
+        )
+
+    def test_what_it_finds_in_prose_is_said(self, administrator: User) -> None:
+        plain = {"regex": "[0-9]{4}", "normaliser": "lower", "examples": "1234"}
+        data = self.data(**plain, counter_examples="", position="900")
+        response = signed_in(administrator).post(f"{PATTERNS}add/", data)
+        assert "in ordinary prose" in said(response)
+
     def test_a_shipped_pattern_survives_being_saved(self, administrator: User) -> None:
         client = signed_in(administrator)
         for pattern in IdentifierPattern.objects.all():
@@ -208,14 +229,3 @@ class TestIdentifierPatterns:
         client.post(PATTERNS, {**data, "form-0-position": "999", "_save": "Save"})
         first.refresh_from_db()
         assert first.position == 999
-
-
-def test_embedding_spaces_are_there_to_look_at_alone(administrator: User) -> None:
-    make_document(make_collection(), "# One\n\nA chunk.\n")
-    space = EmbeddingSpace.objects.get()
-    client = signed_in(administrator)
-    assert "384" in client.get(SPACES).content.decode()
-    assert client.get(f"{SPACES}{space.pk}/change/").status_code == 200
-    assert client.post(f"{SPACES}{space.pk}/change/", {"name": "x"}).status_code == 403
-    assert client.get(f"{SPACES}add/").status_code == 403
-    assert client.post(f"{SPACES}{space.pk}/delete/", {"post": "yes"}).status_code == 403

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
+import shutil
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.files.storage import FileSystemStorage
 
 from ingestion import steps
 from ingestion.models import Collection, Document
@@ -84,14 +84,14 @@ def test_what_was_queued_knows_who_added_it_and_becomes_ready(
 def test_a_file_that_cannot_be_stored_does_not_stop_the_others(
     handbook: Collection, administrator: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save = FileSystemStorage.save
+    copy = shutil.copyfileobj
 
-    def full_disk(storage: FileSystemStorage, name: str, content: Any, **options: Any) -> str:
-        if content.size > 100:
+    def full_disk(file: Any, stored: Any, length: int = 0) -> None:
+        if file.size > 100:
             raise OSError(28, "No space left on device")
-        return str(save(storage, name, content, **options))
+        copy(file, stored, length)
 
-    monkeypatch.setattr(FileSystemStorage, "save", full_disk)
+    monkeypatch.setattr(shutil, "copyfileobj", full_disk)
     response = send(
         administrator, handbook, named("large.txt", b"word " * 50), named("small.txt", b"small one")
     )

@@ -78,7 +78,7 @@ def test_the_same_bytes_are_one_document(edit: APIClient, shelf: Collection) -> 
     again = post_file(edit, collection="shelf", title="Another name")
 
     assert again.status_code == 200
-    assert again.json() == {**first, "duplicate": True}
+    assert again.json() == {**first, "duplicate": True, "outcome": "duplicate"}
     assert Document.objects.count() == 1
 
 
@@ -146,10 +146,10 @@ def test_deleting_while_a_worker_reads_ends_the_work(
         edit.delete(f"{DOCUMENTS}{receipt.document.public_id}/")
         raise DamagedFile("The file went away.")
 
-    monkeypatch.setattr(steps, "parse_file", deleted_meanwhile)
+    monkeypatch.setattr(steps, "open_file", deleted_meanwhile)
 
     assert steps.advance(receipt.version.pk) is False
-    assert not Document.objects.exists()
+    assert not Document.objects.kept().exists()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from ingestion.models import Collection, Visibility
 from search.domain import Signal
 from search.models import SearchProfile
 from search.ranking.fusion import OPTIONAL
-from search.tuning import activation
+from search.tuning import activation, publishing
 from tests.explaining import recomputed_json
 from tests.factories import make_collection, make_document
 
@@ -152,7 +152,7 @@ def test_a_published_weight_change_acts_on_the_next_search(library: Collection, 
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     draft = activation.draft_from(active, acting_user=None)
     draft.class_weights.update(vector=0, keyword=0, title=1)
-    activation.publish(draft, acting_user=None)
+    publishing.publish(draft, acting_user=None)
 
     after = ask(q="sourdough bread")
 
@@ -163,25 +163,25 @@ def test_a_published_weight_change_acts_on_the_next_search(library: Collection, 
 @pytest.mark.parametrize(
     ("filters", "titles"),
     [
-        ({}, {"Harbour cranes", "Bakery", "rye"}),
-        ({"collection": "recipes"}, {"rye"}),
-        ({"collection": ["recipes", "handbook"], "type": "md"}, {"Harbour cranes", "Bakery"}),
-        ({"type": "text/plain"}, {"rye"}),
-        ({"type": ".TXT"}, {"rye"}),
-        ({"language": "en-GB"}, {"Harbour cranes", "Bakery", "rye"}),
-        ({"language": "de"}, set()),
-        ({"collection": "no-such"}, set()),
-        ({"after": "2999-01-01"}, set()),
-        ({"before": "2999-01-01"}, {"Harbour cranes", "Bakery", "rye"}),
+        ({}, ("Harbour cranes", "Bakery", "rye")),
+        ({"collection": "recipes"}, ("rye",)),
+        ({"collection": ["recipes", "handbook"], "type": "md"}, ("Harbour cranes", "Bakery")),
+        ({"type": "text/plain"}, ("rye",)),
+        ({"type": ".TXT"}, ("rye",)),
+        ({"language": "en-GB"}, ("Harbour cranes", "Bakery", "rye")),
+        ({"language": "de"}, ()),
+        ({"collection": "no-such"}, ()),
+        ({"after": "2999-01-01"}, ()),
+        ({"before": "2999-01-01"}, ("Harbour cranes", "Bakery", "rye")),
     ],
     ids=str,
 )
 def test_filters_narrow(
-    library: Collection, ask: Ask, filters: dict[str, Any], titles: set[str]
+    library: Collection, ask: Ask, filters: dict[str, Any], titles: tuple[str, ...]
 ) -> None:
     body = ask(q="sourdough bread", **filters)
 
-    assert {result["document"]["title"] for result in body["results"]} == titles
+    assert {result["document"]["title"] for result in body["results"]} == set(titles)
     assert body["total"] == len(titles)
 
 
@@ -274,12 +274,12 @@ def test_without_an_active_profile_the_service_is_unavailable(api: APIClient) ->
     assert response.json()["code"] == "no_active_profile"
 
 
-def test_costs_three_queries(
+def test_costs_three_queries_and_one_to_record_it(
     library: Collection, api: APIClient, ask: Ask, django_assert_num_queries: Any
 ) -> None:
     ask(q="sourdough bread")  # reads the configuration, which is then kept
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         ask(q="sourdough bread", explain=1)
 
 

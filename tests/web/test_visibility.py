@@ -31,7 +31,7 @@ from tests.web.walker import (
     routes,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "unrecorded")]
 
 TITLE = "Piratenschatz"
 HEADING = "Versteck"
@@ -92,6 +92,12 @@ AUTOCOMPLETE = [
     for model, name in (("document", "collection"), ("collection", "groups"))
     for term in ("", "kapit")
 ]
+
+
+@pytest.fixture
+def unrecorded(settings: Any) -> None:
+    """The walk's own searches would change what it sees: see test_watching_visibility.py."""
+    settings.SEARCH_EVENTS = False
 
 
 @pytest.fixture

@@ -126,7 +126,7 @@ class TestUpload:
         panel = page.locator("section[aria-label=State]")
         expect(panel).to_contain_text("is on its way")
         process_all()
-        expect(panel).to_contain_text("1 chunk can be found")
+        expect(panel).to_contain_text("1 passage can be found")
 
 
 class TestWeights:
@@ -253,3 +253,14 @@ def test_no_page_is_wider_than_the_screen_or_asks_another_host(
         assert answer is not None
         assert answer.ok, address
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, address
+
+
+def test_what_unfold_opens_by_a_click_opens_by_keyboard(admin: User, open_page: OpenPage) -> None:
+    page = open_page(DOCUMENTS, user=admin)
+    page.keyboard.press("Tab")
+    expect(page.get_by_text("Skip to the content")).to_be_focused()
+    panel = page.locator("#changelist-filter")
+    expect(panel).to_be_hidden()
+    page.get_by_role("button", name="Filters").focus()
+    page.keyboard.press("Enter")
+    expect(panel).to_be_visible()

@@ -1,0 +1,1 @@
+"""How dates are written on all pages (FORMAT_MODULE_PATH)."""

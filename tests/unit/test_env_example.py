@@ -1,0 +1,95 @@
+""".env.example names every variable that the site reads, with its default, and no other."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ingestion.parsing.limits import default_numbers
+
+ROOT = Path(__file__).resolve().parents[2]
+READERS = ("kbsite/settings.py", "kbsite/gunicorn.py")
+LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
+# Where the default is no address of a server, a line shows how one is written.
+EXAMPLES = {
+    "ALERT_EMAILS",
+    "ALERT_WEBHOOK_URL",
+    "CSRF_TRUSTED_ORIGINS",
+    "DATABASE_URL",
+    "REDIS_URL",
+}
+
+EXAMPLE = dict(LINE.findall((ROOT / ".env.example").read_text()))
+
+
+def variables_read() -> Iterator[tuple[str, str]]:
+    """Each variable that the code asks for by name, with its default as .env would say it.
+
+    The default is "" where there is none or where it is worked out.
+    """
+    for path in READERS:
+        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+            if isinstance(node, ast.Call) and _asks_environment(node.func):
+                match node.args:
+                    case [ast.Constant(value=str(name)), *rest]:
+                        yield name, _as_written(_default(node, rest))
+    for name, number in default_numbers().items():
+        yield name, str(number)
+
+
+def _asks_environment(function: ast.expr) -> bool:
+    return ast.unparse(function).startswith(("env.", "os.environ.get"))
+
+
+def _default(call: ast.Call, rest: list[ast.expr]) -> ast.expr | None:
+    named = [keyword.value for keyword in call.keywords if keyword.arg == "default"]
+    return (named or rest or [None])[0]
+
+
+def _as_written(default: ast.expr | None) -> str:
+    if default is None:
+        return ""
+    try:
+        value = ast.literal_eval(default)
+    except ValueError:
+        return _product(default)
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, bool):
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def _product(default: ast.expr) -> str:
+    """A sum of numbers, worked out (7 * 24 * 3600); "" for all that depends on something."""
+    names = any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(default))
+    return "" if names else str(eval(ast.unparse(default)))
+
+
+def test_example_names_every_variable_that_is_read() -> None:
+    assert {name for name, _ in variables_read()} - EXAMPLE.keys() == set()
+
+
+def test_example_names_no_variable_that_nothing_reads() -> None:
+    assert EXAMPLE.keys() - {name for name, _ in variables_read()} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "default"), sorted({(name, default) for name, default in variables_read() if default})
+)
+def test_example_states_the_default(name: str, default: str) -> None:
+    if name not in EXAMPLES:
+        written = EXAMPLE[name]
+        assert _number(written) == _number(default)
+
+
+def _number(text: str) -> float | str:
+    """The text as a number where it is one: 30.0 and 30 are the same default."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
