@@ -167,7 +167,10 @@ def follow(watch: Watch, view: ProgressView, check: Callable[[], None] = lambda:
 
 def worker_answers() -> bool:
     """True when a worker answers within a few seconds."""
-    return bool(current_app.control.ping(timeout=PING_SECONDS, limit=1))
+    # A connection of the pool may be to a broker that was restarted since.
+    with current_app.connection_for_write() as connection:
+        answers = current_app.control.ping(timeout=PING_SECONDS, limit=1, connection=connection)
+    return bool(answers)
 
 
 class WorkHere:

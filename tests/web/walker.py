@@ -146,6 +146,7 @@ _PLAIN: dict[str, Sequence[str]] = {
     "publication": ["1"],
     "run": ["1"],
     "experiment": ["1"],
+    "optimisation": ["1"],
     "search_id": ["00000000-0000-4000-8000-00000000000a"],
     "app_label": ["ingestion", "search", "auth"],
     "url": ["no/such/page"],
