@@ -146,6 +146,8 @@ class EmbeddingSpaceAdmin(ModelAdmin):  # type: ignore[misc]
             report = report_on(space)
             context |= {
                 "report": report,
+                # Over all collections: they would tell others that there are hidden ones.
+                "shows_counts": actor(request).is_superuser,
                 "state_cell": cell(report, "state"),
                 "index_cell": cell(report, "index"),
                 "possible": [a for a in possible(report) if self._may(request, a, space)],

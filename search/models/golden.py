@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator
 from django.db import models
@@ -32,8 +33,8 @@ class GoldenQueryQuerySet(models.QuerySet["GoldenQuery"]):
         """Those asked in collections that `viewer` may read, all of them, or in all there are."""
         if sees_all(viewer):
             return self
-        readable = Collection.objects.visible_to(viewer).values_list("slug", flat=True)
-        return self.filter(collections__contained_by=list(readable))
+        readable = Collection.objects.visible_to(viewer).order_by().values("slug")
+        return self.filter(collections__contained_by=ArraySubquery(readable))
 
 
 class GoldenQuery(models.Model):
