@@ -12,7 +12,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+# What a busy machine may take; a test that waits so long is seldom, and then says why.
+expect.set_options(timeout=20_000)
 
 ARGUMENTS = (
     "--no-sandbox",

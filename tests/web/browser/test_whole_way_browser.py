@@ -85,6 +85,7 @@ def found_by_readers(page: Page) -> list[str]:
 def ask(page: Page, question: str) -> None:
     """Asks by keyboard, and waits for the rankings of just this question."""
     page.keyboard.press("/")
+    expect(page.locator("#wb-text")).to_be_focused()
     page.keyboard.type(question)
     page.keyboard.press("Enter")
     expect(page.locator("#wb-text")).to_have_attribute("data-shown", question)
@@ -109,7 +110,7 @@ def judge_all(page: Page) -> None:
         hit = focused_on(page, title)
         page.keyboard.press("3")
         expect(hit.locator("[aria-pressed=true]")).to_have_text("3")
-        expect(page.locator("#wb-status")).to_have_text(f"Answers in full: {title}")
+        expect(page.locator("#wb-toast")).to_have_text(f"Answers in full: {title}")
         if question == MUST_BE_FIRST:
             page.keyboard.press("f")
             expect(hit.locator(".wb-tag")).to_have_text("must be first")
@@ -191,6 +192,9 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
 
     # Mended by the other weight, it is published, and readers see another order.
     page.get_by_role("link", name="Mend it in the workbench").click()
+    # It begins with the first golden query; until then its keys do nothing.
+    expect(page.locator("#wb-text")).to_have_attribute("data-shown", re.compile("."))
+    expect(page.locator("#wb-rankings")).to_have_attribute("aria-busy", "false")
     ask(page, CONTESTED)
     to_the_end(page, "vector")
     expect(draft.locator(".wb-title strong").first).to_have_text("Workshop")

@@ -97,7 +97,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     hit.focus()
     page.keyboard.press("0")
     expect(draft.locator(".wb-hit").nth(1).locator("[aria-pressed=true]")).to_have_text("0")
-    expect(page.locator("#wb-status")).to_contain_text(f"No answer: {title}")
+    expect(page.locator("#wb-toast")).to_contain_text(f"No answer: {title}")
     assert Judgement.objects.filter(title=title, judge=tuner, grade=0).exists()
     page.keyboard.press("z")
     expect(page.locator("#wb-toast")).to_contain_text("is taken back")
