@@ -1,9 +1,9 @@
-"""Both benchmarks, one after the other: `make bench`. Arguments go to the search benchmark."""
+"""Two benchmarks, one after the other: `make bench`. Arguments go to the search benchmark."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-for module, arguments in (("benchmarks.search", sys.argv[1:]), ("benchmarks.ingestion", [])):
+for module, arguments in (("benchmarks.search", sys.argv[1:]), ("benchmarks.speed", ["path"])):
     subprocess.run([sys.executable, "-m", module, *arguments], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ def site(name: str) -> Iterator[Path]:
 
     from kbsite.servers import ensure_servers
 
+    logging.getLogger("ingestion.audit").setLevel(logging.WARNING)  # a line for each upload
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
     ensure_servers()

@@ -1,11 +1,11 @@
 """How fast files come in: parsing, the whole path, a worker's memory, and the wait for a note.
 
     python -m benchmarks.speed parsing [--files 20] [--pages 15] [--folder FOLDER]
-    python -m benchmarks.speed path [--documents 60]
+    python -m benchmarks.speed path [--documents 12] [--rounds 5]
     python -m benchmarks.speed memory [--documents 1000]
     python -m benchmarks.speed waiting [--notes 10] [--pdfs 1000]
 
-Read figures as ratios within one run: `path` measures the embedder alone before and after.
+Read figures as ratios within one run: `path` measures the embedder alone around each round.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ def main() -> None:
     parsing_way.add_argument("--pages", type=int, default=15)
     parsing_way.add_argument("--folder", type=Path)
     path_way = ways.add_parser("path")
-    path_way.add_argument("--documents", type=int, default=60)
+    path_way.add_argument("--documents", type=int, default=12, help="in each round")
+    path_way.add_argument("--rounds", type=int, default=5)
     memory_way = ways.add_parser("memory")
     memory_way.add_argument("--documents", type=int, default=1_000)
     waiting_way = ways.add_parser("waiting")
@@ -56,7 +57,7 @@ def main() -> None:
                 if arguments.folder
                 else made_pdfs(var, arguments.files, arguments.pages)
             ),
-            "path": lambda: path(arguments.documents),
+            "path": lambda: path(arguments.documents, arguments.rounds),
             "memory": lambda: memory(arguments.documents),
             "waiting": lambda: waiting(arguments.notes, arguments.pdfs),
         }
@@ -107,48 +108,54 @@ def pdf(every: list[str], first: int, pages: int) -> bytes:
     return make_pdf([page(first + number) for number in range(pages)])
 
 
-def path(count: int) -> None:
-    """Chunks per second of one worker process and of one a core, beside the embedder alone."""
-    from ingestion.models import Chunk
+def path(count: int, rounds: int) -> None:
+    """Chunks per second of one worker process and of one a core, beside the embedder alone.
 
+    The machine's own speed wanders: each round stands between two measurements of the embedder.
+    """
     for processes in sorted({1, CORES}):
-        documents = notes(count + processes, PASSAGES_PER_DOCUMENT, f"{processes} ")
-        alone = [embedder_alone(documents, processes)]
+        documents = notes(processes + rounds * count, PASSAGES_PER_DOCUMENT, f"{processes} ")
         with worker(processes), a_collection(f"path {processes}") as collection:
             # The first few load the model.
             receive(collection, documents[:processes], "document.md")
             wait_until_finished()
-            before = Chunk.objects.count()
-            started = time.perf_counter()
-            receive(collection, documents[processes:], "document.md")
-            wait_until_finished()
-            chunks = Chunk.objects.count() - before
-            whole = chunks / (time.perf_counter() - started)
-        alone.append(embedder_alone(documents, processes))
-        embedder = statistics.mean(alone)
+            alone, whole = [embedder_alone(processes)], []
+            for first in range(processes, len(documents), count):
+                whole.append(chunks_per_second(collection, documents[first : first + count]))
+                alone.append(embedder_alone(processes))
+        ratios = [each / statistics.mean(alone[i : i + 2]) for i, each in enumerate(whole)]
         print(
-            f"{processes} worker(s): {chunks} chunks, {whole:.1f} chunks/s; the embedder alone"
-            f" {alone[0]:.1f} before, {alone[1]:.1f} after; {whole / embedder:.2f} of it",
+            f"{processes} worker(s): {statistics.median(whole):.1f} chunks/s; the embedder alone"
+            f" {statistics.median(alone):.1f}; {statistics.median(ratios):.2f} of it"
+            f" ({min(ratios):.2f} to {max(ratios):.2f} in {rounds} rounds)",
             flush=True,
         )
 
 
-def embedder_alone(documents: list[bytes], threads: int) -> float:
-    """Chunks per second of the model over the documents' own passages, with so many threads."""
+def chunks_per_second(collection: Collection, documents: list[bytes]) -> float:
+    """From the first upload until the last document can be searched."""
+    from ingestion.models import Chunk
+
+    before = Chunk.objects.count()
+    started = time.perf_counter()
+    receive(collection, documents, "document.md")
+    wait_until_finished()
+    return (Chunk.objects.count() - before) / (time.perf_counter() - started)
+
+
+def embedder_alone(threads: int) -> float:
+    """Chunks per second of the model over passages that are stored, with so many threads."""
     from django.conf import settings
 
     from ingestion import spaces
     from ingestion.models import Chunk
+    from ingestion.spaces.filling import texts_of
 
     settings.EMBEDDER_OPTIONS["local"]["threads"] = threads
     spaces.forget_embedders()
-    rows = Chunk.objects.order_by("?")[:EMBEDDED_ALONE]
-    texts = [f"{' '.join(row.heading_path)} {row.text}" for row in rows]
-    for document in documents:
-        if len(texts) >= EMBEDDED_ALONE:
-            break
-        texts += document.decode().split("\n\n## ")[1:]
     embedder = spaces.embedder()
+    rows = Chunk.objects.select_related("version__document__collection").order_by("?")
+    texts = texts_of(rows[:EMBEDDED_ALONE], embedder)
     embedder.embed_documents(texts[:32])
     started = time.perf_counter()
     embedder.embed_documents(texts)

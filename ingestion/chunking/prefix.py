@@ -29,7 +29,7 @@ def embedding_text(
     names = _names(title, heading_path)
     if tokenizer is not None:
         budget = (options or ChunkingOptions()).prefix_tokens
-        prefix = _shortened(names, budget, tokenizer)
+        prefix = _shortened(tuple(names), budget, tokenizer)
     else:
         prefix = PATH_SEPARATOR.join(names)
     return f"{prefix}\n{text}" if prefix else text
@@ -49,7 +49,7 @@ class TextLimits:
 
     def __init__(self, title: str, options: ChunkingOptions, tokenizer: Tokenizer) -> None:
         def of(path: tuple[str, ...]) -> int:
-            prefix = _shortened(_names(title, path), options.prefix_tokens, tokenizer)
+            prefix = _shortened(tuple(_names(title, path)), options.prefix_tokens, tokenizer)
             return options.max_tokens - RESERVED_TOKENS - tokenizer.count(prefix)
 
         self.of = lru_cache(maxsize=512)(of)
@@ -68,7 +68,8 @@ def _names(title: str, heading_path: Sequence[str]) -> list[str]:
     return names
 
 
-def _shortened(names: Sequence[str], budget: int, tokenizer: Tokenizer) -> str:
+@lru_cache(maxsize=512)  # the chunks of a section share their prefix
+def _shortened(names: tuple[str, ...], budget: int, tokenizer: Tokenizer) -> str:
     """The names joined in at most `budget` tokens: the middle goes first, then the ends' tails.
 
     The first name (the document) and the last (the passage's own heading) say most.

@@ -28,21 +28,20 @@ from .wire import BLOCKS_FILE, OUTCOME_FILE, encode_block
 _OPEN_FILES = 256
 
 
-def main(job: str) -> None:
+def main(job: dict[str, Any], line: int) -> None:
     """Parses the file that `job` names and leaves blocks and outcome in its scratch directory.
 
-    Anything that is not a ParseFailed ends the process with a traceback; the parent
-    reads that as a damaged file.
+    The descriptor `line` ends when its fork server does, and this process with it. Anything that is
+    not a ParseFailed ends the process with a traceback; the worker reads that as a damaged file.
     """
-    fields = json.loads(job)
-    limits = ParseLimits(**fields["limits"])
-    scratch = Path(fields["scratch"])
+    limits = ParseLimits(**job["limits"])
+    scratch = Path(job["scratch"])
     cut_off()
-    _thread.start_new_thread(_end_with_parent, (scratch,))
+    _thread.start_new_thread(_end_with_server, (line, scratch))
     apply_limits(limits)
-    file_type = filetypes.FileType(*fields["file_type"])
-    ocr = Ocr(**{name: _tupled(value) for name, value in fields["ocr"].items()})
-    source = Source(Path(fields["path"]), file_type, limits, scratch, ocr)
+    file_type = filetypes.FileType(*job["file_type"])
+    ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
+    source = Source(Path(job["path"]), file_type, limits, scratch, ocr)
     try:
         outcome = _parse(source)
     except ScannedPages as failure:
@@ -81,9 +80,9 @@ def apply_limits(limits: ParseLimits) -> None:
         resource.setrlimit(kind, (soft, hard))
 
 
-def _end_with_parent(scratch: Path) -> None:
-    """Ends this process and pandoc when the worker dies: its end of our input closes."""
-    os.read(0, 1)
+def _end_with_server(line: int, scratch: Path) -> None:
+    """Ends this process and pandoc when the server dies: its end of our line closes."""
+    os.read(line, 1)
     shutil.rmtree(scratch, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 

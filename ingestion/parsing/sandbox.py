@@ -7,14 +7,10 @@ import json
 import logging
 import os
 import re
-import selectors
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, astuple, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +19,7 @@ from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.filetypes import HEAD_BYTES, FileType, sniff
 
+from .forking import run_in_child
 from .limits import MIB, ParseLimits
 from .ocr import Ocr
 from .parts import PARTS_FOLDER, safe_path, unique_path
@@ -31,11 +28,6 @@ from .wire import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 logger = logging.getLogger(__name__)
 
-_ROOT = Path(__file__).resolve().parents[2]
-_BOOT = (
-    "import sys; sys.path.insert(0, sys.argv[1]); "
-    "from ingestion.parsing.child import main; main(sys.argv[2])"
-)
 # Title, author, warnings: far below this.
 _LARGEST_OUTCOME = 16 * MIB
 _PART_NAME = re.compile(r"\d{6,8}")
@@ -105,22 +97,7 @@ def _run_child(
         "ocr": asdict(ocr),
         "scratch": str(scratch),
     }
-    with (scratch / "stderr").open("wb") as complaints:
-        # Its standard input tells the child that we live; its standard output that it does.
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-c", _BOOT, str(_ROOT), json.dumps(job)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=complaints,
-            cwd=scratch,
-            env={"PATH": os.defpath, "LANG": "C.UTF-8", "HOME": str(scratch)},
-            start_new_session=True,
-        )
-    with child:
-        try:
-            status = _wait(child, limits.wall_seconds)
-        finally:
-            _kill_group(child.pid)
+    status = run_in_child(job, limits.wall_seconds)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
@@ -130,49 +107,8 @@ def _run_child(
         raise _death(status, file_type, scratch)
 
 
-def _wait(child: subprocess.Popen[bytes], seconds: float) -> int | None:
-    """The exit status, or None after `seconds`. Returns at once where Popen.wait would poll."""
-    deadline = time.monotonic() + seconds
-    with _end_of(child) as end, selectors.DefaultSelector() as selector:
-        selector.register(end, selectors.EVENT_READ)
-        selector.select(seconds)
-    try:
-        return child.wait(max(deadline - time.monotonic(), 0.05))
-    except subprocess.TimeoutExpired:
-        return None
-
-
-@contextmanager
-def _end_of(child: subprocess.Popen[bytes]) -> Iterator[int]:
-    """A descriptor that can be read once the child has ended."""
-    assert child.stdout is not None
-    try:
-        handle = os.pidfd_open(child.pid)
-    except (AttributeError, OSError):
-        # Where there is none: what the child started may hold its output open to the time-out.
-        yield child.stdout.fileno()
-        return
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _kill_group(pid: int) -> None:
-    """Ends the child's whole session, pandoc included, whether or not the child lives."""
-    try:
-        os.killpg(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    except PermissionError:
-        # macOS answers so for a group of zombies.
-        return
-
-
 def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
-    with (scratch / "stderr").open("rb") as complaints:
-        complaints.seek(-min(complaints.seek(0, os.SEEK_END), 4_000), os.SEEK_CUR)
-        complaint = complaints.read().decode("utf-8", "replace")
+    complaint = _complaint(scratch)
     logger.warning("A parser of %s ended with %s: %s", file_type.media_type, status, complaint)
     if -status in _LIMIT_SIGNALS:
         return errors.ParseLimitExceeded(
@@ -183,6 +119,16 @@ def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFaile
         f"This {file_type.label} is damaged or too big to be read. Open it in the program it "
         "was made with, save it again and upload the new file."
     )
+
+
+def _complaint(scratch: Path) -> str:
+    """The end of what the child wrote to its standard error."""
+    try:
+        with opened_result(scratch / "stderr", sys.maxsize) as file:
+            file.seek(-min(file.seek(0, os.SEEK_END), 4_000), os.SEEK_CUR)
+            return file.read().decode("utf-8", "replace")
+    except errors.DamagedFile:
+        return "it left no word"
 
 
 def _outcome(scratch: Path) -> dict[str, Any]:

@@ -149,13 +149,29 @@ def kill_server(server: Server) -> None:
     psutil.wait_procs(everyone, timeout=10)
 
 
-def parsers_of(worker: Process) -> list[psutil.Process]:
-    """The children in which the worker's files are read."""
+def is_fork_server(process: psutil.Process) -> bool:
+    """A fork server, or a child of one: they have the same command line."""
+    return "ingestion.parsing.fork_server" in " ".join(process.cmdline())
+
+
+def fork_servers_of(worker: Process) -> list[psutil.Process]:
+    """The processes that wait for the worker's files and fork a child for each."""
     found = []
     for process in psutil.Process(worker.pid).children(recursive=True):
         with suppress(psutil.Error):
-            if "ingestion.parsing.child" in " ".join(process.cmdline()):
+            parent = process.parent()
+            if is_fork_server(process) and not (parent and is_fork_server(parent)):
                 found.append(process)
+    return found
+
+
+def parsers_of(worker: Process) -> list[psutil.Process]:
+    """The children in which the worker's files are read."""
+    servers = fork_servers_of(worker)
+    found = []
+    for server in servers:
+        with suppress(psutil.Error):
+            found += server.children()
     return found
 
 

@@ -6,7 +6,9 @@ import io
 import shutil
 import time
 import zipfile
+from collections.abc import Callable
 
+import psutil
 import pytest
 from django.db import connection
 
@@ -16,11 +18,13 @@ from tests.factories import make_collection, make_document, upload
 from tests.faults.harness import (
     LONG,
     NOTE,
+    Process,
     again,
     assert_nothing_lost_or_doubled,
     finish_here,
     finish_with_a_new_worker,
     finished,
+    fork_servers_of,
     in_state,
     kill,
     kill_server,
@@ -126,14 +130,17 @@ def test_the_broker_killed_under_a_worker(servers: EmbeddedServers) -> None:
     assert_nothing_lost_or_doubled(documents=2)
 
 
-def test_a_parser_killed_fails_its_document_and_no_other() -> None:
+@pytest.mark.parametrize("victims", [parsers_of, fork_servers_of])
+def test_a_parser_killed_fails_its_document_and_no_other(
+    victims: Callable[[Process], list[psutil.Process]],
+) -> None:
     collection = make_collection()
     doomed = upload(collection, NOTE * 500, file_name="huge.md").version
     with worker() as process:
         with endless(doomed):
             wait_for(lambda: parsers_of(process))
-            for parser in parsers_of(process):
-                parser.kill()
+            for victim in victims(process):
+                victim.kill()
             wait_for(finished)
         doomed.refresh_from_db()
         assert doomed.state == State.FAILED

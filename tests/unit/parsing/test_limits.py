@@ -20,6 +20,7 @@ from ingestion.parsing.archive import read_properties
 from tests.samples import builders
 
 from .conftest import Parse
+from .intruders import intruding
 
 ROOT = Path(__file__).resolve().parents[3]
 # pandoc tries each of these bars as the start of a substitution: minutes of work.
@@ -184,58 +185,57 @@ def test_encrypted_word_document(parse: Parse) -> None:
         parse(content, "a.docx")
 
 
+def _cut_within(container: bytes) -> bytes:
+    """The container without some bytes behind its first: its directory points before its start."""
+    return container[:20] + container[200:]
+
+
 @pytest.mark.parametrize(
     ("content", "name"),
     [
         (builders.make_docx()[:9_000], "a.docx"),
         (builders.make_epub()[:300], "a.epub"),
+        (_cut_within(builders.make_docx()), "a.docx"),
+        (_cut_within(builders.make_zip({"a.txt": bytes(range(256)) * 40})), "a.zip"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\x00" * 2_000, "a.doc"),
         (builders.make_zip({"word/other.xml": "<x/>"}), "a.docx"),
     ],
-    ids=["docx", "epub", "doc", "docx-without-its-part"],
+    ids=["docx", "epub", "docx-within", "zip-within", "doc", "docx-without-its-part"],
 )
 def test_damaged(parse: Parse, content: bytes, name: str) -> None:
     with pytest.raises(DamagedFile, match="damaged"):
         parse(content, name)
 
 
-def test_death_by_a_signal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_death_by_a_signal(parse: Parse) -> None:
     """A library that crashes takes the child with it and nothing else."""
-    path = tmp_path / "a.txt"
-    path.write_text("text")
-    boot = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", boot)
-    with pytest.raises(DamagedFile, match="damaged or too big"):
-        parse_file(path, "a.txt")
+    crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    with intruding(crash), pytest.raises(DamagedFile, match="damaged or too big"):
+        parse("text", "a.txt")
 
 
 def test_a_parser_that_raises_is_a_damaged_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    parse: Parse, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("text")
-    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", "raise ValueError('odd bytes')")
-    with pytest.raises(DamagedFile):
-        parse_file(path, "a.txt")
+    with intruding("raise ValueError('odd bytes')"), pytest.raises(DamagedFile):
+        parse("text", "a.txt")
     assert "odd bytes" in caplog.text
 
 
-def test_the_child_sees_no_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "a.txt"
-    path.write_text("text")
+def test_the_child_sees_no_secrets(
+    parse: Parse, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SECRET_KEY", "hunter2")
-    boot = (
-        "import json, os, sys; job = json.loads(sys.argv[2]);"
-        "fds = len(os.listdir('/proc/self/fd'));"
-        "outcome = {'error': 'NoText', 'message': f'{sorted(os.environ)} {fds}'};"
-        "open(os.path.join(job['scratch'], 'outcome.json'), 'w').write(json.dumps(outcome))"
-    )
-    monkeypatch.setattr("ingestion.parsing.sandbox._BOOT", boot)
+    body = """
+import os
+environment = open("/proc/self/environ").read()
+return f"{sorted(os.environ)} {environment} {len(os.listdir('/proc/self/fd'))}" """
     with (tmp_path / "other").open("w") as other:
         os.set_inheritable(other.fileno(), True)
-        with pytest.raises(NoText) as caught:
-            parse_file(path, "a.txt")
-    names, _, descriptors = str(caught.value).rpartition(" ")
+        with intruding(body):
+            seen = parse("text", "a.txt").blocks[0].text
+    names, _, descriptors = seen.rpartition(" ")
+    assert "PATH" in names
     assert "SECRET_KEY" not in names
-    # Standard input, output and error, and the listing itself.
-    assert descriptors == "4"
+    # Standard input, output and error, the line to the server, and the listing itself.
+    assert descriptors == "5"

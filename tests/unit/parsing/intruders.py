@@ -1,0 +1,44 @@
+"""Code in the place of the parser of plain text, in a fork server of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from ingestion.parsing import forking
+
+BOOT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from ingestion.domain import Block, BlockKind
+from ingestion.parsing import child, fork_server, isolation, text
+from ingestion.parsing.protocol import Extraction
+{before}
+def attempt(source):
+{body}
+
+class Intruder:
+    name = "intruder"
+    def extract(self, source):
+        return Extraction(iter([Block(BlockKind.PARAGRAPH, str(attempt(source)))]))
+
+text.PARSER = Intruder()
+fork_server.serve(int(sys.argv[2]))
+"""
+
+
+@contextmanager
+def intruding(body: str, before: str = "") -> Iterator[None]:
+    """Within the block a text file's content is what the function `body` of its source returns.
+
+    `before` runs once, in the fork server.
+    """
+    indented = "\n".join(f"    {line}" for line in body.strip().splitlines())
+    boot = BOOT.replace("{body}", indented).replace("{before}", before)
+    forking.close_servers()
+    try:
+        with mock.patch.object(forking, "_BOOT", boot):
+            yield
+    finally:
+        forking.close_servers()

@@ -1,0 +1,191 @@
+"""One process holds the parsers' code and forks a child for each file; no file meets another's."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ingestion.errors import DamagedFile, ParseLimitExceeded
+from ingestion.parsing import forking
+
+from .conftest import Parse
+from .intruders import intruding
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(autouse=True)
+def _no_servers() -> Iterator[None]:
+    forking.close_servers()
+    yield
+    forking.close_servers()
+
+
+def servers() -> list[psutil.Process]:
+    """The living fork servers of this process."""
+    return [
+        process
+        for process in psutil.Process().children()
+        if "fork_server" in " ".join(process.cmdline())
+    ]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def text_of(parse: Parse) -> str:
+    return parse("text", "a.txt").blocks[0].text
+
+
+def test_one_server_reads_file_after_file(parse: Parse) -> None:
+    with intruding("import os\nreturn (os.getppid(), os.getpid())"):
+        first, second = eval(text_of(parse)), eval(text_of(parse))
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+
+
+def test_a_file_finds_nothing_of_the_one_before(parse: Parse) -> None:
+    """What a parser that was taken over leaves in its memory is gone with its process."""
+    body = "found = getattr(text, 'left', None)\ntext.left = 'by the first'\nreturn found"
+    with intruding(body):
+        assert text_of(parse) == "None"
+        assert text_of(parse) == "None"
+
+
+def test_no_variable_of_the_worker_reaches_the_server(
+    parse: Parse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SECRET_KEY", "hunter2")
+    parse("text", "a.txt")
+    (server,) = servers()
+    assert "SECRET_KEY" not in server.environ()
+    assert set(server.environ()) <= {"PATH", "LANG", "LC_CTYPE"}
+
+
+def test_a_server_that_was_idle_for_long_is_replaced(parse: Parse) -> None:
+    with intruding("import os\nreturn os.getppid()", before="fork_server.IDLE_SECONDS = 0.05"):
+        first = int(text_of(parse))
+        psutil.Process(first).wait(10)
+        assert int(text_of(parse)) != first
+
+
+def test_a_server_reads_so_many_files_and_no_more(
+    parse: Parse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "_MOST_FILES", 2)
+    with intruding("import os\nreturn os.getppid()"):
+        seen = [text_of(parse) for _ in range(4)]
+    assert seen[0] == seen[1] != seen[2] == seen[3]
+
+
+def test_a_killed_server_fails_its_file_alone(parse: Parse) -> None:
+    body = "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)"
+    with intruding(body), pytest.raises(ParseLimitExceeded, match="time or memory allowed"):
+        parse("text", "a.txt")
+    assert text_of(parse) == "text"
+
+
+def test_the_child_ends_with_a_killed_server(parse: Parse, tmp_path: Path) -> None:
+    told = tmp_path / "child"
+    body = f"""
+import os, signal, time
+open({str(told)!r}, "w").write(str(os.getpid()))
+os.kill(os.getppid(), signal.SIGKILL)
+time.sleep(60)"""
+    with intruding(body), pytest.raises(ParseLimitExceeded):
+        parse("text", "a.txt")
+    deadline = time.monotonic() + 10
+    while is_running(int(told.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(int(told.read_text()))
+
+
+def test_a_server_that_cannot_start_is_told(parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forking, "_BOOT", "raise SystemExit(3)")
+    with pytest.raises(DamagedFile):
+        parse("text", "a.txt")
+    assert servers() == []
+
+
+def test_a_server_that_does_not_answer_is_ended(
+    parse: Parse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forking, "_BOOT", "import time; time.sleep(60)")
+    monkeypatch.setattr(forking, "_GRACE_SECONDS", 0.1)
+    with pytest.raises(ParseLimitExceeded):
+        parse("text", "a.txt", wall_seconds=1)
+    assert servers() == []
+
+
+def test_a_child_that_feigns_its_end_is_ended(parse: Parse) -> None:
+    """It closes its line to the server and goes on."""
+    body = """
+import os, time
+os.closerange(3, 256)
+time.sleep(60)"""
+    with (
+        intruding(body, before="fork_server._EXIT_SECONDS = 0.1"),
+        pytest.raises(ParseLimitExceeded),
+    ):
+        parse("text", "a.txt", wall_seconds=20)
+
+
+def test_files_at_once_have_servers_of_their_own(parse: Parse, tmp_path: Path) -> None:
+    from ingestion.parsing import parse_file
+
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    found: list[str] = []
+    with intruding("import os, time\ntime.sleep(0.2)\nreturn os.getppid()"):
+        threads = [
+            threading.Thread(target=lambda: found.append(parse_file(path, "a.txt").blocks[0].text))
+            for _ in range(3)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(set(found)) == 3
+
+
+def test_a_forked_process_has_servers_of_its_own(parse: Parse) -> None:
+    """As a prefork worker does. The parent's go on."""
+    parse("text", "a.txt")
+    (server,) = servers()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if not forking._idle and text_of(parse) == "text" else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert text_of(parse) == "text"
+    assert servers() == [server]
+
+
+def test_the_server_ends_with_a_killed_worker(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("text")
+    script = (
+        "import sys, time; from pathlib import Path; from ingestion.parsing import parse_file; "
+        "parse_file(Path(sys.argv[1]), 'a.txt'); print('read', flush=True); time.sleep(60)"
+    )
+    worker = subprocess.Popen(
+        [sys.executable, "-c", script, str(path)], cwd=ROOT, stdout=subprocess.PIPE
+    )
+    with worker:
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == b"read\n"
+        (server,) = psutil.Process(worker.pid).children()
+        worker.send_signal(signal.SIGKILL)
+    assert psutil.wait_procs([server], timeout=10)[1] == []
