@@ -35,6 +35,9 @@ def serve(handle: int) -> None:
     worker has closed its end, or has asked for nothing in IDLE_SECONDS; what runs then is ended.
     """
     os.set_inheritable(handle, False)
+    for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A stop sent to all of the worker's processes lets it finish its file, and us with it.
+        signal.signal(stop, signal.SIG_IGN)
     with socket.socket(fileno=handle) as worker, worker.makefile("rb") as requests:
         while select.select([worker], [], [], IDLE_SECONDS)[0]:
             line = requests.readline()

@@ -113,6 +113,20 @@ time.sleep(60)"""
     assert not is_running(int(told.read_text()))
 
 
+def test_a_stop_that_reaches_everyone_lets_the_file_be_finished(parse: Parse) -> None:
+    """As systemd sends it to all processes of a unit, and a terminal to its group."""
+    body = """
+import os, signal, subprocess, sys
+for stop in (signal.SIGTERM, signal.SIGINT):
+    os.kill(os.getppid(), stop)
+    os.kill(os.getpid(), stop)
+code = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
+return subprocess.run([sys.executable, "-I", "-c", code]).returncode"""
+    with intruding(body):
+        assert text_of(parse) == "0"
+        assert text_of(parse) == "0"
+
+
 def test_a_server_that_cannot_start_is_told(parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forking, "_BOOT", "raise SystemExit(3)")
     with pytest.raises(DamagedFile):
