@@ -11,13 +11,14 @@ its documents stay as they are until a task removes them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, DELETION
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -68,7 +69,7 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
     """
     count = 0
     for given in documents:
-        with transaction.atomic():
+        with _place_kept(str(given)), transaction.atomic():
             document = _locked(given.pk)
             if document is None or document.deleted_at is None:
                 continue
@@ -117,7 +118,7 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
     """Brings a collection back with its documents. Raises StateConflict where its name is taken."""
-    with transaction.atomic():
+    with _place_kept(collection.name), transaction.atomic():
         rows = Collection.objects.select_for_update(of=("self",))
         row = rows.filter(pk=collection.pk).exclude(deleted_at=None).first()
         if row is None:
@@ -204,6 +205,18 @@ def _bring_back(document: Document) -> None:
     activation.show(document)
     for pk in document.versions.filter(state__in=UNFINISHED).values_list("pk", flat=True):
         enqueue(pk)
+
+
+@contextmanager
+def _place_kept(name: str) -> Iterator[None]:
+    """Makes a StateConflict of losing the place between the look at it and the return to it."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise StateConflict(
+            f"“{name}” cannot come back: its place has been taken at this very moment. Look at what"
+            " is there now and try again."
+        ) from error
 
 
 def _check_place(document: Document) -> None:

@@ -38,7 +38,13 @@ def serve(handle: int) -> None:
     for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A stop sent to all of the worker's processes lets it finish its file, and us with it.
         signal.signal(stop, signal.SIG_IGN)
-    with socket.socket(fileno=handle) as worker, worker.makefile("rb") as requests:
+    # A worker that is killed may leave an answer unread: its end then breaks rather than closes.
+    with socket.socket(fileno=handle) as worker, suppress(ConnectionError):
+        _serve(worker)
+
+
+def _serve(worker: socket.socket) -> None:
+    with worker.makefile("rb") as requests:
         while select.select([worker], [], [], IDLE_SECONDS)[0]:
             line = requests.readline()
             if not line:

@@ -6,9 +6,10 @@ import io
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
+from threading import Event
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from ingestion import services, steps
@@ -139,6 +140,45 @@ def test_a_hand_edit_and_the_swap_at_the_same_moment() -> None:
         finish_here()
         assert taken in text_of(Chunk.objects.filter(searchable=True))
     assert_nothing_lost_or_doubled(documents=1)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["collection", "document"])
+def test_a_place_taken_at_the_moment_of_the_return_to_it(whole: bool) -> None:
+    """Each looks whether the place is free, and then takes it: the database lets one of them."""
+    document = upload(make_collection(name="Beams"), NOTE).document
+    if whole:
+        services.delete_collection(document.collection, acting_user=None)
+    else:
+        services.delete([document], acting_user=None)
+    taken, may_end = Event(), Event()
+
+    def take_its_place() -> None:
+        with transaction.atomic():
+            if whole:
+                make_collection(name="Beams")
+            else:
+                upload(document.collection, NOTE)
+            taken.set()
+            may_end.wait(30)
+
+    with ThreadPoolExecutor(2) as pool:
+        taking = pool.submit(alone, take_its_place)
+        assert taken.wait(30)
+        came_back = pool.submit(alone, partial(restore, document, whole))
+        try:
+            wait_for(lambda: came_back.done() or waiting_for_locks() > 0)
+        finally:
+            may_end.set()
+        taking.result()
+        with pytest.raises(StateConflict, match="at this very moment"):
+            came_back.result()
+
+
+def restore(document: Document, whole: bool) -> None:
+    if whole:
+        services.restore_collection(document.collection, acting_user=None)
+    else:
+        services.restore([document], acting_user=None)
 
 
 def edit(document: Document, colour: str) -> bool:
