@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _CONTROL_BYTES = bytes(set(range(0x20)) - set(b"\t\n\r\x0c\x1b")) + b"\x7f"
+
+# Fewer characters prove nothing: any few bytes are letters of some script. A guess.
+_FEWEST_LEGIBLE = 4
+_ASCII = re.compile(r"[\t\n\r -~]")
 
 HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
@@ -29,7 +34,7 @@ def looks_like_text(head: bytes) -> bool:
     if head.startswith(_BOMS):
         return True
     controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
-    if controls == 0 or nul_parity(head) is not None:
+    if controls == 0 or unmarked_codec(head):
         return True
     try:
         # Up to three bytes of the last character may have been cut off.
@@ -40,12 +45,54 @@ def looks_like_text(head: bytes) -> bool:
     return controls < 0.3 * len(head)
 
 
-def nul_parity(head: bytes) -> int | None:
-    """0 or 1 when NULs fill the even or the odd bytes alone, as in UTF-16 without a mark."""
+def unmarked_codec(head: bytes) -> str:
+    """The codec of UTF-16 or UTF-32 without a byte order mark; empty for any other bytes."""
+    if b"\x00" not in head:
+        return ""
+    for codec in ("utf-32-le", "utf-32-be"):
+        if _legible(head, codec) is not None:
+            return codec
     half = len(head) // 2
     even, odd = head[0::2].count(0), head[1::2].count(0)
     if half >= 4 and even >= 0.6 * half and odd <= 0.05 * half:
-        return 0
+        return "utf-16-be"
     if half >= 4 and odd >= 0.6 * half and even <= 0.05 * half:
-        return 1
-    return None
+        return "utf-16-le"
+    return _unmarked_utf16(head)
+
+
+def _unmarked_utf16(head: bytes) -> str:
+    """The codec of UTF-16 in letters beyond Latin, where NULs stand in spaces and line ends alone.
+
+    The wrong order of bytes turns those into others, mostly unassigned.
+    """
+    if _is_text_with_nuls(head):
+        return ""
+    read = {
+        codec: text
+        for codec in ("utf-16-le", "utf-16-be")
+        if (text := _legible(head, codec)) is not None
+    }
+    return max(read, key=lambda codec: len(_ASCII.findall(read[codec])), default="")
+
+
+def _is_text_with_nuls(head: bytes) -> bool:
+    """Whether the bytes are UTF-8 without other control characters than NULs."""
+    try:
+        head[: max(len(head) - 3, 1)].decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(head.translate(None, _CONTROL_BYTES)) == len(head) - head.count(0)
+
+
+def _legible(head: bytes, codec: str) -> str | None:
+    """The text under this codec; None where it holds what no text does, or hardly anything."""
+    try:
+        # Its last character may have been cut off.
+        text = codecs.getincrementaldecoder(codec)().decode(head)
+    except UnicodeDecodeError:
+        return None
+    seen = "".join(text.split())
+    strange = sum(not char.isprintable() for char in seen)
+    is_text = len(seen) >= _FEWEST_LEGIBLE and "\x00" not in seen
+    return text if is_text and strange <= 0.02 * len(seen) else None

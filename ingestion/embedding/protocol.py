@@ -13,7 +13,12 @@ Vectors = npt.NDArray[np.float32]
 
 
 class Tokenizer(Protocol):
-    """The embedding model's own view of text. Special tokens are never counted."""
+    """The embedding model's own view of text. Special tokens are never counted.
+
+    Two are equal if they are one: what was counted by one is remembered for that one.
+    """
+
+    def __hash__(self) -> int: ...
 
     def count(self, text: str) -> int:
         """Number of tokens in `text`; 0 for an empty string."""

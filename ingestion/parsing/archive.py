@@ -62,10 +62,18 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
                 raise _untrue(member)
 
 
+def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """What its directory lists. Raises BadZipFile where bytes before that are lacking."""
+    members = archive.infolist()
+    if any(member.header_offset < 0 for member in members):
+        raise zipfile.BadZipFile("members begin before the file does")
+    return members
+
+
 def _directory(path: Path) -> list[zipfile.ZipInfo]:
     try:
         with zipfile.ZipFile(path) as archive:
-            return archive.infolist()
+            return members_of(archive)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise DamagedFile(
             "This file is damaged: its ZIP container cannot be opened. It was probably cut off "

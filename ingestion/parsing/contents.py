@@ -29,6 +29,10 @@ _TITLE = rf"(?=\S)[^\n\t]{{1,{LONGEST_ENTRY}}}?"
 _LED = re.compile(rf"\s*{_TITLE}\s*(?:(?:\s*[.·…_]){{3,}}|…+|\t+)\s*{_PAGE}")
 # "1.2 History 7": believed only below a heading that says what it is.
 _LOOSE = re.compile(rf"\s*(?:[\dA-Z]+(?:\.\d+)*\.?\s+)?(?=\D*[^\W\d_]){_TITLE}\s+{_PAGE}")
+# "Chapter 1 7": only the last number of a line is a page.
+_LOOSE_LINE = re.compile(
+    rf"\s*(?=[^\n]*[^\W\d_])(?=\S)[^\n]{{1,{LONGEST_ENTRY}}}[ \t]{_PAGE}(?=[ \t]*(?:\n|$))"
+)
 
 
 def without_contents(blocks: Iterable[Block]) -> Iterator[Block]:
@@ -79,7 +83,9 @@ def _entry_pages(block: Block, *, is_named: bool) -> list[int] | None:
     if block.kind is BlockKind.TABLE:
         return _row_pages(block) if is_named else None
     pages = _read(_LED, block.text)
-    return _read(_LOOSE, block.text) if pages is None and is_named else pages
+    if pages is None and is_named:
+        return _read(_LOOSE, block.text) or _read(_LOOSE_LINE, block.text)
+    return pages
 
 
 def _row_pages(block: Block) -> list[int] | None:

@@ -1,11 +1,13 @@
-"""Bytes -> str, whatever the encoding: mark, strict UTF-8, declared, then detected."""
+"""Bytes -> str, whatever the encoding: by its mark, its NULs, strict UTF-8, declared, detected."""
 
 from __future__ import annotations
 
 import codecs
 import re
 
-from ingestion.text_signs import nul_parity
+from ingestion.text_signs import unmarked_codec
+
+from .detecting import DETECTION_BYTES, detected
 
 # UTF-32's little-endian mark begins with UTF-16's, so it stands first.
 _MARKS = (
@@ -63,9 +65,7 @@ _ALIASES = {
     "unicode-1-1-utf-8": "utf-8",
     "x-unicode20utf8": "utf-8",
 }
-_DETECTION_BYTES = 200_000
 _ISO_2022 = re.compile(rb"\x1b[$(]")
-_MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
 
 
 def decode(data: bytes, declared: str = "") -> str:
@@ -80,10 +80,9 @@ def _decode(data: bytes, declared: str) -> str:
     for mark, name in _MARKS:
         if data.startswith(mark):
             return data.decode(name, "replace")
-    head = data[:_DETECTION_BYTES]
-    parity = nul_parity(head) if b"\x00" in head else None
-    if parity is not None:
-        return data.decode("utf-16-be" if parity == 0 else "utf-16-le", "replace")
+    head = data[:DETECTION_BYTES]
+    if codec := unmarked_codec(head):
+        return data.decode(codec, "replace")
     if not _ISO_2022.search(head):
         try:
             return data.decode("utf-8")
@@ -94,7 +93,8 @@ def _decode(data: bytes, declared: str) -> str:
             return data.decode(name)
         except (UnicodeDecodeError, ValueError):
             pass
-    return _detected(data)
+    found = detected(data)
+    return data.decode(_known_codec(found) or found, "replace")
 
 
 def _known_codec(declared: str) -> str:
@@ -109,30 +109,3 @@ def _known_codec(declared: str) -> str:
     if found is None or not getattr(found, "_is_text_encoding", True):
         return ""
     return "" if found.name.startswith("utf-16") else _SUPERSETS.get(found.name, found.name)
-
-
-def _detected(data: bytes) -> str:
-    """The text under the encoding that chardet finds, or UTF-8 with replacements."""
-    import chardet
-
-    # A legacy file may begin with any amount of plain ASCII, which tells nothing.
-    first = re.search(rb"[\x80-\xff\x1b]", data)
-    start = max(first.start() - 1_000, 0) if first else 0
-    sample = data[start : start + _DETECTION_BYTES]
-    found = chardet.detect(sample)
-    name, confidence = found["encoding"] or "", found["confidence"] or 0.0
-    if not name or _is_damaged_utf8(sample, certain=confidence < 0.1):
-        return data.decode("utf-8", "replace")
-    return data.decode(_known_codec(name) or name, "replace")
-
-
-def _is_damaged_utf8(sample: bytes, *, certain: bool) -> bool:
-    """Whether the sample is UTF-8 with a few broken bytes.
-
-    Text in a legacy encoding forms a valid multibyte sequence only by accident. Where
-    chardet itself is unsure, a run of broken bytes counts as one.
-    """
-    text = sample.decode("utf-8", "replace")
-    broken = len(re.findall("\ufffd+" if certain else "\ufffd", text))
-    whole = len(_MULTIBYTE.findall(text)) - text.count("\ufffd")
-    return whole >= broken > 0

@@ -1,4 +1,7 @@
-"""HTML -> Blocks. Of a page with <main>, pandoc reads that alone; scripts are dropped."""
+"""HTML -> Blocks. Of a page with <main>, pandoc reads that alone; scripts are dropped.
+
+So is what leads about: menus, tables of contents.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,12 @@ _DECLARED = re.compile(
 )
 _OPENING = re.compile(r"<(?!(?:br|p|li|img|hr|input|meta|link)\b)[a-z]", re.IGNORECASE)
 _CLOSING = re.compile(r"</(?!p\b|li\b)[a-z]", re.IGNORECASE)
+# pandoc makes a cell for each column that one spans; browsers allow so many.
+_SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECASE)
+_NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
+_NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
+_HEAD = re.compile(r"<title\b[^<]*</title\s*>", re.IGNORECASE)
+_BODY_TEXT = re.compile(r"\w")
 _DEEPEST = 2_000
 
 
@@ -27,6 +36,7 @@ class HtmlParser:
         text = decode_html(source.path.read_bytes())
         if is_too_deep(text) or _nesting(text) > _DEEPEST:
             return plain_text(strip_tags(text), TOO_DEEP_WARNING)
+        text = _without_navigation(_SPAN.sub(r"\g<1>1000", text))
         return extraction(read_tree(text, "html", source.limits), TreeReader())
 
 
@@ -35,6 +45,20 @@ def decode_html(data: bytes) -> str:
     declared = _DECLARED.search(data[:4_096])
     name = next((group for group in declared.groups() if group), b"") if declared else b""
     return decode(data, name.decode("ascii", "replace"))
+
+
+def _without_navigation(text: str) -> str:
+    """The page without its menus and tables of contents, unless it is nothing else."""
+    kept: list[str] = []
+    position = 0
+    while opening := _NAVIGATION.search(text, position):
+        closing = _NAVIGATION_END.search(text, opening.end())
+        if closing is None:
+            break
+        kept.append(text[position : opening.start()])
+        position = closing.end()
+    rest = "".join([*kept, text[position:]])
+    return rest if kept and _BODY_TEXT.search(strip_tags(_HEAD.sub("", rest))) else text
 
 
 def _nesting(text: str) -> int:

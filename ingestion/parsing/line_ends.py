@@ -10,6 +10,10 @@ from ingestion.domain import Block, BlockKind
 
 # "pre- and postwar", "Ein- und Ausgabe": such a hyphen is no line end.
 _NOT_A_JOINT = r"(?!(?:and|or|to|und|oder|bis|et|ou|e|y|o)\b)"
+# "state-of-the-art" is parted where it has its hyphens already.
+_LITTLE = r"(?:of|the|in|to|by|on|at|a|an|and|or|for|up|de|du|la|le|à|am|an|im|und)"
+_COMPOUND_IN_A_LINE = re.compile(rf"(-{_LITTLE})[-\u2010] (?=[a-zß-ÿ])")
+_COMPOUND_BEFORE = re.compile(_LITTLE)
 _IN_A_LINE = re.compile(rf"(?<=[a-zß-ÿ])[-\u2010] (?=[a-zß-ÿ]){_NOT_A_JOINT}")
 _AT_A_LINE_END = re.compile(
     rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ])[-\u2010]\n[ \t]*{_NOT_A_JOINT}"
@@ -23,7 +27,7 @@ _FOOTNOTE = re.compile(r"(?:\d{1,3}|[*†‡])[\s.)]?\s*\S")
 
 def joined_in_line(text: str) -> str:
     """Text whose lines were run together, "instru- ment" made one word."""
-    return _IN_A_LINE.sub("", text)
+    return _IN_A_LINE.sub("", _COMPOUND_IN_A_LINE.sub(r"\1-", text))
 
 
 def joined_lines(text: str) -> str:
@@ -36,7 +40,10 @@ def joined_lines(text: str) -> str:
 
     def whole(match: re.Match[str]) -> str:
         hyphenated = f"{match['head']}-{match['tail']}"
-        joined = hyphenated if hyphenated in written else f"{match['head']}{match['tail']}"
+        follows_one = text[match.start() - 1 : match.start()] in ("-", "\u2010")
+        is_compound = follows_one and _COMPOUND_BEFORE.fullmatch(match["head"])
+        is_kept = is_compound or hyphenated in written
+        joined = hyphenated if is_kept else f"{match['head']}{match['tail']}"
         # The rest of the line begins the next one, where there is any.
         end = "\n" if match["gap"] or match["end"] else ""
         return f"{joined}{match['mark']}{end}"

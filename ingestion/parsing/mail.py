@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import email
 import io
 import mimetypes
@@ -50,7 +51,9 @@ class MailParser:
     name = "email"
 
     def extract(self, source: Source) -> Extraction:
-        return read_message(email.message_from_bytes(source.path.read_bytes()), source)
+        # A mark before the first field would make all of them text.
+        data = source.path.read_bytes().removeprefix(codecs.BOM_UTF8)
+        return read_message(email.message_from_bytes(data), source)
 
 
 def read_message(message: Message, source: Source) -> Extraction:

@@ -1,8 +1,12 @@
-"""Markdown as GitHub writes it, with YAML front matter -> Blocks."""
+"""Markdown as GitHub writes it, with front matter in YAML or TOML -> Blocks."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from ingestion.domain import Block
@@ -18,13 +22,14 @@ from .pandoc import (
     plain_text,
     read_tree,
 )
-from .protocol import Extraction, Source
+from .protocol import Extraction, Metadata, Source
 from .syntax_tree import TreeReader
 
 READER = "gfm+yaml_metadata_block"
 MOST_HTML_TABLES = 100
 """Each costs a run of pandoc; the text of those beyond is kept, their rows are not. A guess."""
 READER_WITHOUT_METADATA = "gfm-yaml_metadata_block"
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
 class MarkdownParser:
@@ -33,10 +38,11 @@ class MarkdownParser:
     name = "pandoc-markdown"
 
     def extract(self, source: Source) -> Extraction:
-        text = decode(source.path.read_bytes())
+        text, stated = _without_toml(decode(source.path.read_bytes()))
         if is_too_deep(text):
             return plain_text(text, TOO_DEEP_WARNING)
-        return extraction(_tree(text, source.limits), MarkdownReader(source.limits))
+        found = extraction(_tree(text, source.limits), MarkdownReader(source.limits))
+        return replace(found, metadata=stated) if stated else found
 
 
 class MarkdownReader(TreeReader):
@@ -54,6 +60,30 @@ class MarkdownReader(TreeReader):
             yield from self.blocks(read_tree(raw, "html", self._limits).blocks, depth)
         else:
             yield from super()._block_rawblock(content, depth)
+
+
+def _without_toml(text: str) -> tuple[str, Metadata | None]:
+    """The text behind its TOML front matter and what that states; None where there is none."""
+    front = _TOML.match(text)
+    try:
+        stated = tomllib.loads(front[1]) if front else {}
+    except (ValueError, RecursionError):
+        stated = {}
+    if front is None or not stated:
+        return text, None
+    authors = stated.get("author", stated.get("authors", ""))
+    metadata = Metadata(
+        title=str(stated.get("title", "")),
+        author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
+        language=str(stated.get("language", stated.get("lang", ""))),
+        created=_moment(stated.get("date", "")),
+        modified=_moment(stated.get("lastmod", "")),
+    )
+    return text[front.end() :], metadata
+
+
+def _moment(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _tree(text: str, limits: ParseLimits) -> Tree:

@@ -25,7 +25,7 @@ _PLAIN_TEXT = "text/plain"
 
 
 class NotebookParser:
-    """Formats 3 and 4. The title is the notebook's own, or its only top heading."""
+    """Formats 3 and newer. The title is the notebook's own, or its only top heading."""
 
     name = "pandoc-notebook"
 
@@ -34,12 +34,15 @@ class NotebookParser:
         texts = [_joined(cell.get("source") or cell.get("input")) for cell in _cells(notebook)]
         if any(is_too_deep(text) for text in texts):
             return plain_text("\n\n".join(texts), TOO_DEEP_WARNING)
-        for cell in _cells(notebook):
-            cell["outputs"] = _short(cell.get("outputs"))
-            cell.pop("attachments", None)
-            if cell.get("cell_type") != "code":
-                del cell["outputs"]
-        tree = read_tree(json.dumps(notebook), "ipynb", source.limits)
+        cells = [_cell(*pair) for pair in zip(_cells(notebook), texts, strict=True)]
+        metadata = notebook.get("metadata")
+        whole = {
+            "nbformat": 4,
+            "nbformat_minor": 4,
+            "metadata": metadata if isinstance(metadata, dict) else {},
+            "cells": cells,
+        }
+        tree = read_tree(json.dumps(whole), "ipynb", source.limits)
         reader = MarkdownReader(source.limits)
         metadata = replace(tree_metadata(_jupyter(tree)), author=_authors(notebook))
         return Extraction(reader.blocks(tree.blocks), metadata)
@@ -77,14 +80,34 @@ def _cells(notebook: Json) -> list[Json]:
     return [cell for group in notebook.get("worksheets", [notebook]) for cell in group["cells"]]
 
 
+def _cell(cell: Json, text: str) -> Json:
+    """The cell as format 4 has it; pandoc refuses a whole notebook for one that is not.
+
+    What is meant for other programs ("raw") is kept as code.
+    """
+    kind, level = cell.get("cell_type"), cell.get("level")
+    if kind == "markdown":
+        return {"cell_type": "markdown", "metadata": {}, "source": text}
+    if kind == "heading":
+        marks = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
+        return {"cell_type": "markdown", "metadata": {}, "source": f"{marks} {text}"}
+    outputs = _short(cell.get("outputs")) if kind == "code" else []
+    return {
+        "cell_type": "code",
+        "metadata": {},
+        "source": text,
+        "execution_count": None,
+        "outputs": outputs,
+    }
+
+
 def _short(outputs: object) -> list[Json]:
     """One stream that holds the beginning of all that the outputs say in plain text."""
     texts = [_plain(output) for output in outputs] if isinstance(outputs, list) else []
     text = "\n".join(text.strip("\n") for text in texts if text.strip())
     if len(text) > OUTPUT_CHARS:
         text = text[:OUTPUT_CHARS].rstrip() + " …"
-    # Format 3 calls the name of a stream "stream".
-    stream = {"output_type": "stream", "name": "stdout", "stream": "stdout", "text": text}
+    stream = {"output_type": "stream", "name": "stdout", "text": text}
     return [stream] if text else []
 
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
-from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
+from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
 
 from .archive import check_archive, read_properties
 from .contents import without_contents
+from .office_repairs import repaired
 from .protocol import Extraction, Metadata, Source
 from .tables import spread
 from .tabular import has_header_row
@@ -39,6 +40,8 @@ _OOXML = frozenset({filetypes.DOCX, filetypes.XLSX, filetypes.PPTX})
 _OPEN_DOCUMENT = frozenset({filetypes.ODT, filetypes.ODS, filetypes.ODP})
 # The stream that holds a password-protected DOCX, named in UTF-16 in its OLE container.
 _ENCRYPTED_PACKAGE = "EncryptedPackage".encode("utf-16-le")
+_OLE = b"\xd0\xcf\x11\xe0"
+_OLDER = {filetypes.DOCX: ".doc", filetypes.XLSX: ".xls", filetypes.PPTX: ".ppt"}
 
 
 class OfficeParser:
@@ -47,7 +50,8 @@ class OfficeParser:
     name = "anydoc"
 
     def extract(self, source: Source) -> Extraction:
-        document = open_document(read_checked(source), source.file_type)
+        data = repaired(read_checked(source), source.file_type)
+        document = open_document(data, source.file_type)
         blocks = without_contents(DocumentReader(document).blocks())
         return Extraction(blocks, read_metadata(source))
 
@@ -58,6 +62,12 @@ def read_checked(source: Source) -> bytes:
     if source.file_type in _OOXML | _OPEN_DOCUMENT:
         if _ENCRYPTED_PACKAGE in data:
             raise _encrypted()
+        if data.startswith(_OLE):
+            raise TypeMismatch(
+                f"This file is named like a {source.file_type.label} of today but holds one of "
+                f"Office 97-2003. Rename it to end in {_OLDER[source.file_type]} and upload it "
+                "again."
+            )
         check_archive(source.path, source.limits)
     return data
 
@@ -144,7 +154,10 @@ class DocumentReader:
             for row in origins
         ]
         rows = spread(texts)
-        yield Block.table(rows, has_header=table.header_rows > 0 or has_header_row(rows))
+        # A cell over two columns is one label, not a label and an empty one.
+        labels = [text for text, _, _ in texts[0]]
+        named = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
+        yield Block.table(rows, has_header=named)
 
     def cell_text(self, cell: anydoc.Cell) -> str:
         return " ".join(block.text for block in self._all(cell.blocks, 0))

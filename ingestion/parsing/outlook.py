@@ -34,6 +34,7 @@ _RECIPIENT_FIELDS = {1: "To", 2: "Cc"}
 # Where the properties begin in a container, in a message within one, in what they hold.
 _TOP, _EMBEDDED, _HELD = 32, 24, 8
 _DEEPEST = 10
+_PROPERTIES = "__properties_version1.0"
 
 _UNREADABLE = (
     *(OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError),
@@ -50,7 +51,8 @@ class OutlookParser:
     def extract(self, source: Source) -> Extraction:
         warnings: list[str] = []
         try:
-            message = _message(_Properties(_root(source.path), _TOP), source.limits, warnings, 1)
+            root = _root(source.path, warnings)
+            message = _message(_Properties(root, _TOP), source.limits, warnings, 1)
         except _UNREADABLE as error:
             raise DamagedFile(
                 "This Outlook message is damaged and cannot be opened. Open it in Outlook, save "
@@ -61,11 +63,21 @@ class OutlookParser:
         return found
 
 
-def _root(path: Path) -> Any:
+def _root(path: Path, warnings: list[str]) -> Any:
     from olefile import OleFileIO
     from oxmsg.storage import Storage
 
     with OleFileIO(str(path)) as container:
+        if not container.exists(_PROPERTIES) and not container.parsing_issues:
+            raise DamagedFile(
+                "This file is named like an Outlook message but holds none. Open it in the "
+                "program it was made with, and save it under its own extension."
+            )
+        if container.parsing_issues:
+            warnings.append(
+                "The message is damaged, probably cut off: some of it could not be read. Save it "
+                "again in Outlook and upload the new file."
+            )
         return Storage.from_ole(container)
 
 

@@ -69,9 +69,10 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
             "This file needs more memory than one file may take. Split it into smaller files."
         )
     if done.returncode != 0:
-        complaint = done.stderr.decode("utf-8", "replace").strip()[:300]
+        complaint = done.stderr.decode("utf-8", "replace").partition("HasCallStack")[0]
+        complaint = " ".join(complaint.split())[:300].rstrip(".")
         raise PandocUnreadable(
-            f"The markup cannot be read: {complaint} Correct the file and upload it again."
+            f"The markup cannot be read: {complaint}. Correct the file and upload it again."
         )
     tree = json.loads(done.stdout)
     return Tree(tree["meta"], tree["blocks"])
@@ -92,9 +93,15 @@ def tree_metadata(meta: dict[str, Any]) -> Metadata:
         title=first("title"),
         author=first("author", "authors", "creator"),
         language=first("lang", "language"),
-        created=first("date", "created"),
+        created=_first_of(meta.get("date")) or first("created"),
         modified=first("updated", "modified", "last_modified", "lastmod"),
     )
+
+
+def _first_of(value: Any) -> str:
+    """A metadata value; of several, the first: a book states one date for each kind."""
+    is_list = value is not None and value["t"] == "MetaList"
+    return metadata_text(next(iter(value["c"]), None) if is_list else value)
 
 
 def _executable() -> Path:

@@ -6,6 +6,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from .contents import without_contents
 from .line_ends import joined_across_pages, joined_in_line
 from .ocr import Ocr
 from .parts import PartKeeper
+from .pdf_code import indented
 from .pdf_document import (
     DAMAGED,
     ENCRYPTED,
@@ -26,6 +28,7 @@ from .pdf_document import (
     read_facts,
 )
 from .pdf_furniture import Page, Placed, without_furniture
+from .pdf_headings import LetterSizes, found_headings, with_headings
 from .protocol import Extraction, ScannedPages, Source
 from .tabular import has_header_row
 
@@ -66,7 +69,8 @@ class PdfParser:
             raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
         warnings = _empty_pages(empty, scanned, source.ocr)
         warnings += _named(unreadable, "damaged content that was left out")
-        running = joined_across_pages(without_contents(without_furniture(pages)))
+        settled = without_furniture(with_headings(pages))
+        running = joined_across_pages(without_contents(settled))
         blocks = _with_outline(running, facts)
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(named, source.limits.archive_entries):
@@ -159,20 +163,29 @@ def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
 
     try:
         # In batches, since every word's box of all pages takes 2.5 times the memory.
+        has_headings = False
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
-            yield from _batch(path, batch.result.pages)
+            for page in _batch(path, batch.result.pages, is_sized=not has_headings):
+                has_headings = has_headings or found_headings(page)
+                yield page
     except ParseError as error:
         if "password" in str(error).lower():
             raise EncryptedFile(ENCRYPTED) from error
         raise DamagedFile(DAMAGED) from error
 
 
-def _batch(path: Path, pages: Sequence[ParsedPage]) -> Iterator[Page]:
+def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterator[Page]:
     """The pages of a batch; those whose text lies on its side are read again, turned."""
-    upright = {page.page_num: _blocks(page) for page in pages}
-    poor = [page for page in pages if _held(upright[page.page_num]) < COVERAGE * _wanted(page)]
-    upright |= _turned(path, poor)
+    upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
+    poor = [
+        page
+        for page in pages
+        if _held(upright[page.page_num]) < COVERAGE * _wanted(page) or _turn(page)
+    ]
+    for number, turned in _turned(path, poor).items():
+        if _held(turned) >= COVERAGE * _held(upright[number]):
+            upright[number] = turned
     for page in poor:
         if _held(upright[page.page_num]) < COVERAGE * _wanted(page):
             upright[page.page_num] = _pdfium_text(path, page)
@@ -194,17 +207,19 @@ def _held(blocks: list[Placed]) -> int:
 
 def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:
     """The blocks of those pages whose text is mostly rotated, once they are turned upright."""
-    turns: dict[int, int] = {}
-    for page in pages:
-        angles = Counter(round(item.rotation / 90) % 4 * 90 for item in page.text_items)
-        turns[page.page_num] = angles.most_common(1)[0][0]
-    turns = {number: turn for number, turn in turns.items() if turn}
+    turns = {page.page_num: turn for page in pages if (turn := _turn(page))}
     if not turns:
         return {}
     parser = _parser(
         page_orientation_corrections=list(turns.items()), target_pages=",".join(map(str, turns))
     )
     return {page.page_num: _blocks(page) for page in parser.parse(path).pages}
+
+
+def _turn(page: ParsedPage) -> int:
+    """By how many degrees most of the page's text is rotated: 0, 90, 180 or 270."""
+    angles = Counter(round(item.rotation / 90) % 4 * 90 for item in page.text_items)
+    return angles.most_common(1)[0][0] if angles else 0
 
 
 def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
@@ -220,14 +235,21 @@ def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
     return [Placed(Block(BlockKind.PARAGRAPH, lines, page=page.page_num), 0, page.height)]
 
 
-def _blocks(page: ParsedPage) -> list[Placed]:
+def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
+    """The page's blocks, with the size of their letters where that is wanted."""
     out = []
+    sizes = LetterSizes(page.text_items if is_sized else ())
     for layout in page.blocks or ():
         block = _block(layout, page.page_num)
         if block is not None and block.text.strip():
-            top = layout.bbox.y if layout.bbox else 0.0
-            bottom = top + layout.bbox.height if layout.bbox else page.height
-            out.append(Placed(block, top, bottom))
+            box = layout.bbox
+            if block.kind is BlockKind.CODE and box:
+                lines = indented(layout.lines or (), box, page.text_items)
+                block = replace(block, text="\n".join(lines))
+            top = box.y if box else 0.0
+            bottom = top + box.height if box else page.height
+            size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
+            out.append(Placed(block, top, bottom, size))
     return out
 
 

@@ -24,11 +24,15 @@ _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
 @dataclass(frozen=True)
 class Placed:
-    """A block and the vertical extent of its box, from the top of its page."""
+    """A block and the vertical extent of its box, from the top of its page.
+
+    `size` is that of its letters in points, 0 where it is unknown.
+    """
 
     block: Block
     top: float
     bottom: float
+    size: int = 0
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ _SAMPLE_CHARS = 20_000
 _SAMPLE_ROWS = 200
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
 _LONGEST_HEADER = 60
+_YEAR = re.compile(r"(?:19|20)\d\d")
+# Excel's own first line; it does not show it either.
+_STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
 
 
 class TabularParser:
@@ -32,7 +35,10 @@ class TabularParser:
     def extract(self, source: Source) -> Extraction:
         text = decode(source.path.read_bytes()).replace("\x00", "")
         preferred = "\t" if source.file_type == filetypes.TSV else ","
-        rows = _read(text, delimiter_of(text, preferred), source.limits)
+        if stated := _STATED_DELIMITER.match(text):
+            rows = _read(text[stated.end() :], stated[1], source.limits)
+        else:
+            rows = _read(text, delimiter_of(text, preferred), source.limits)
         return Extraction(_blocks(rows))
 
 
@@ -60,16 +66,28 @@ def delimiter_of(text: str, preferred: str = ",") -> str:
 
 
 def has_header_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row names the columns: short distinct labels, none of them a number."""
+    """Whether the first row names the columns: short distinct labels, none of them a number.
+
+    Years may stand above figures, and the corner above the names of the rows may be empty.
+    """
     if len(rows) < 2:
         return False
     first = [cell.strip() for cell in rows[0]]
+    has_corner = len(first) > 2 and not first[0] and bool("".join(rows[1][:1]).strip())
+    labels = first[1:] if has_corner else first
+    years = _years(first)
+    if len(years) > 1 and not _years(rows[1]):
+        labels = [label for label in labels if label not in years]
     return (
         len(first) > 1
-        and all(first)
-        and len(set(first)) == len(first)
-        and all(len(cell) <= _LONGEST_HEADER and not _NUMBER.fullmatch(cell) for cell in first)
+        and all(labels)
+        and len(set(labels)) == len(labels)
+        and all(len(cell) <= _LONGEST_HEADER and not _NUMBER.fullmatch(cell) for cell in labels)
     )
+
+
+def _years(row: Sequence[str]) -> set[str]:
+    return {cell.strip() for cell in row if _YEAR.fullmatch(cell.strip())}
 
 
 def _rows(text: str, delimiter: str) -> list[Row]:

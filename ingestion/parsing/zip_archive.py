@@ -17,7 +17,7 @@ from ingestion.domain import Block
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
 from ingestion.filetypes import HEAD_BYTES
 
-from .archive import RATIO_COUNTS_FROM, UNREADABLE
+from .archive import RATIO_COUNTS_FROM, UNREADABLE, members_of
 from .encoding import decode
 from .limits import MIB
 from .parts import PartKeeper, Refusal, is_archive
@@ -70,13 +70,13 @@ class _ZipReader:
         """Takes in the members of one archive. Raises DamagedFile when it cannot be opened."""
         try:
             archive = zipfile.ZipFile(file)
+            members = members_of(archive)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
             raise DamagedFile(
                 "This archive is damaged and cannot be opened. It was probably cut off in "
                 "transfer; upload it again from the original."
             ) from error
         with archive:
-            members = archive.infolist()
             if len(members) > self._source.limits.archive_entries:
                 raise ParseLimitExceeded(
                     f"This archive holds {len(members):,} entries; at most "

@@ -38,6 +38,7 @@ QUERIES = (
     "INC-2024-0042",
     "pinned words",
     "part",
+    "the load of a counterweight",
 )
 
 
@@ -73,6 +74,11 @@ def fill(user: User) -> Collection:
         acting_user=user,
         seen=chunk.content_hash,
     )
+    for text, wish in (
+        ("A part about weights.", services.Wish(disabled=True)),
+        ("A part about sacks.", services.Wish(questions=("the load of a counterweight",))),
+    ):
+        services.edit_chunk(Chunk.objects.get(text__contains=text), wish, acting_user=user)
     process()
     query = GoldenQuery.objects.create(text="Where is the counterweight?", collections=[shelf.slug])
     Judgement.objects.create(
@@ -116,11 +122,13 @@ def test_an_export_restored_elsewhere_gives_equal_results(
 
     assert results(administrator) == before
     assert done.made == {
-        "documents": 5, "edits": 1, "golden-queries": 1, "judgements": 1, "pins": 1,
+        "documents": 5, "edits": 3, "golden-queries": 1, "judgements": 1, "pins": 1,
     }  # fmt: skip
     assert done.collection.visibility == Visibility.GROUPS
     assert [group.name for group in done.collection.groups.all()] == ["insiders"]
-    assert ChunkEdit.objects.get().state == ChunkEdit.State.APPLIED
+    states = ChunkEdit.objects.values_list("state", flat=True)
+    assert set(states) == {ChunkEdit.State.APPLIED}
+    assert not Chunk.objects.get(text__contains="A part about weights.").searchable
     assert Document.objects.filter(parent__title="parts").count() == 2
 
     again = restoring.restore(path)
@@ -225,6 +233,12 @@ def test_documents_keep_their_ids_and_are_in_one_collection(tmp_path: Path) -> N
     path.write_bytes(b"".join(writing.export(shelf)))
     with pytest.raises(ImportRefused, match="here already"):
         restoring.restore(path, name="Copy")
+    assert not Collection.objects.filter(name="Copy").exists(), "an empty one was left"
+
+    empty = make_collection("Copy")
+    with pytest.raises(ImportRefused, match="here already"):
+        restoring.restore(path, name="Copy")
+    assert Collection.objects.get(name="Copy") == empty, "one that was there stays"
 
 
 def test_who_may_take_a_collection_away(reader: User, member: User, administrator: User) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from ingestion.domain import Block, BlockKind
+from ingestion.errors import TypeMismatch
+from ingestion.filetypes import TEXT, sniff
 from ingestion.parsing.cleaning import clean_block, clean_text
 from ingestion.parsing.encoding import decode
 from ingestion.parsing.html import decode_html
@@ -33,6 +37,68 @@ JAPANESE = "棹秤は、錘を動かして重さを量る道具です。古く�
     ],
 )
 def test_detected(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (text, encoding)
+        for text in (
+            RUSSIAN,
+            JAPANESE + "\n",
+            "שלום עולם 2024\n",
+            "Καλημέρα κόσμε\n",
+            "हिन्दी में लेख\n",
+        )
+        for encoding in ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+    ],
+)
+def test_unicode_without_a_mark(text: str, encoding: str) -> None:
+    data = text.encode(encoding)
+    assert decode(data) == text
+    assert sniff(data, "a.txt") is TEXT
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"plain \x00text with\x00 a NUL here and\x00 there",
+        b"ab\x00cd\x00ef\x00gh\x00",
+        "Größe \x00 und Maß".encode(),
+    ],
+)
+def test_text_with_nuls_is_no_utf16(data: bytes) -> None:
+    assert decode(data) == data.decode()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_binary_data_is_no_utf16(seed: int) -> None:
+    data = random.Random(seed).randbytes(1_024)
+    with pytest.raises(TypeMismatch):
+        sniff(data, "a.txt")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("# Größe\n\nÜber „Maß“ 5 €\n", "cp1252"),
+        ('{"a":"Größe"}', "cp1252"),
+        ("Größenübersicht: Äpfel, Öfen und Übermaß kosten 5 €.\nDie Straße ist naß.\n", "cp1252"),
+        ("La città è più bella perché c'è il sole", "cp1252"),
+        ("¿Qué pasó? ¡Nada!", "cp1252"),
+        ("It’s 20 °C in the café", "cp1252"),
+        ("Die Größe der Übersicht: Äpfel, Öfen und Übermaß, Straße naß.", "cp850"),
+        ("Zażółć gęślą jaźń", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "cp1250"),
+        ("Příliš žluťoučký kůň úpěl ďábelské ódy", "iso8859-2"),
+        ("שלום עולם", "cp1255"),
+        ("Word и Excel: таблица 1", "cp1251"),
+        ("USBポートとExcelの表", "cp932"),
+        ("모든 인간은 Excel을 쓴다", "cp949"),
+    ],
+)
+def test_a_line_is_read_as_words_look(text: str, encoding: str) -> None:
     assert decode(text.encode(encoding)) == text
 
 
@@ -65,12 +131,18 @@ def test_what_postgres_and_utf8_refuse_is_gone() -> None:
     text.encode("utf-8")
 
 
+def test_colours_of_a_terminal_are_gone() -> None:
+    log = "\x1b[1;31mERROR\x1b[0m disk \x1b]8;;http://a\x07full\x1b]8;;\x1b\\\x1b(B [3]"
+    assert clean_text(log) == "ERROR disk full [3]"
+
+
 @pytest.mark.parametrize(
     ("block", "text"),
     [
         (Block(BlockKind.HEADING, " Two\n lines ", level=1), "Two lines"),
         (Block(BlockKind.CODE, "\n\n    indented\n  less  \n\n"), "    indented\n  less"),
         (Block(BlockKind.PARAGRAPH, "\x00 \n"), None),
+        (Block(BlockKind.PARAGRAPH, " \u200b\u3000\u2060\ufeff"), None),
         (Block.table([["", " "], ["\x00", ""]], has_header=False), None),
         (Block.table([["a\x00", ""]], has_header=False), "a | "),
     ],

@@ -112,6 +112,10 @@ def test_mail_of_another_shape(parse: Parse) -> None:
     assert document.blocks[1] == p("Date: soon")
 
 
+def test_a_mark_before_the_first_field(parse: Parse) -> None:
+    assert parse(b"\xef\xbb\xbfSubject: Beams\r\n\r\nText.", "a.eml").title == "Beams"
+
+
 def test_a_multipart_without_boundary_is_read_as_text(parse: Parse) -> None:
     document = parse(HEADERS + "Content-Type: multipart/mixed\r\n\r\nA hook.\r\n", "a.eml")
     assert list(document.blocks) == [h(1, "Beams"), SENDER, p("A hook.")]

@@ -169,3 +169,37 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
 def test_html(parse: Parse, case: str) -> None:
     source, expected = HTML_CASES[case]
     assert list(parse(f"<!doctype html><body>{source}", "a.html").blocks) == expected
+
+
+@pytest.mark.parametrize(
+    ("page", "texts"),
+    [
+        ("<nav>Home</nav><p>A beam.</p><NAV class=x><ul><li>On</ul></NAV>", ["A beam."]),
+        ("<main><nav>Contents</nav><p>A beam.</p></main>", ["A beam."]),
+        ("<head><title>Index</title></head><nav><p>Beams</p></nav>", ["Beams"]),
+        ("<p>A beam.</p><nav><p>not closed", ["A beam.", "not closed"]),
+        ("<p>A beam.</p><navy>blue</navy>", ["A beam.", "blue"]),
+    ],
+)
+def test_menus_are_left_out_of_a_page_that_says_more(
+    parse: Parse, page: str, texts: list[str]
+) -> None:
+    assert [block.text for block in parse(page, "a.html").blocks] == texts
+
+
+def test_a_cell_over_a_hundred_million_columns(parse: Parse) -> None:
+    first = "<tr><td colspan='100000000'>a</td></tr>"
+    second = "<tr><td rowspan=100000000>b</td><td>c</td></tr>"
+    (block,) = parse(f"<table>{first}{second}</table>", "a.html", wall_seconds=20).blocks
+    assert len(block.rows[0]) == 1000
+    assert block.rows[1][:2] == ("b", "c")
+
+
+def test_front_matter_in_toml(parse: Parse) -> None:
+    front = 'title = "On beams"\nauthors = ["Ada", "Ben"]\ndate = 2024-05-01\n[extra]\nx = 1\n'
+    document = parse(f"+++\n{front}+++\n\n# Beams\n\nText.\n", "a.md")
+    assert list(document.blocks) == [h(1, "Beams"), p("Text.")]
+    stated = (document.title, document.author, document.created)
+    assert stated == ("On beams", "Ada, Ben", "2024-05-01")
+    (block,) = parse("+++\nno toml at all\n+++\n", "a.md").blocks
+    assert "no toml at all" in block.text

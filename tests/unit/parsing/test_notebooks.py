@@ -93,6 +93,26 @@ def test_format_3(parse: Parse) -> None:
     assert [block.text for block in document.blocks] == ["Parts", "weigh()", "weighed"]
 
 
+def test_cells_that_are_not_as_they_should_be_cost_no_other(parse: Parse) -> None:
+    """Of a later format, of another kind, without a source: the others are read."""
+    cells: list[object] = [
+        {"cell_type": "raw", "metadata": {}, "source": "---\ntitle: Beams"},
+        {"cell_type": "code", "source": None, "outputs": None},
+        {"cell_type": "markdown", "source": 5, "attachments": {"a.png": {"image/png": "x"}}},
+        {"cell_type": "weighing", "source": ["a new ", "kind"]},
+        {"source": "no kind"},
+        {"cell_type": "markdown", "source": "A hook."},
+    ]
+    notebook = {"nbformat": 5, "metadata": None, "cells": cells}
+    document = parse(json.dumps(notebook), "a.ipynb")
+    assert list(document.blocks) == [
+        code("---\ntitle: Beams"),
+        code("a new kind"),
+        code("no kind"),
+        p("A hook."),
+    ]
+
+
 def test_markdown_that_is_nested_too_deeply_is_read_as_text(parse: Parse) -> None:
     notebook = make_notebook([_markdown("Beams " + "[" * 5_000), _code("weigh()")])
     document = parse(notebook, "a.ipynb", wall_seconds=20)

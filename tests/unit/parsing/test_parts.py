@@ -13,6 +13,7 @@ from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExcee
 from ingestion.parsing import ParseLimits, parse_file
 from ingestion.parsing.parts import LONGEST_PATH, safe_path, unique_path
 from tests.samples import builders
+from tests.samples.ole import make_ole
 from tests.samples.outlook import Attachment, Letter, make_msg
 
 from .conftest import Parse
@@ -251,6 +252,10 @@ def test_outlook_messages_that_are_not_whole(parse: Parse) -> None:
     whole = make_msg()
     with pytest.raises(DamagedFile, match="save it again"):
         parse(whole[:1024], "a.msg")
+    with pytest.raises(DamagedFile, match="holds none"):
+        parse(make_ole({"Data": b"x"}), "a.msg")
+    (warning,) = parse(whole[:3_000], "a.msg").warnings
+    assert "cut off" in warning
     rtf = Letter(body="", extra={0x001A: "IPM.Note.SMIME"})
     (warning,) = parse(make_msg(rtf), "a.msg").warnings
     assert "encrypted or signed" in warning

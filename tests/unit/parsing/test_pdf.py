@@ -38,6 +38,36 @@ def test_running_lines_are_left_out_and_chapters_stay(parse: Parse) -> None:
     assert [block.page for block in blocks if "of the tale" in block.text] == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_turned_pages_are_read_upright(parse: Parse, turn: int) -> None:
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.setPageRotation(turn)
+    canvas.drawString(100, 500, "A page that was turned on the scanner")
+    canvas.drawString(100, 480, "and has a second line.")
+    canvas.save()
+    (block,) = parse(out.getvalue(), "a.pdf").blocks
+    assert block.text == "A page that was turned on the scanner and has a second line."
+
+
+def test_a_program_keeps_its_indentation(parse: Parse) -> None:
+    program = ["def weigh(beam):", "    for mark in beam:", "        yield mark", "    return None"]
+    out = io.BytesIO()
+    canvas = Canvas(out, invariant=1)
+    canvas.drawString(72, 760, "The program below weighs what lies on the beam, mark by mark.")
+    canvas.setFont("Courier", 9)
+    for number, line in enumerate(program):
+        # As LaTeX sets it, no letter for a space at the beginning.
+        bare = line.lstrip()
+        left = 72 + 5.4 * (len(line) - len(bare))
+        canvas.drawString(left, 730 - 11 * number, bare)
+    canvas.save()
+    (program_block,) = (
+        block for block in parse(out.getvalue(), "a.pdf").blocks if block.kind is BlockKind.CODE
+    )
+    assert program_block.text.split("\n") == program
+
+
 def test_lines_on_a_few_pages_stay(parse: Parse) -> None:
     blocks = parse(builders.make_pdf(_pages(3), header="Confidential"), "a.pdf").blocks
     assert sum("Confidential" in block.text for block in blocks) == 3

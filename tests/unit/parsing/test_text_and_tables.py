@@ -70,6 +70,11 @@ def test_delimiter(text: str, delimiter: str) -> None:
         ([["a", "a"], ["a", "1"]], False),
         ([["1,5", "$2.50"], ["3", "4"]], False),
         ([["Name", "Size"]], False),
+        ([["Sales", "2023", "2024"], ["Bread", "1", "2"]], True),
+        ([["", "2023", "2024"], ["Bread", "1", "2"]], True),
+        ([["Anna", "2019", "2023"], ["Ben", "2018", "2021"]], False),
+        ([["", "name", "age"], ["0", "Anna", "31"]], True),
+        ([["", "name", "age"], ["", "Anna", "31"]], False),
         (
             [
                 ["A whole sentence that goes on for much longer than any label would", "b"],
@@ -87,6 +92,11 @@ def test_csv_keeps_quoted_cells_and_the_title_line(parse: Parse) -> None:
     document = parse('Sizes;;\nName;Size;Note\nA;1;"x;\ny ""z"""\nB;2\n', "a.csv")
     expected = table(("Name", "Size", "Note"), ("A", "1", 'x; y "z"'), ("B", "2"))
     assert list(document.blocks) == [p("Sizes"), expected]
+
+
+def test_a_csv_may_state_its_delimiter(parse: Parse) -> None:
+    document = parse("sep=;\r\nName;Price, net\r\nA;1,5\r\n", "a.csv")
+    assert list(document.blocks) == [table(("Name", "Price, net"), ("A", "1,5"))]
 
 
 def test_too_many_rows(parse: Parse) -> None:
