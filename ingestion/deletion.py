@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, DELETION
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
@@ -114,6 +114,22 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
         log(acting_user, collection, DELETION, "Put in the bin with its documents")
         if not settings.DELETION_GRACE_DAYS:
             enqueue_purge()
+
+
+def keep_out_of_bin(collection: Collection) -> None:
+    """Lets nobody put the collection in the bin until the transaction ends.
+
+    Raises StateConflict where somebody has.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM ingestion_collection WHERE id = %s AND deleted_at IS NULL FOR SHARE",
+            [collection.pk],
+        )
+        if cursor.fetchone() is None:
+            raise StateConflict(
+                f"The collection “{collection}” is in the bin: restore it, or choose another one."
+            )
 
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:

@@ -25,6 +25,7 @@ from ingestion.audit import log
 from ingestion.deletion import (
     delete,
     delete_collection,
+    keep_out_of_bin,
     purge,
     purge_bin,
     purge_collection_later,
@@ -115,12 +116,14 @@ def receive(
     The same bytes twice in a collection make one document, so that trying again is always safe. A
     file from a `source` that the collection knows becomes a new version of that source's
     document. What is in the bin counts for nothing here. Raises IngestionError for a file turned
-    away (empty, too large, of no type we read, not what its name says), of which nothing is stored.
+    away (empty, too large, of no type we read, not what its name says), of which nothing is stored,
+    and StateConflict where the collection has been put in the bin meanwhile.
     """
     examined = storage.examine(file, file_name)
     origin = _Origin(source, source_kind, title, language, lane)
 
     def file_it() -> Receipt:
+        keep_out_of_bin(collection)
         if holder := held(collection.pk, examined.sha256):
             return _duplicate(holder, unchanged=bool(source) and holder.source == source)
         stored = storage.store(file, examined)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,18 @@ def test_a_grace_period_of_none_removes_at_once(settings: Any) -> None:
     document = make_document(make_collection(), PUMPS)
     services.delete([document], acting_user=None)
     assert not Document.objects.exists()
+
+
+@pytest.mark.parametrize("source", ["", "/notes/1.md"])
+def test_a_file_for_a_collection_that_was_put_in_the_bin_meanwhile_is_refused(source: str) -> None:
+    """The document there of the same source keeps its place, for when the collection comes back."""
+    collection = make_collection()
+    receive = partial(services.receive, collection, file_name="1.md", source=source)
+    receive(io.BytesIO(b"# One"), acting_user=None)
+    services.delete_collection(collection, acting_user=None)
+    with pytest.raises(StateConflict, match="is in the bin"):
+        receive(io.BytesIO(b"# Two"), acting_user=None)
+    assert DocumentVersion.objects.count() == 1
 
 
 def test_the_bin_is_emptied_of_what_is_past_its_grace_period(capsys: Any) -> None:
