@@ -6,19 +6,20 @@ Tried in this order, and never where two places would do:
 2. between the same two neighbours under the same headings, if enough of the text is still there;
 3. the place with most of the text.
 
-A changed text is merged word by word, as version control merges lines: what the person changed
-must stand in the new text as it stood, whatever else has changed around it. So an edit also
-survives other chunk sizes, as long as what it changes is not cut in two.
+A changed text is merged word by word (`ingestion.merging`): what the person changed must stand in
+the new text as it stood, whatever else has changed around it. So an edit also survives other chunk
+sizes, as long as what it changes is not cut in two.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+
+from ingestion.merging import rebased
 
 # Shares of a passage's words, all of them guesses on the careful side: an edit that is listed as
 # not fitting costs a person a minute, one in the wrong place misleads everybody.
@@ -26,8 +27,6 @@ MOST = 0.6  # of the old passage must be in the new one, or of the new one in th
 FEW = 0.3  # between the same neighbours this much is enough
 MARGIN = 0.05  # by which the best place must lead
 SHORTLIST = 8  # places compared word by word
-
-_TOKENS = re.compile(r"\w+|[^\w\s]|\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +106,6 @@ def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfi
             if outcome is not None:
                 found[number] = outcome
     return [found[number] for number in range(len(anchors))]
-
-
-def rebased(original: str, edited: str, fresh: str) -> str | None:
-    """`fresh` with the changes that lead from `original` to `edited`; None where they clash.
-
-    rebased(a, b, a) is b, and rebased(a, a, c) is c.
-    """
-    old, new, now = _tokens(original), _tokens(edited), _tokens(fresh)
-    where = _positions(old, now)
-    pieces: list[str] = []
-    done = 0
-    for tag, first, last, new_first, new_last in _matcher(old, new).get_opcodes():
-        if tag == "equal":
-            continue
-        span = _span(where, first, last, len(old), len(now))
-        if span is None or span[0] < done:
-            return None
-        pieces += now[done : span[0]]
-        pieces += new[new_first:new_last]
-        done = span[1]
-    return "".join([*pieces, *now[done:]])
 
 
 class _Ground:
@@ -262,46 +240,3 @@ def _words(text: str) -> list[str]:
 
 def _squeezed(text: str) -> str:
     return " ".join(text.split())
-
-
-def _tokens(text: str) -> list[str]:
-    return _TOKENS.findall(text)
-
-
-def _matcher(left: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
-    """Compares tokens; all white space is alike, since a line may be broken elsewhere."""
-    return SequenceMatcher(
-        None,
-        [" " if token.isspace() else token for token in left],
-        [" " if token.isspace() else token for token in right],
-        autojunk=False,
-    )
-
-
-def _positions(old: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """Where each token of the old text stands in the new one, as far as it does."""
-    blocks = _matcher(old, now).get_matching_blocks()
-    return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
-
-
-def _span(
-    where: dict[int, int], first: int, last: int, old_length: int, new_length: int
-) -> tuple[int, int] | None:
-    """Where old[first:last] stands in the new text; None unless whole and between its neighbours.
-
-    A neighbour may be missing only where the new text begins or ends there.
-    """
-    inside = [where.get(position) for position in range(first, last)]
-    before = where.get(first - 1)
-    after = where.get(last) if last < old_length else None
-    start = inside[0] if inside else (before + 1 if before is not None else after)
-    if start is None or any(held != start + i for i, held in enumerate(inside)):
-        return None
-    end = start + (last - first)
-    left_fits = before == start - 1 if before is not None else start == 0
-    right_fits = after == end if after is not None else end == new_length
-    if first == 0 and before is None and start > 0:
-        left_fits = bool(inside) or after == start  # the text now goes on above
-    if last == old_length and after is None and end < new_length:
-        right_fits = bool(inside) or before == end - 1
-    return (start, end) if left_fits and right_fits else None

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.db.models import Count, Prefetch, Q, QuerySet
 from django.http import Http404
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, status
-from rest_framework.exceptions import APIException, PermissionDenied
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
-from rest_framework.parsers import MultiPartParser
-from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from ingestion import services
-from ingestion.errors import FileTooLarge
+from ingestion.api_requests import (
+    ActionPermission,
+    Conflict,
+    UploadParser,
+    actor,
+    asked,
+    location,
+    posted,
+)
 from ingestion.models import Collection, Document, DocumentVersion
 from ingestion.models.library import DocumentQuerySet
 from ingestion.paging import PageParameters, Pages
@@ -34,49 +37,6 @@ from ingestion.serializers import (
     ReceiptSerializer,
     VersionSerializer,
 )
-
-# What a form may hold besides its file: names, boundaries, a title.
-FORM_BYTES = 1024 * 1024
-
-
-class Conflict(APIException):
-    """The document is not in the state that the request needs."""
-
-    status_code = status.HTTP_409_CONFLICT
-    default_code = "conflict"
-
-
-class ActionPermission(BasePermission):
-    """Lets a request through whose user holds the permission that the view names for its action.
-
-    An action that the view does not name is refused; an empty name means that reading is free.
-    """
-
-    def has_permission(self, request: Request, view: Any) -> bool:
-        if view.action is None:
-            return True  # nothing will run: the answer is 405
-        needed = view.permissions_needed.get(view.action)
-        if needed is None:
-            return False
-        return not needed or bool(request.user.is_authenticated and request.user.has_perm(needed))
-
-
-class UploadParser(MultiPartParser):
-    """A multipart parser that refuses by the stated length, before the disk is filled."""
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH") or 0)
-        if length.isdecimal() and int(length) > settings.MAX_UPLOAD_BYTES + FORM_BYTES:
-            limit = settings.MAX_UPLOAD_BYTES // (1024 * 1024)
-            raise FileTooLarge(
-                f"The file is larger than {limit} MB. Split it, or raise MAX_UPLOAD_MB."
-            )
-        return super().parse(stream, media_type, parser_context)
 
 
 class CollectionViewSet(
@@ -103,7 +63,7 @@ class CollectionViewSet(
 
     @extend_schema(summary="List collections", parameters=[PageParameters])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         return super().list(request, *args, **kwargs)
 
     @extend_schema(summary="Show a collection")
@@ -163,9 +123,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
     def filter_queryset(self, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.action != "list":
             return queryset
-        parameters = DocumentParameters(data=self.request.query_params)
-        parameters.is_valid(raise_exception=True)
-        given = parameters.validated_data
+        given = asked(self.request, DocumentParameters).validated_data
         if collections := given.get("collection"):
             queryset = queryset.filter(collection__slug__in=collections)
         if states := given.get("state"):
@@ -197,16 +155,15 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         },
     )
     def create(self, request: Request) -> Response:
-        form = DocumentUploadSerializer(data=request.data, context={"request": request})
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        context = {"request": request}
+        given = posted(request, DocumentUploadSerializer, context=context).validated_data
         receipt = services.receive(
             given["collection"],
             given["file"],
             file_name=given["file"].name,
             title=given.get("title", ""),
             language=given.get("language", ""),
-            acting_user=_acting_user(request),
+            acting_user=actor(request),
         )
         return self._received(receipt)
 
@@ -221,12 +178,10 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
     )
     def add_version(self, request: Request, public_id: str) -> Response:
         document = self.get_object()
-        form = FileUploadSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        file = form.validated_data["file"]
+        file = posted(request, FileUploadSerializer).validated_data["file"]
         try:
             receipt = services.replace(
-                document, file, file_name=file.name, acting_user=_acting_user(request)
+                document, file, file_name=file.name, acting_user=actor(request)
             )
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
@@ -241,7 +196,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
     def reprocess(self, request: Request, public_id: str) -> Response:
         document = self.get_object()
         try:
-            queued = services.reprocess([document], acting_user=_acting_user(request))
+            queued = services.reprocess([document], acting_user=actor(request))
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
         if not queued:
@@ -253,7 +208,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
     )
     def retry(self, request: Request, public_id: str) -> Response:
         document = self.get_object()
-        if not services.retry([document], acting_user=_acting_user(request)):
+        if not services.retry([document], acting_user=actor(request)):
             raise Conflict("The document has not failed: there is nothing to retry.")
         return self._accepted()
 
@@ -265,7 +220,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         responses={204: None},
     )
     def destroy(self, request: Request, public_id: str) -> Response:
-        services.delete([self.get_object()], acting_user=_acting_user(request))
+        services.delete([self.get_object()], acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -277,7 +232,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
     )
     def restore(self, request: Request, public_id: str) -> Response:
         document = self.get_object()
-        services.restore([document], acting_user=_acting_user(request))
+        services.restore([document], acting_user=actor(request))
         self.action = "restored"
         return Response(self.get_serializer(self.get_object()).data)
 
@@ -288,7 +243,7 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         responses=VersionSerializer(many=True),
     )
     def list_versions(self, request: Request, public_id: str) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         versions: Any = _versions().filter(document=self.get_object())
         page: Any = self.paginate_queryset(versions)
         return self.get_paginated_response(VersionSerializer(page, many=True).data)
@@ -299,27 +254,16 @@ class DocumentViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericV
         document.outcome = receipt.outcome  # type: ignore[attr-defined]
         data = ReceiptSerializer(document, context=self.get_serializer_context()).data
         code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED
-        return Response(data, code, headers={"Location": self._address(document)})
+        return Response(data, code, headers=location(self.request, "document", document.public_id))
 
     def _accepted(self) -> Response:
         document = self.get_object()
         data = self.get_serializer(document).data
-        headers = {"Location": self._address(document)}
+        headers = location(self.request, "document", document.public_id)
         return Response(data, status.HTTP_202_ACCEPTED, headers=headers)
-
-    def _address(self, document: Document) -> str:
-        """Where the document's state can be asked for; beside this view, wherever that is."""
-        match = self.request.resolver_match
-        namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
-        return reverse(f"{namespace}document", args=(document.public_id,))
 
 
 def _versions() -> QuerySet[DocumentVersion]:
     """Versions, newest first, without their texts, which may be megabytes long."""
     versions = DocumentVersion.objects.order_by("-number").select_related("restored_from")
     return versions.defer("text", "restored_from__text")
-
-
-def _acting_user(request: Request) -> Any:
-    """The user behind a request that has passed its permission."""
-    return request.user

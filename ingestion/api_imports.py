@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.http import Http404, StreamingHttpResponse
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import mixins, serializers, status
-from rest_framework.parsers import JSONParser, MultiPartParser
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import FORM_BYTES, ActionPermission, Conflict
-from ingestion.errors import FileTooLarge
+from ingestion.api_requests import (
+    ActionPermission,
+    Conflict,
+    ImportParser,
+    actor,
+    asked,
+    location,
+    posted,
+)
 from ingestion.exporting import writing
 from ingestion.importing import services
 from ingestion.importing.counting import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.paging import PageParameters, Pages
-from ingestion.serializers import LanguageField, SlugField
+from ingestion.serializers import CollectionField, LanguageField
 
 Kind = Import.Kind
 
@@ -97,7 +101,7 @@ class ImportItemParameters(PageParameters):
 class ImportRequestSerializer(serializers.Serializer[Any]):
     """What to import. One of `archive`, `manifest` (both as multipart) and `origin` (JSON)."""
 
-    collection = SlugField(slug_field="slug", queryset=Collection.objects.none())
+    collection = CollectionField()
     language = LanguageField(required=False, default="", max_length=35)
     archive = serializers.FileField(
         required=False, help_text="A ZIP archive: each member becomes a document of its own."
@@ -118,36 +122,12 @@ class ImportRequestSerializer(serializers.Serializer[Any]):
     max_pages = serializers.IntegerField(min_value=1, required=False)
     other_hosts = serializers.BooleanField(required=False)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if (request := self.context.get("request")) is not None:
-            seen = Collection.objects.visible_to(request.user)
-            self.fields["collection"].queryset = seen  # type: ignore[attr-defined]
-
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if sum(name in attrs for name in ("archive", "manifest", "origin")) != 1:
             raise serializers.ValidationError("Give one of archive, manifest and origin.")
         if ("origin" in attrs) != ("kind" in attrs):
             raise serializers.ValidationError({"kind": ["It goes with origin, and only with it."]})
         return attrs
-
-
-class ImportParser(MultiPartParser):
-    """A multipart parser that refuses by the stated length, before the disk is filled."""
-
-    def parse(
-        self,
-        stream: Any,
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> Any:
-        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH") or 0)
-        if length.isdecimal() and int(length) > settings.IMPORT_MAX_BYTES + FORM_BYTES:
-            limit = settings.IMPORT_MAX_BYTES // (1024 * 1024)
-            raise FileTooLarge(
-                f"The file is larger than {limit:,} MB. Split it, or raise IMPORT_MAX_MB."
-            )
-        return super().parse(stream, media_type, parser_context)
 
 
 class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Import]):
@@ -169,8 +149,7 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
 
     @extend_schema(summary="List imports", parameters=[ImportParameters])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        parameters = ImportParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
+        parameters = asked(request, ImportParameters)
         imports = self.get_queryset()
         if state := parameters.validated_data.get("state"):
             imports = imports.filter(state=state)
@@ -188,8 +167,7 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     )
     def items(self, request: Request, number: int) -> Response:
         page: Any
-        parameters = ImportItemParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
+        parameters = asked(request, ImportItemParameters)
         items: Any = self.get_object().items.select_related("document").order_by("position", "pk")
         items = items.defer("document__title_terms")
         if state := parameters.validated_data.get("state"):
@@ -207,9 +185,8 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
         responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
     )
     def create(self, request: Request) -> Response:
-        form = ImportRequestSerializer(data=request.data, context={"request": request})
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        context = {"request": request}
+        given = posted(request, ImportRequestSerializer, context=context).validated_data
         file = given.get("archive") or given.get("manifest")
         kind = given.get("kind") or (Kind.ARCHIVE if "archive" in given else Kind.MANIFEST)
         named = ("depth", "max_pages", "other_hosts")
@@ -220,7 +197,7 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
             file=file,
             options={name: given[name] for name in named if name in given},
             language=given["language"],
-            acting_user=request.user,  # type: ignore[arg-type]
+            acting_user=actor(request),
         )
         return self._accepted(of)
 
@@ -232,7 +209,7 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     )
     def cancel(self, request: Request, number: int) -> Response:
         of = self.get_object()
-        if not services.stop(of, acting_user=request.user):  # type: ignore[arg-type]
+        if not services.stop(of, acting_user=actor(request)):
             raise Conflict("The import is over already.")
         return self._accepted(of)
 
@@ -244,7 +221,7 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     )
     def resume(self, request: Request, number: int) -> Response:
         of = self.get_object()
-        if not services.resume(of, acting_user=request.user):  # type: ignore[arg-type]
+        if not services.resume(of, acting_user=actor(request)):
             raise Conflict("The import was not stopped: there is nothing to resume.")
         return self._accepted(of)
 
@@ -253,15 +230,13 @@ class ImportViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericVie
     )
     def retry(self, request: Request, number: int) -> Response:
         of = self.get_object()
-        if not services.retry(of, acting_user=request.user):  # type: ignore[arg-type]
+        if not services.retry(of, acting_user=actor(request)):
             raise Conflict("None of its items failed: there is nothing to retry.")
         return self._accepted(of)
 
     def _accepted(self, of: Import) -> Response:
         fresh = self.get_queryset().get(pk=of.pk)
-        match = self.request.resolver_match
-        namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
-        headers = {"Location": reverse(f"{namespace}import", args=(of.pk,))}
+        headers = location(self.request, "import", of.pk)
         return Response(self._shown(fresh), status.HTTP_202_ACCEPTED, headers=headers)
 
     def _shown(self, imports: Any, *, many: bool = False) -> Any:

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from ingestion import services
-from ingestion.api import ActionPermission
+from ingestion.api_requests import ActionPermission, actor, asked, posted
 from ingestion.models import Chunk, ChunkEdit, Document
 from ingestion.paging import PageParameters, Pages
 from ingestion.serializers_passages import (
@@ -55,7 +55,7 @@ class PassageViewSet(_OfDocument):
         parameters=[PageParameters],
     )
     def list(self, request: Request, public_id: str) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         page = self.paginate_queryset(self.passages())
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
@@ -68,9 +68,7 @@ class PassageViewSet(_OfDocument):
         responses=ChunkSerializer,
     )
     def edit(self, request: Request, public_id: str, chunk: int) -> Response:
-        form = WishSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        given = posted(request, WishSerializer).validated_data
         wish = services.Wish(
             given.get("text", ""),
             given.get("disabled", False),
@@ -91,9 +89,8 @@ class PassageViewSet(_OfDocument):
 
     def _edit(self, ordinal: int, wish: services.Wish) -> None:
         found = get_object_or_404(self.passages(), ordinal=ordinal)
-        user: Any = self.request.user
         try:
-            services.edit_chunk(found, wish, acting_user=user)
+            services.edit_chunk(found, wish, acting_user=actor(self.request))
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
 
@@ -116,7 +113,7 @@ class EditViewSet(_OfDocument):
 
     @extend_schema(summary="List a document's hand edits", parameters=[PageParameters])
     def list(self, request: Request, public_id: str) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(self.get_serializer(page, many=True).data)
 
@@ -126,8 +123,7 @@ class EditViewSet(_OfDocument):
         responses={204: None},
     )
     def destroy(self, request: Request, public_id: str, pk: int) -> Response:
-        user: Any = request.user
-        services.undo(get_object_or_404(self.get_queryset(), pk=pk), acting_user=user)
+        services.undo(get_object_or_404(self.get_queryset(), pk=pk), acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -137,10 +133,8 @@ class EditViewSet(_OfDocument):
         responses=ChunkEditSerializer,
     )
     def place(self, request: Request, public_id: str, pk: int) -> Response:
-        form = PlaceSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
+        form = posted(request, PlaceSerializer)
         edit = get_object_or_404(self.get_queryset(), pk=pk)
         chunk = get_object_or_404(self.passages(), ordinal=form.validated_data["chunk"])
-        user: Any = request.user
-        services.place(edit, chunk, acting_user=user)
+        services.place(edit, chunk, acting_user=actor(request))
         return Response(self.get_serializer(get_object_or_404(self.get_queryset(), pk=pk)).data)

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from ingestion import space_changes
-from ingestion.api import ActionPermission, Conflict
+from ingestion.api_requests import ActionPermission, Conflict, actor
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.space_report import Report, report_on, reports_on
@@ -142,7 +142,7 @@ class SpaceViewSet(GenericViewSet[EmbeddingSpace]):
     def _do(self, request: Request, pk: int, action: Callable[..., object]) -> Response:
         space = self._space(pk)
         try:
-            action(space, acting_user=request.user)
+            action(space, acting_user=actor(request))
         except IngestionError as error:
             raise Conflict(str(error)) from error
         space.refresh_from_db()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
@@ -16,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from ingestion import services
-from ingestion.api import ActionPermission
+from ingestion.api_requests import ActionPermission, actor, location
 from ingestion.downloads import download
 from ingestion.models import Document, DocumentVersion
 from ingestion.serializers import VersionSerializer
@@ -58,13 +57,10 @@ class VersionViewSet(GenericViewSet[DocumentVersion]):
         responses={202: OpenApiResponse(VersionSerializer, "The new version, queued.")},
     )
     def make_current(self, request: Request, public_id: str, number: int) -> Response:
-        user: Any = request.user
         try:
-            fresh = services.make_current(self._version(number), acting_user=user)
+            fresh = services.make_current(self._version(number), acting_user=actor(request))
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
-        match = request.resolver_match
-        namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
-        headers = {"Location": reverse(f"{namespace}document", args=(public_id,))}
+        headers = location(request, "document", public_id)
         data = self.get_serializer(fresh).data
         return Response(data, status.HTTP_202_ACCEPTED, headers=headers)

@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
+from ingestion.api_requests import ActionPermission, asked
 from ingestion.models import Collection, WatchedFolder
 from ingestion.paging import PageParameters, Pages
 
@@ -51,7 +51,7 @@ class WatchedFolderViewSet(
 
     @extend_schema(summary="List watched folders", parameters=[PageParameters])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         return super().list(request, *args, **kwargs)
 
     @extend_schema(summary="Show a watched folder")

@@ -19,12 +19,12 @@ from django.db import transaction
 from django.db.models import Q
 
 from ingestion import spaces, terms, versions
-from ingestion.anchoring import rebased
 from ingestion.audit import log
 from ingestion.carrying import anchor
 from ingestion.chunking.prefix import TextLimits
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
+from ingestion.merging import rebased
 from ingestion.models import (
     Chunk,
     ChunkEdit,

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import logging
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from ingestion.models import Document, DocumentVersion
 from ingestion.models.library import UNFINISHED
+from ingestion.renewing import Renewed, claimed
 
 logger = logging.getLogger(__name__)
 
-RENEWALS_PER_LEASE = 4
 # A file that ends its worker this often without reaching the next state will do it again.
 MAX_ATTEMPTS = 5
 PAUSE_AFTER_CRASH = timedelta(seconds=10)
@@ -36,60 +33,37 @@ def claim(version_id: int) -> Lease | None:
 
     None, too, while its document or collection is in the bin.
     """
-    now = timezone.now()
-    token = uuid.uuid4()
-    due = Q(leased_until=None) | Q(leased_until__lt=now)
-    ready = Q(not_before=None) | Q(not_before__lte=now)
+    ready = Q(not_before=None) | Q(not_before__lte=timezone.now())
     kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
-    claimed = DocumentVersion.objects.filter(
-        due, ready, Exists(kept), pk=version_id, state__in=UNFINISHED
-    ).update(lease=token, leased_until=now + _duration(), attempts=F("attempts") + 1)
-    if not claimed:
+    due = DocumentVersion.objects.filter(ready, Exists(kept), state__in=UNFINISHED)
+    token = claimed(due, version_id, attempts=F("attempts") + 1)
+    if token is None:
         return None
     version = DocumentVersion.objects.select_related("document__collection").get(pk=version_id)
     return Lease(version, token)
 
 
-def _duration() -> timedelta:
-    return timedelta(seconds=settings.INGESTION_LEASE_SECONDS)
-
-
-class Lease:
-    """One attempt's hold on a version: a context manager that renews it from a thread.
+class Lease(Renewed):
+    """One attempt's hold on a version, which keeps it when its block ends well.
 
     `version` is the row as of the claim, kept up with what `update` writes.
     """
 
-    def __init__(self, version: DocumentVersion, token: uuid.UUID) -> None:
-        self.version = version
-        self.token = token
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+    lost = LeaseLost
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def __init__(self, version: DocumentVersion, token: uuid.UUID) -> None:
+        unfinished = DocumentVersion.objects.filter(state__in=UNFINISHED)
+        super().__init__(unfinished, version.pk, token)
+        self.version = version
 
     @property
     def keeps_crashing(self) -> bool:
         """True when earlier attempts ended without a word; an outage leaves its error code."""
         return self.version.attempts > MAX_ATTEMPTS and not self.version.error_code
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._done.set()
-        self._thread.join()
-        if kind is not None:
-            self._give_back()
-
     def update(self, **fields: Any) -> None:
         """Writes fields of the version. Raises LeaseLost when it is no longer ours."""
-        if not self._mine().update(**fields):
-            raise LeaseLost
+        super().update(**fields)
         for name, value in fields.items():
             setattr(self.version, name, value)
 
@@ -106,35 +80,18 @@ class Lease:
                     [self.version.document_id],
                 )
                 is_deleted = cursor.fetchone() is None
-            if is_deleted or not self._mine().select_for_update().exists():
+            if is_deleted or not self.mine.select_for_update().exists():
                 raise LeaseLost
             yield self.version
 
-    def _mine(self) -> Any:
-        return DocumentVersion.objects.filter(
-            pk=self.version.pk, lease=self.token, state__in=UNFINISHED
-        )
-
-    def _renew(self) -> None:
-        pause = _duration().total_seconds() / RENEWALS_PER_LEASE
-        try:
-            while not self._done.wait(pause):
-                try:
-                    self._mine().update(leased_until=timezone.now() + _duration())
-                except DatabaseError:
-                    # A database that was restarted is there again the next time, by a new
-                    # connection. The work itself goes on meanwhile, as long as it can.
-                    logger.exception("Could not renew the lease of version %s", self.version.pk)
-                    connection.close()
-        finally:
-            connection.close()
-
-    def _give_back(self) -> None:
-        """After an unforeseen error: at once, not when the lease ends."""
+    def end(self, *, failed: bool) -> None:
+        """After an unforeseen error the version is given back at once, not when the lease ends."""
+        if not failed:
+            return
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()  # the error may be the connection's own
         try:
-            self._mine().update(
+            self.mine.update(
                 lease=None,
                 leased_until=None,
                 enqueued_at=None,

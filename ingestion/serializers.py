@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
@@ -27,8 +28,14 @@ class LanguageField(serializers.CharField):
         return code
 
 
-class SlugField(serializers.SlugRelatedField[Collection]):
-    """A readable collection by its slug."""
+class CollectionField(serializers.SlugRelatedField[Collection]):
+    """A collection by its slug. One that the user may not read is as unknown as a missing one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="slug", queryset=Collection.objects.none(), **kwargs)
+
+    def get_queryset(self) -> QuerySet[Collection]:
+        return Collection.objects.visible_to(self.context["request"].user)
 
     def to_internal_value(self, data: Any) -> Collection:
         if "\0" in str(data):  # Postgres refuses it by raising
@@ -190,24 +197,13 @@ class FileUploadSerializer(serializers.Serializer[Any]):
 class DocumentUploadSerializer(FileUploadSerializer):
     """A file for a collection that the user may read."""
 
-    collection = SlugField(
-        slug_field="slug", queryset=Collection.objects.none(), help_text="The collection's slug."
-    )
+    collection = CollectionField(help_text="The collection's slug.")
     title = serializers.CharField(
         required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
     )
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
-
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        request = self.context.get("request")
-        if request is not None:
-            # A collection that the user may not read is as unknown as a missing one.
-            readable = Collection.objects.visible_to(request.user)
-            fields["collection"].queryset = readable  # type: ignore[attr-defined]
-        return fields
 
 
 class DocumentParameters(PageParameters):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib.humanize.templatetags.humanize import intcomma
-from django.template.loader import render_to_string
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import Truncator
 
+from ingestion.admin import progress
 from ingestion.models import Document, DocumentVersion, State
 
-SHORT_ERROR_CHARS = 80
 VARIANTS = {
     State.QUEUED: "",
     State.PARSING: "info",
@@ -24,35 +19,30 @@ VARIANTS = {
 }
 
 
-def live(document: Document, name: str, content: Any) -> SafeString:
+def live(document: Document, name: str, content: object) -> SafeString:
     """`content`, marked so that the page can replace it while the document is unfinished."""
     latest = document.latest
-    return format_html(
-        '<span class="sy-live" data-document="{}" data-cell="{}"{}>{}</span>',
-        document.pk,
-        name,
-        SafeString(" data-unfinished") if latest and latest.is_unfinished else "",
-        content,
-    )
+    return progress.live(document, name, content, unfinished=bool(latest and latest.is_unfinished))
 
 
 def state(document: Document) -> SafeString:
-    return live(document, "state", state_label(document.latest, brief=True))
+    return live(document, "state", version_label(document.latest, is_brief=True))
 
 
-def state_label(version: DocumentVersion | None, *, brief: bool = False) -> SafeString:
+def version_label(version: DocumentVersion | None, *, is_brief: bool = False) -> SafeString:
     """The state as a coloured label, with a bar while there is work to do.
 
-    `brief` adds the beginning of the error: all of it stands on the document's page.
+    `is_brief` adds the beginning of the error: all of it stands on the document's page.
     """
-    context = {
-        "version": version,
-        "text": version.get_state_display() if version else "No file",
-        "variant": VARIANTS[State(version.state)] if version else "",
-        "percent": round(version.progress * 100) if version else 0,
-        "error": Truncator(version.error).chars(SHORT_ERROR_CHARS) if version and brief else "",
-    }
-    return SafeString(render_to_string("admin/steelyard/state.html", context))
+    if version is None:
+        return progress.state_label("No file")
+    return progress.state_label(
+        version.get_state_display(),
+        VARIANTS[State(version.state)],
+        percent=round(version.progress * 100) if version.is_unfinished else None,
+        error=version.error if is_brief else "",
+        is_brief=is_brief,
+    )
 
 
 def chunks(document: Document) -> SafeString:
@@ -63,6 +53,3 @@ def chunks(document: Document) -> SafeString:
 
 def title(document: Document) -> SafeString:
     return live(document, "title", document.title)
-
-
-CELLS = {"title": title, "state": state, "chunks": chunks}

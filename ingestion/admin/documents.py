@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
@@ -33,6 +30,7 @@ from ingestion.admin.filters import (
 )
 from ingestion.admin.passages import PassagePages
 from ingestion.admin.preview import preview_page
+from ingestion.admin.progress import LiveCells
 from ingestion.admin.status import status_of
 from ingestion.admin.uploads import upload_page
 from ingestion.admin.versions import VersionPages
@@ -45,9 +43,6 @@ from ingestion.admin.visibility import (
 )
 from ingestion.admin.web_import import web_import_page
 from ingestion.models import Chunk, Document, DocumentVersion
-
-# The ids that one poll may ask about: a list page shows fewer.
-MAX_POLLED = 200
 
 
 class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -74,7 +69,14 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Document)
-class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+class DocumentAdmin(
+    LiveCells[Document],
+    VersionPages,
+    PassagePages,
+    VisibleOnly,
+    AuditedByServices,
+    ModelAdmin,  # type: ignore[misc]
+):
     empty_text = "The library is empty. Upload files, import many at once, or watch a folder."
     form = DocumentForm
     fields = ("title", "language")
@@ -88,12 +90,10 @@ class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, 
     search_fields = ("title",)
     search_help_text = "Search by title"
     actions = ("retry_selected", "reprocess_selected")
+    live_cells = ("title", "state", "chunks")
     view_on_site = False  # the page's own link goes straight there, and only where there is text
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
-
-    class Media:
-        js = (Script("admin/steelyard/documents.js", defer=True),)
 
     # --- what is shown ---------------------------------------------------------------------
 
@@ -126,58 +126,34 @@ class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, 
     # --- pages -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_document_{name}"))
-
+        page = self.own_page
         return [
-            page("progress/", self.progress_view, "progress"),
             page("preview/", self.preview_view, "preview"),
             page("from-web/", self.web_import_view, "from_web"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
             page("<int:pk>/reprocess/", require_POST(self.reprocess_view), "reprocess"),
-            *self.version_urls(page),
-            *self.passage_urls(page),
             *super().get_urls(),
         ]
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
-            "title": "Upload files",
-            "has_view_permission": self.has_view_permission(request),
-            "media": self.media,
-        }
+        context = self._uploaders_context(request, "Upload files")
+        context["has_view_permission"] = self.has_view_permission(request)
         return upload_page(request, context)
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
         """A file's chunks, for those who may upload; nothing is stored."""
-        if not self.has_add_permission(request):
-            raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
-            "title": "Preview passages",
-            "media": self.media,
-        }
-        return preview_page(request, context)
+        return preview_page(request, self._uploaders_context(request, "Preview passages"))
 
     def web_import_view(self, request: HttpRequest) -> HttpResponse:
         """Documents from web addresses, for those who may upload."""
+        return web_import_page(request, self._uploaders_context(request, "Import from the web"))
+
+    def _uploaders_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
-            "title": "Import from the web",
-            "media": self.media,
-        }
-        return web_import_page(request, context)
+        return self.page_context(request, title)
 
     def change_view(
         self,
@@ -197,43 +173,13 @@ class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, 
         }
         return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
 
-    def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The changing cells of the documents asked for, as far as the reader may see them."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
-        visible = self.get_queryset(request)
-        return JsonResponse(
-            {
-                "documents": [
-                    {
-                        "id": document.pk,
-                        "unfinished": bool(document.latest and document.latest.is_unfinished),
-                        "cells": {name: render(document) for name, render in cells.CELLS.items()},
-                    }
-                    for document in visible.filter(pk__in=ids)
-                ]
-            }
-        )
-
     def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        self._retry(request, [self._changeable(request, pk)])
-        return self._back_to(pk)
+        self._retry(request, [self.changeable(request, pk)])
+        return self.back_to(pk)
 
     def reprocess_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        self._reprocess(request, [self._changeable(request, pk)])
-        return self._back_to(pk)
-
-    def _changeable(self, request: HttpRequest, pk: int) -> Document:
-        document: Document | None = self.get_object(request, str(pk))
-        if document is None:
-            raise Http404
-        if not self.has_change_permission(request, document):
-            raise PermissionDenied
-        return document
-
-    def _back_to(self, pk: int) -> HttpResponse:
-        return redirect(reverse("admin:ingestion_document_change", args=(quote(pk),)))
+        self._reprocess(request, [self.changeable(request, pk)])
+        return self.back_to(pk)
 
     # --- what is done: all of it by the services ----------------------------------------------
 
@@ -247,7 +193,7 @@ class DocumentAdmin(VersionPages, PassagePages, VisibleOnly, AuditedByServices, 
     def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:
         obj.refresh_from_db(fields=["title", "latest"])
         self.message_user(request, f"“{obj.title}” is saved.", messages.SUCCESS)
-        return self._back_to(obj.pk)
+        return self.back_to(obj.pk)
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
         services.delete([obj], acting_user=actor(request))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -11,13 +10,14 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from ingestion import editing, services
+from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import actor
 from ingestion.anchoring import Fit, fits
 from ingestion.carrying import anchor_of, places_of
@@ -26,7 +26,7 @@ from ingestion.models import Chunk, ChunkEdit, Document
 
 
 @admin.register(ChunkEdit)
-class ChunkEditAdmin(ModelAdmin):  # type: ignore[misc]
+class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "No passage has been edited by hand. Open a document and choose “Show and edit passages”."
     )
@@ -75,13 +75,10 @@ class ChunkEditAdmin(ModelAdmin):  # type: ignore[misc]
         return f"{timezone.localtime(edit.updated):%Y-%m-%d %H:%M}"
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(require_POST(view))
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_chunkedit_{name}"))
-
+        page = self.own_page
         return [
-            page("<int:pk>/place/<int:chunk>/", self.place_view, "place"),
-            page("<int:pk>/undo/", self.undo_view, "undo"),
+            page("<int:pk>/place/<int:chunk>/", require_POST(self.place_view), "place"),
+            page("<int:pk>/undo/", require_POST(self.undo_view), "undo"),
             *super().get_urls(),
         ]
 
@@ -97,12 +94,9 @@ class ChunkEditAdmin(ModelAdmin):  # type: ignore[misc]
         if applied := editing.applied_to(edit):
             return redirect(_passage(applied))
         context = {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
+            **self.page_context(request, "An edit that no longer fits"),
             "opts": self.opts,
-            "title": "An edit that no longer fits",
             "edit": edit,
-            "media": self.media,
             **_likeliest(edit, request.GET.get("chunk", "")),
         }
         return TemplateResponse(request, "admin/ingestion/chunkedit/homeless.html", context)
@@ -117,7 +111,7 @@ class ChunkEditAdmin(ModelAdmin):  # type: ignore[misc]
             services.place(edit, held, acting_user=actor(request))
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
-            return redirect(reverse("admin:ingestion_chunkedit_change", args=(pk,)))
+            return self.back_to(pk)
         self.message_user(request, "The edit is on this passage now.", messages.SUCCESS)
         return redirect(_passage(held))
 

@@ -9,6 +9,9 @@ from django import forms
 from django.conf.locale import LANG_INFO
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from ingestion.models import Collection
+from ingestion.models.library import Viewer
+
 
 def language_name(code: str) -> str:
     """The English name of an ISO 639-1 code; the code itself where none is known."""
@@ -29,6 +32,21 @@ class LanguageField(forms.ChoiceField):
         choices = language_choices(empty, current)
         kwargs = {"required": False, "widget": UnfoldAdminSelectWidget, **kwargs}
         super().__init__(choices=choices, **kwargs)
+
+
+class IntakeForm(forms.Form):
+    """Where documents go: a collection that `viewer` may read, chosen where there is just one."""
+
+    collection = forms.ModelChoiceField(
+        Collection.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a collection"
+    )
+
+    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        visible = Collection.objects.visible_to(viewer)
+        self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
+        if len(visible) == 1:
+            self.initial.setdefault("collection", visible[0])
 
 
 class LinesField(forms.CharField):

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
-from django.template.loader import render_to_string
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextInputWidget
 
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import IntakeForm, LanguageField
+from ingestion.admin.progress import LiveCells, live, state_label
 from ingestion.admin.visibility import AuditedByServices, VisibleOnly, actor
 from ingestion.errors import IngestionError
 from ingestion.importing import services
@@ -30,7 +29,7 @@ from ingestion.importing.counting import Counts, counts_of
 from ingestion.importing.folders import HERE
 from ingestion.importing.manifests import MANIFEST_ENDS
 from ingestion.importing.protocol import ImportRefused
-from ingestion.models import Collection, Import, ImportItem
+from ingestion.models import Import, ImportItem
 from ingestion.models.library import Viewer
 
 State = Import.State
@@ -41,16 +40,12 @@ VARIANTS = {
     State.FAILED: "danger",
     State.CANCELLED: "warning",
 }
-MAX_POLLED = 200
 ITEMS_SHOWN = 100
 
 
-class ImportForm(forms.Form):
+class ImportForm(IntakeForm):
     """A file that was chosen, or a folder of the server for those who may."""
 
-    collection = forms.ModelChoiceField(
-        Collection.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a collection"
-    )
     language = LanguageField(
         empty="Detected for each file",
         help_text="Only where detection would guess wrong; a manifest may say it line by line.",
@@ -64,17 +59,13 @@ class ImportForm(forms.Form):
     )
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        visible = Collection.objects.visible_to(viewer)
-        self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
-        if len(visible) == 1:
-            self.initial.setdefault("collection", visible[0])
+        super().__init__(*args, viewer=viewer, **kwargs)
         if viewer is None or not viewer.is_superuser or not settings.IMPORT_ROOTS:
             del self.fields["folder"]
 
 
 @admin.register(Import)
-class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
+class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "Nothing has been imported yet. An import takes in many files at once: a ZIP archive, "
         "a list of files, a folder of the server or pages of the web."
@@ -85,13 +76,11 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
     search_help_text = "Search by name, path or address"
     list_per_page = 50
     list_fullwidth = True
+    live_cells = ("state", "counts")
     view_on_site = False
     fields = ("origin", "kind", "collection", "language", "added_by", "created", "finished")
     readonly_fields = fields
     change_form_outer_before_template = "admin/steelyard/import_status.html"
-
-    class Media:
-        js = (Script("admin/steelyard/rows.js", defer=True),)
 
     # --- who may -----------------------------------------------------------------------------
 
@@ -110,18 +99,31 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
         queryset: QuerySet[Import] = super().get_queryset(request)
         return queryset.select_related("collection", "added_by")
 
-    def get_changelist_instance(self, request: HttpRequest) -> Any:
-        page = super().get_changelist_instance(request)
-        _count(page.result_list)
-        return page
+    def live_rows(self, rows: Iterable[Import]) -> list[Import]:
+        """The imports with the counts of their items; one query."""
+        imports = list(rows)
+        counts = counts_of(imports)
+        for of in imports:
+            of.counts = counts[of.pk]  # type: ignore[attr-defined]
+        return imports
 
     @admin.display(description="state", ordering="state")
     def state_cell(self, of: Import) -> SafeString:
-        return state_cell(of)
+        """The state, and a bar while there is work left."""
+        share = round(_counts(of).share * 100) if of.is_open else None
+        variant = VARIANTS[State(of.state)]
+        label = state_label(of.get_state_display(), variant, percent=share, error=of.error)
+        return _live(of, "state", label)
 
     @admin.display(description="items")
     def counts_cell(self, of: Import) -> SafeString:
-        return counts_cell(of)
+        """How many items ended how."""
+        counts = _counts(of)
+        said = str(counts) or "nothing yet"
+        if counts.processing:
+            note = '{}<br><span class="sy-muted">{} still being read</span>'
+            said = format_html(note, said, counts.processing)
+        return _live(of, "counts", said)
 
     @admin.display(description="started", ordering="created")
     def begun(self, of: Import) -> str:
@@ -130,34 +132,13 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
     # --- pages -------------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_import_{name}"))
-
+        page = self.own_page
         return [
-            page("progress/", self.progress_view, "progress"),
             page("<int:pk>/stop/", require_POST(self.stop_view), "stop"),
             page("<int:pk>/resume/", require_POST(self.resume_view), "resume"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
             *super().get_urls(),
         ]
-
-    def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The changing cells of the imports asked for, as far as the reader may see them."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
-        rows = list(self.get_queryset(request).filter(pk__in=ids))
-        _count(rows)
-        cells = {"state": state_cell, "counts": counts_cell}
-        return JsonResponse(
-            {
-                "rows": [
-                    {"id": row.pk, "cells": {name: cell(row) for name, cell in cells.items()}}
-                    for row in rows
-                ]
-            }
-        )
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
@@ -172,13 +153,10 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
             except IngestionError as error:
                 form.add_error(None, str(error))
             else:
-                return self._back_to(of.pk)
+                return self.back_to(of.pk)
         context = {
-            **self.admin_site.each_context(request),
+            **self.page_context(request, "Import many files"),
             "form": form,
-            "title": "Import many files",
-            "model_admin": self,
-            "media": self.media,
             "max_megabytes": settings.IMPORT_MAX_BYTES // (1024 * 1024),
             "ends": (".zip", *MANIFEST_ENDS),
         }
@@ -212,14 +190,14 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
         of: Import | None = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if of is not None:
-            _count([of])
+            self.live_rows([of])
             failed = of.items.filter(state=ImportItem.State.FAILED)
             context |= {
                 "import": of,
-                "state_cell": state_cell(of),
-                "counts_cell": counts_cell(of),
+                "state_cell": self.state_cell(of),
+                "counts_cell": self.counts_cell(of),
                 "failed": failed[:ITEMS_SHOWN],
-                "failed_count": of.counts.failed,  # type: ignore[attr-defined]
+                "failed_count": _counts(of).failed,
                 "items": of.items.select_related("document")
                 .defer("document__title_terms")
                 .exclude(state=ImportItem.State.FAILED)
@@ -267,35 +245,14 @@ class ImportAdmin(VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[m
     ) -> HttpResponse:
         level = messages.SUCCESS if done else messages.WARNING
         self.message_user(request, success if done else nothing, level)
-        return self._back_to(pk)
-
-    def _back_to(self, pk: int) -> HttpResponse:
-        return redirect(reverse("admin:ingestion_import_change", args=(pk,)))
+        return self.back_to(pk)
 
 
-def _count(imports: Any) -> None:
-    """Hangs the counts of their items on the rows of a page; one query."""
-    rows = list(imports)
-    counts = counts_of(rows)
-    for of in rows:
-        of.counts = counts[of.pk]
-
-
-def state_cell(of: Import) -> SafeString:
-    """The state, and a bar while there is work left."""
+def _counts(of: Import) -> Counts:
     counts: Counts = of.counts  # type: ignore[attr-defined]
-    return _cell(of, "state", state=True, share=counts.share)
+    return counts
 
 
-def counts_cell(of: Import) -> SafeString:
-    """How many items ended how."""
-    counts: Counts = of.counts  # type: ignore[attr-defined]
-    return _cell(of, "counts", text=str(counts), processing=counts.processing)
-
-
-def _cell(of: Import, cell: str, **context: Any) -> SafeString:
-    counts: Counts = of.counts  # type: ignore[attr-defined]
-    live = of.is_open or bool(counts.processing)
-    context |= {"row": of, "cell": cell, "live": live, "variant": VARIANTS[State(of.state)]}
-    context["percent"] = round(counts.share * 100)
-    return SafeString(render_to_string("admin/steelyard/import_cell.html", context))
+def _live(of: Import, name: str, content: str) -> SafeString:
+    """A cell that is renewed until every document of the import is searchable."""
+    return live(of, name, content, unfinished=of.is_open or bool(_counts(of).processing))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -17,6 +16,7 @@ from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
 from ingestion import editing, services
+from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, Document
@@ -25,7 +25,6 @@ from ingestion.rewriting import parsed_text
 
 PER_PAGE = 50
 MAX_TEXT = 100_000
-Page = Callable[[str, Callable[..., Any], str], URLPattern]
 
 
 class PassageForm(forms.Form):
@@ -77,16 +76,11 @@ class PassageForm(forms.Form):
         return services.Wish(given["text"], given["disabled"], questions, given["note"])
 
 
-class PassagePages:
+class PassagePages(OwnPages[Document]):
     """For the documents' ModelAdmin: the passages of one document."""
 
-    if TYPE_CHECKING:
-        _changeable: Callable[[HttpRequest, int], Document]
-        message_user: Callable[..., None]
-        admin_site: Any
-        media: Any
-
-    def passage_urls(self, page: Page) -> list[URLPattern]:
+    def get_urls(self) -> list[URLPattern]:
+        page = self.own_page
         return [
             page("<int:pk>/passages/", self.passages_view, "passages"),
             page("<int:pk>/passages/<int:chunk>/", self.passage_view, "passage"),
@@ -94,16 +88,18 @@ class PassagePages:
                 "<int:pk>/passages/<int:chunk>/undo/", require_POST(self.undo_view), "passage_undo"
             ),
             page("<int:pk>/passages/<int:chunk>/tokens/", require_POST(self.tokens_view), "tokens"),
+            *super().get_urls(),
         ]
 
     def passages_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        document = self._changeable(request, pk)
+        document = self.changeable(request, pk)
         chunks = _chunks(document).order_by("ordinal")
         if edited := request.GET.get("edited"):
             chunks = chunks.exclude(edit=None)
         page = Paginator(chunks, PER_PAGE).get_page(request.GET.get("page"))
-        context = self._page(request, document, f"Passages of “{document.title}”")
+        context = self.page_context(request, f"Passages of “{document.title}”")
         context |= {
+            "document": document,
             "page": page,
             "edited": bool(edited),
             "homeless": document.edits.filter(state="homeless").count(),
@@ -111,16 +107,17 @@ class PassagePages:
         return TemplateResponse(request, "admin/ingestion/document/passages.html", context)
 
     def passage_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
-        document = self._changeable(request, pk)
+        document = self.changeable(request, pk)
         held = _chunk(document, chunk)
         form = PassageForm(request.POST) if request.method == "POST" else PassageForm.of(held)
         if form.is_bound and form.is_valid() and self._saved(request, held, form):
             return redirect(_address(document, held))
         tokens, most = editing.count_tokens(held, str(form["text"].value() or ""))
-        context = self._page(request, document, f"Passage {held.ordinal + 1}")
+        context = self.page_context(request, f"Passage {held.ordinal + 1}")
         script: Any = Script("admin/steelyard/passage.js", defer=True)
         context["media"] += forms.Media(js=(script,))
         context |= {
+            "document": document,
             "form": form,
             "chunk": held,
             "original": parsed_text(held),
@@ -130,7 +127,7 @@ class PassagePages:
         return TemplateResponse(request, "admin/ingestion/document/passage.html", context)
 
     def undo_view(self, request: HttpRequest, pk: int, chunk: int) -> HttpResponse:
-        document = self._changeable(request, pk)
+        document = self.changeable(request, pk)
         held = _chunk(document, chunk)
         try:
             services.edit_chunk(held, services.Wish(), acting_user=actor(request))
@@ -141,7 +138,7 @@ class PassagePages:
         return redirect(_address(document, held))
 
     def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
-        held = _chunk(self._changeable(request, pk), chunk)
+        held = _chunk(self.changeable(request, pk), chunk)
         tokens, most = editing.count_tokens(held, request.POST.get("text", "")[:MAX_TEXT])
         return JsonResponse({"tokens": tokens, "most": most})
 
@@ -157,15 +154,6 @@ class PassagePages:
         said = "The edit is saved." if edit else "The passage is as it was parsed."
         self.message_user(request, said, messages.SUCCESS)
         return True
-
-    def _page(self, request: HttpRequest, document: Document, title: str) -> dict[str, Any]:
-        return {
-            **self.admin_site.each_context(request),
-            "model_admin": self,
-            "title": title,
-            "document": document,
-            "media": self.media,
-        }
 
 
 def _chunks(document: Document) -> Any:

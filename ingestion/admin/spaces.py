@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
-from django.utils.html import format_html
+from django.urls import URLPattern
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from ingestion import space_changes
 from ingestion.admin.fields import language_name
+from ingestion.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm, SpaceForm
 from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
@@ -34,6 +32,11 @@ VARIANTS = {
     State.PREVIOUS: "",
     State.RETIRED: "",
     State.DROPPING: "warning",
+}
+INDEX_VARIANTS = {
+    IndexState.READY: "success",
+    IndexState.BUILDING: "info",
+    IndexState.INVALID: "warning",
 }
 
 
@@ -69,37 +72,57 @@ ACTIONS = {
 
 
 @admin.register(EmbeddingSpace)
-class EmbeddingSpaceAdmin(ModelAdmin):  # type: ignore[misc]
+class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignore[misc]
     list_display = ("name", "state_cell", "index_cell", "dimensions", "max_tokens", "knows")
     ordering = ("pk",)
     list_fullwidth = True
+    live_cells = ("state", "index")
     change_form_outer_before_template = "admin/steelyard/space_status.html"
     change_list_template = "admin/ingestion/embeddingspace/change_list.html"
-
-    class Media:
-        js = (Script("admin/steelyard/spaces.js", defer=True),)
 
     # --- what is shown ---------------------------------------------------------------------
 
     @admin.display(description="state", ordering="state")
     def state_cell(self, space: EmbeddingSpace) -> SafeString:
-        return cell(_report_of(space), "state")
+        report = _report_of(space)
+        label = report.state_words.split(",")[0]
+        fault = space.paused and space.error
+        variant = "danger" if fault else VARIANTS[State(space.state)]
+        total, is_filling = space.chunks_total, report.is_filling
+        shown = state_label(
+            label,
+            {"Ready to be activated": "success", "Not started": ""}.get(label, variant),
+            percent=round(report.share * 100) if is_filling else None,
+            bar="Filled",
+            note=f"{space.chunks_filled} of {total}" if is_filling and total else "",
+            error=space.error,
+            is_brief=True,
+        )
+        return _live(report, "state", shown)
 
     @admin.display(description="index")
     def index_cell(self, space: EmbeddingSpace) -> SafeString:
-        return cell(_report_of(space), "index")
+        report = _report_of(space)
+        index = report.index
+        shown = state_label(
+            index.state.value.capitalize(),
+            INDEX_VARIANTS.get(index.state, ""),
+            percent=None if index.share is None else round(index.share * 100),
+            bar="Built",
+            note=index.phase,
+        )
+        return _live(report, "index", shown)
 
     @admin.display(description="languages")
     def knows(self, space: EmbeddingSpace) -> str:
         return ", ".join(map(language_name, space.languages)) or "many"
 
-    def get_changelist_instance(self, request: HttpRequest) -> Any:
-        """The list with the reports on all its rows, read together."""
-        changelist = super().get_changelist_instance(request)
-        changelist.result_list = list(changelist.result_list)
-        for report in reports_on(changelist.result_list, brief=True):
-            report.space.brief_report = report  # type: ignore[attr-defined]
-        return changelist
+    def live_rows(self, rows: Iterable[EmbeddingSpace]) -> list[EmbeddingSpace]:
+        """The spaces with a report on each."""
+        spaces = list(rows)
+        for report in reports_on(spaces, brief=True):
+            report.space.report = report  # type: ignore[attr-defined]
+        return spaces
 
     def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
         if obj is None:
@@ -121,15 +144,8 @@ class EmbeddingSpaceAdmin(ModelAdmin):  # type: ignore[misc]
     # --- pages -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_embeddingspace_{name}"))
-
-        return [
-            page("progress/", self.progress_view, "progress"),
-            page("<int:pk>/<slug:name>/confirm/", self.confirm_view, "confirm"),
-            *super().get_urls(),
-        ]
+        confirm = self.own_page("<int:pk>/<slug:name>/confirm/", self.confirm_view, "confirm")
+        return [confirm, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         context = {
@@ -143,29 +159,18 @@ class EmbeddingSpaceAdmin(ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         space = context.get("original")
         if space is not None:
-            report = report_on(space)
+            report = space.report = report_on(space)
             context |= {
                 "report": report,
                 # Over all collections: they would tell others that there are hidden ones.
                 "shows_counts": actor(request).is_superuser,
-                "state_cell": cell(report, "state"),
-                "index_cell": cell(report, "index"),
+                "state_cell": self.state_cell(space),
+                "index_cell": self.index_cell(space),
                 "possible": [a for a in possible(report) if self._may(request, a, space)],
                 "show_save_and_add_another": False,
                 "show_save_and_continue": False,
             }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
-
-    def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The changing cells of all spaces."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        reports = reports_on(EmbeddingSpace.objects.order_by("pk"), brief=True)
-        rows = [
-            {"id": report.space.pk, "cells": {name: cell(report, name) for name in CELLS}}
-            for report in reports
-        ]
-        return JsonResponse({"spaces": rows})
 
     def confirm_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
         """Says what an action means, what it costs and what speaks against it; then does it."""
@@ -235,7 +240,7 @@ class EmbeddingSpaceAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 def _report_of(space: EmbeddingSpace) -> Report:
-    report: Report = space.brief_report  # type: ignore[attr-defined]
+    report: Report = space.report  # type: ignore[attr-defined]
     return report
 
 
@@ -256,48 +261,6 @@ def possible(report: Report) -> list[Action]:
     return [ACTIONS[name] for name in names]
 
 
-def cell(report: Report, name: str) -> SafeString:
-    """A cell of a space, marked so that the page can replace it while the space changes."""
-    settled = report.is_settled
-    return format_html(
-        '<span class="sy-live" data-space="{}" data-cell="{}"{}>{}</span>',
-        report.space.pk,
-        name,
-        SafeString("" if settled else " data-unfinished"),
-        CELLS[name](report),
-    )
-
-
-def _state(report: Report) -> SafeString:
-    space = report.space
-    words = {"Ready to be activated": "success", "Not started": ""}
-    label = report.state_words.split(",")[0]
-    variant = "danger" if space.paused and space.error else VARIANTS[State(space.state)]
-    context = {
-        "text": label,
-        "variant": words.get(label, variant),
-        "percent": round(report.share * 100) if report.is_filling else None,
-        "done": space.chunks_filled,
-        "total": space.chunks_total,
-        "error": space.error,
-    }
-    return SafeString(render_to_string("admin/steelyard/space_state.html", context))
-
-
-def _index(report: Report) -> SafeString:
-    variant = {
-        IndexState.READY: "success",
-        IndexState.BUILDING: "info",
-        IndexState.INVALID: "warning",
-    }.get(report.index.state, "")
-    share = report.index.share
-    context = {
-        "text": report.index.state.value.capitalize(),
-        "variant": variant,
-        "percent": None if share is None else round(share * 100),
-        "phase": report.index.phase,
-    }
-    return SafeString(render_to_string("admin/steelyard/space_index.html", context))
-
-
-CELLS: dict[str, Callable[[Report], SafeString]] = {"state": _state, "index": _index}
+def _live(report: Report, name: str, content: SafeString) -> SafeString:
+    """A cell that is renewed while the space is filled, indexed or removed."""
+    return live(report.space, name, content, unfinished=not report.is_settled)

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from ingestion.admin.cells import live, state_label
+from ingestion.admin.cells import live, version_label
 from ingestion.admin.fields import language_name
 from ingestion.admin.filters import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
@@ -58,13 +58,13 @@ def status_of(document: Document) -> Status:
     edits = Counter(document.edits.values_list("state", flat=True))
     return Status(
         document=document,
-        label=live(document, "state", state_label(latest)),
+        label=live(document, "state", version_label(latest)),
         advice=ADVICE.get(latest.error_code, FILE_ADVICE) if latest and failed else "",
         still_found=document.current_id is not None and document.current_id != document.latest_id,
         can_retry=failed,
         retry_helps=latest is not None and latest.error_code in ADVICE,
         can_reprocess=latest is not None and not latest.is_unfinished,
-        versions=version_rows(document, versions, state_label),
+        versions=version_rows(document, versions, version_label),
         edits=sum(edits.values()),
         homeless=edits[ChunkEdit.State.HOMELESS],
         facts=_facts(document, latest),

@@ -7,43 +7,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from unfold.widgets import UnfoldAdminSelectWidget
 
 from ingestion import services
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import IntakeForm, LanguageField
 from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
 from ingestion.filetypes import SUPPORTED
-from ingestion.models import Collection, Document
-from ingestion.models.library import Viewer
+from ingestion.models import Document
 
 logger = logging.getLogger(__name__)
 
 
-class UploadForm(forms.Form):
+class UploadForm(IntakeForm):
     """Where the files go. They are no field of it: each is taken alone, and may fail alone."""
 
-    collection = forms.ModelChoiceField(
-        Collection.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a collection"
-    )
     language = LanguageField(
         empty="Detected for each file",
         help_text="Only where detection would guess wrong: it then holds for all files below.",
     )
-
-    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        visible = Collection.objects.visible_to(viewer)
-        self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
-        if len(visible) == 1:
-            self.initial.setdefault("collection", visible[0])
 
 
 @dataclass(frozen=True, slots=True)

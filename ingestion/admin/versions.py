@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import messages
@@ -14,12 +14,11 @@ from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
 from ingestion import services
+from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import actor
 from ingestion.downloads import download
 from ingestion.errors import IngestionError
 from ingestion.models import Document, DocumentVersion
-
-Page = Callable[[str, Callable[..., Any], str], URLPattern]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +63,11 @@ class NewVersionForm(forms.Form):
     file = forms.FileField(allow_empty_file=True)
 
 
-class VersionPages:
+class VersionPages(OwnPages[Document]):
     """For the documents' ModelAdmin: what its page of one document can do with versions."""
 
-    if TYPE_CHECKING:
-        _changeable: Callable[[HttpRequest, int], Document]
-        _back_to: Callable[[int], HttpResponse]
-        message_user: Callable[..., None]
-
-    def version_urls(self, page: Page) -> list[URLPattern]:
+    def get_urls(self) -> list[URLPattern]:
+        page = self.own_page
         return [
             page("<int:pk>/new-version/", require_POST(self.new_version_view), "new_version"),
             page("<int:pk>/versions/<int:number>/file/", self.version_file_view, "version_file"),
@@ -81,14 +76,15 @@ class VersionPages:
                 require_POST(self.make_current_view),
                 "make_current",
             ),
+            *super().get_urls(),
         ]
 
     def new_version_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        document = self._changeable(request, pk)
+        document = self.changeable(request, pk)
         form = NewVersionForm(request.POST, request.FILES)
         if not form.is_valid():
             self.message_user(request, "Choose a file first.", messages.ERROR)
-            return self._back_to(pk)
+            return self.back_to(pk)
         file = form.cleaned_data["file"]
         try:
             receipt = services.replace(
@@ -98,9 +94,9 @@ class VersionPages:
             raise Http404 from error
         except IngestionError as error:
             self.message_user(request, f"{file.name}: {error}", messages.ERROR)
-            return self._back_to(pk)
+            return self.back_to(pk)
         self.message_user(request, *_outcome(receipt))
-        return self._back_to(pk)
+        return self.back_to(pk)
 
     def version_file_view(self, request: HttpRequest, pk: int, number: int) -> FileResponse:
         return download(self._version(request, pk, number))
@@ -113,17 +109,17 @@ class VersionPages:
             raise Http404 from error
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
-            return self._back_to(pk)
+            return self.back_to(pk)
         self.message_user(
             request,
             f"The file of version {number} is on its way back as version {fresh.number}; search "
             "keeps what it has until then.",
             messages.SUCCESS,
         )
-        return self._back_to(pk)
+        return self.back_to(pk)
 
     def _version(self, request: HttpRequest, pk: int, number: int) -> DocumentVersion:
-        document = self._changeable(request, pk)
+        document = self.changeable(request, pk)
         versions = DocumentVersion.objects.filter(document=document).defer("text")
         return get_object_or_404(versions, number=number)
 

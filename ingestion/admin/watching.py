@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import redirect
-from django.template.loader import render_to_string
-from django.urls import URLPattern, path, reverse
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
@@ -22,6 +18,7 @@ from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from ingestion.admin.fields import LanguageField
+from ingestion.admin.progress import LiveCells, live, state_label
 from ingestion.admin.visibility import VisibleOnly, actor
 from ingestion.errors import IngestionError
 from ingestion.models import Collection, WatchedFile, WatchedFolder
@@ -36,7 +33,6 @@ VARIANTS = {
     State.HELD: "warning",
     State.ERROR: "danger",
 }
-MAX_POLLED = 200
 FILES_SHOWN = 100
 
 
@@ -72,7 +68,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(WatchedFolder)
-class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "No folder is watched. The files of a watched folder become documents, and follow it "
         "when they change or go."
@@ -84,15 +80,13 @@ class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     search_help_text = "Search by path"
     list_fullwidth = True
     actions = ("look_at_selected",)
+    live_cells = ("state", "counts", "looked")
     change_form_outer_before_template = "admin/steelyard/watched_folder.html"
     fieldsets = (
         (None, {"fields": ("collection", "path", "recursive", "enabled")}),
         ("Which files", {"fields": ("include", "exclude", "language")}),
         ("How", {"fields": ("poll_seconds", "deletion")}),
     )
-
-    class Media:
-        js = (Script("admin/steelyard/rows.js", defer=True),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WatchedFolder]:
         queryset: QuerySet[WatchedFolder] = super().get_queryset(request)
@@ -117,43 +111,28 @@ class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description="state", ordering="state")
     def state_cell(self, folder: WatchedFolder) -> SafeString:
-        return cell(folder, "state")
+        label = state_label(
+            folder.get_state_display(), VARIANTS[State(folder.state)], error=folder.message
+        )
+        return _live(folder, "state", label)
 
     @admin.display(description="last look found")
     def counts_cell(self, folder: WatchedFolder) -> SafeString:
-        return cell(folder, "counts")
+        return _live(folder, "counts", counts_line(folder) or "-")
 
     @admin.display(description="last look", ordering="last_scan")
     def looked_cell(self, folder: WatchedFolder) -> SafeString:
-        return cell(folder, "looked")
+        last = folder.last_scan
+        said = f"{timesince(last, timezone.now(), depth=1)} ago" if last else "not yet"
+        return _live(folder, "looked", said)
 
     def get_urls(self) -> list[URLPattern]:
-        def page(route: str, view: Callable[..., HttpResponse], name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return cast("URLPattern", path(route, guarded, name=f"ingestion_watchedfolder_{name}"))
-
+        page = self.own_page
         return [
-            page("progress/", self.progress_view, "progress"),
             page("<int:pk>/look/", require_POST(self.look_view), "look"),
             page("<int:pk>/confirm/", require_POST(self.confirm_view), "confirm"),
             *super().get_urls(),
         ]
-
-    def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The changing cells of the folders asked for, as far as the reader may see them."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
-        rows = self.get_queryset(request).filter(pk__in=ids)
-        names = ("state", "counts", "looked")
-        return JsonResponse(
-            {
-                "rows": [
-                    {"id": row.pk, "cells": {name: cell(row, name) for name in names}}
-                    for row in rows
-                ]
-            }
-        )
 
     def change_view(
         self,
@@ -169,7 +148,9 @@ class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
             troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
             context |= {
                 "folder": folder,
-                "cells": [cell(folder, name) for name in ("state", "counts", "looked")],
+                "state_cell": self.state_cell(folder),
+                "counts_cell": self.counts_cell(folder),
+                "looked_cell": self.looked_cell(folder),
                 "missing": missing[:FILES_SHOWN],
                 "missing_count": missing.count(),
                 "troubled": folder.files.filter(state__in=troubled, missing_since=None)[
@@ -184,19 +165,19 @@ class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     # --- what is done ------------------------------------------------------------------------
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        services.look_now(self._mine(request, pk), acting_user=actor(request))
+        services.look_now(self.changeable(request, pk), acting_user=actor(request))
         self.message_user(request, "A worker looks through it now.", messages.SUCCESS)
-        return self._back_to(pk)
+        return self.back_to(pk)
 
     def confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        folder = self._mine(request, pk)
+        folder = self.changeable(request, pk)
         if not self._may_confirm(request, folder):
             raise PermissionDenied
         count = services.confirm_deletion(folder, acting_user=actor(request))
         self.message_user(
             request, f"{count:,} files are gone on purpose: their documents go.", messages.SUCCESS
         )
-        return self._back_to(pk)
+        return self.back_to(pk)
 
     @admin.action(description="Look through them now", permissions=["change"])
     def look_at_selected(self, request: HttpRequest, queryset: QuerySet[WatchedFolder]) -> None:
@@ -209,27 +190,7 @@ class WatchedFolderAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
         deletes = request.user.has_perm("ingestion.delete_document")
         return bool(deletes and self.has_change_permission(request, folder))
 
-    def _mine(self, request: HttpRequest, pk: int) -> WatchedFolder:
-        folder: WatchedFolder | None = self.get_object(request, str(pk))
-        if folder is None:
-            raise Http404
-        if not self.has_change_permission(request, folder):
-            raise PermissionDenied
-        return folder
 
-    def _back_to(self, pk: int) -> HttpResponse:
-        return redirect(reverse("admin:ingestion_watchedfolder_change", args=(pk,)))
-
-
-def cell(folder: WatchedFolder, name: str) -> SafeString:
-    """A changing cell: the state, what the last look found, or when it was."""
-    ago = f"{timesince(folder.last_scan, timezone.now(), depth=1)} ago" if folder.last_scan else ""
-    context = {
-        "row": folder,
-        "cell": name,
-        "live": folder.enabled,
-        "variant": VARIANTS[State(folder.state)],
-        "counts": counts_line(folder),
-        "ago": ago,
-    }
-    return SafeString(render_to_string("admin/steelyard/folder_cell.html", context))
+def _live(folder: WatchedFolder, name: str, content: str) -> SafeString:
+    """A cell that is renewed as long as the folder is watched."""
+    return live(folder, name, content, unfinished=folder.enabled)

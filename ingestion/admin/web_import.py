@@ -17,19 +17,19 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import IntakeForm, LanguageField
 from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
 from ingestion.fetching.guard import MAX_URL_CHARS
 from ingestion.importing import services
 from ingestion.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
-from ingestion.models import Collection, Import
+from ingestion.models import Import
 from ingestion.models.library import Viewer
 
 Kind = Import.Kind
 
 
-class WebImportForm(forms.Form):
+class WebImportForm(IntakeForm):
     """What to fetch, and how far to go from there."""
 
     address = forms.CharField(
@@ -47,9 +47,6 @@ class WebImportForm(forms.Form):
         ],
         initial=Kind.URL,
         widget=UnfoldAdminSelectWidget,
-    )
-    collection = forms.ModelChoiceField(
-        Collection.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a collection"
     )
     language = LanguageField(empty="Detected for each page")
     depth = forms.IntegerField(
@@ -76,11 +73,7 @@ class WebImportForm(forms.Form):
     )
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        visible = Collection.objects.visible_to(viewer)
-        self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
-        if len(visible) == 1:
-            self.initial.setdefault("collection", visible[0])
+        super().__init__(*args, viewer=viewer, **kwargs)
         most = settings.URL_IMPORT_MAX_PAGES
         self.initial.setdefault("max_pages", min(DEFAULT_PAGES, most))
         self.fields["max_pages"].validators.append(MaxValueValidator(most))

@@ -76,21 +76,27 @@ def restore(
     """
     with open_archive(path) as archive:
         manifest = read_manifest(_read_whole(archive, written.MANIFEST))
-        done = Restored(_collection(manifest["collection"], name))
-        done.warnings += _cautions(manifest)
-        for row in _rows(archive, written.DOCUMENTS):
-            _count(done, "documents", _document(archive, done.collection, row))
-            check("documents")
-        for row in _rows(archive, written.EDITS):
-            _count(done, "edits", _edit(done.collection, row))
-            check("edits")
-        for part in attached():
-            for row in _rows(archive, f"{part.name}.jsonl"):
-                with _told(part.name), transaction.atomic():
-                    _count(done, part.name, part.restore(done.collection, row))
-                check(part.name)
+        with _collection(manifest["collection"], name) as collection:
+            done = Restored(collection)
+            done.warnings += _cautions(manifest)
+            _fill(archive, done, check)
     _release(done.collection)
     return done
+
+
+def _fill(archive: zipfile.ZipFile, done: Restored, check: Callable[[str], None]) -> None:
+    """Restores every row that is not there yet, and counts it."""
+    for row in _rows(archive, written.DOCUMENTS):
+        _count(done, "documents", _document(archive, done.collection, row))
+        check("documents")
+    for row in _rows(archive, written.EDITS):
+        _count(done, "edits", _edit(done.collection, row))
+        check("edits")
+    for part in attached():
+        for row in _rows(archive, f"{part.name}.jsonl"):
+            with _told(part.name), transaction.atomic():
+                _count(done, part.name, part.restore(done.collection, row))
+            check(part.name)
 
 
 def _release(collection: Collection) -> None:
@@ -146,12 +152,28 @@ def _rows(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
         yield from read_lines(file, name)
 
 
-def _collection(given: dict[str, Any], name: str) -> Collection:
-    """The collection of that name; made with the settings of the export where there is none."""
+@contextmanager
+def _collection(given: dict[str, Any], name: str) -> Iterator[Collection]:
+    """The collection of that name; made where there is none.
+
+    One that was made goes again when the restore is refused before a document is in it.
+    """
     wanted = name or given["name"]
     held = Collection.objects.kept().filter(name=wanted).first()
     if held is not None:
-        return held
+        yield held
+        return
+    made = _made(given, name, wanted)
+    try:
+        yield made
+    except ImportRefused:
+        if not made.documents.exists():
+            made.delete()
+        raise
+
+
+def _made(given: dict[str, Any], name: str, wanted: str) -> Collection:
+    """A new collection with the settings of the export."""
     with _told("collection"), transaction.atomic():
         fields = {key: given[key] for key in COLLECTION_FIELDS if key in given}
         collection = Collection(**{**fields, "name": wanted})

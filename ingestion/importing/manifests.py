@@ -18,7 +18,7 @@ from django.conf import settings
 
 from ingestion.importing.archives import local_file
 from ingestion.importing.folders import allowed, opened
-from ingestion.importing.protocol import Found, ImportRefused, Source, Taken
+from ingestion.importing.protocol import Found, ImportRefused, Skip, Source, Taken
 from ingestion.languages import primary_code
 from ingestion.models import Document, Import, ImportItem
 
@@ -76,6 +76,8 @@ class ManifestSource(Source):
         elif not path.is_absolute():
             raise ImportRefused("Write the whole path, from / on.")
         file = allowed(self.of, path)
+        if not file.exists():  # `opened` would say that it is gone, which nobody knows
+            raise Skip("There is no file at this path. Correct the line if there should be one.")
         return opened(file.parent, file.name)
 
 

@@ -1,8 +1,4 @@
-"""Pages from the web: one address, what it links to, or what a sitemap lists.
-
-What was fetched is remembered on the item, so that the same address later costs the server one
-short answer where nothing has changed.
-"""
+"""Pages from the web: one address, what it links to, or what a sitemap lists."""
 
 from __future__ import annotations
 
@@ -18,9 +14,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 
 from ingestion.fetching import (
-    Fetched,
     Guard,
-    Known,
     Page,
     PauseWanted,
     Policy,
@@ -35,8 +29,9 @@ from ingestion.fetching import (
     read_target,
 )
 from ingestion.filetypes import HEAD_BYTES
+from ingestion.importing.fetched import FETCHED, held, remember
 from ingestion.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
-from ingestion.models import Document, DocumentVersion, Import, ImportItem, SourceKind
+from ingestion.models import Import, ImportItem, SourceKind
 from ingestion.parsing.html import decode_html
 
 MIB = 1024 * 1024
@@ -45,10 +40,6 @@ DEFAULT_DEPTH = 1
 DEFAULT_PAGES = 100
 _MAX_SITEMAPS = 50
 _READ_BYTES = 4 * MIB
-# What an answer says that is worth keeping for the next time.
-_KEPT_HEADERS = ("etag", "last-modified", "content-type", "x-robots-tag")
-FETCHED = "fetched"
-"""The entry of an item's metadata that tells what was fetched for it."""
 _PAGE_NAMES = (".html", ".htm", ".xhtml")
 
 
@@ -119,10 +110,10 @@ class UrlSource(Source):
 
     def _taken(self, stack: ExitStack, item: ImportItem) -> Taken:
         target = read_target(item.reference)
-        held = _held(self.of, target.url)
+        before = held(self.of, target.url)
         try:
             self._prepare(target)
-            known = held.known if held else None
+            known = before.known if before else None
             answer = stack.enter_context(
                 fetch(target, self._policy, known=known, admit=lambda one: self._admit(one, item))
             )
@@ -130,14 +121,14 @@ class UrlSource(Source):
             raise TryLater(str(pause), pause.seconds) from pause
         except RobotsRefused as refusal:
             raise Skip(str(refusal)) from refusal
-        if answer.unchanged and held is not None:
-            file: IO[bytes] = stack.enter_context(default_storage.open(held.stored))
-            name, headers = held.file_name, {**held.headers, **answer.headers}
+        if answer.unchanged and before is not None:
+            file: IO[bytes] = stack.enter_context(default_storage.open(before.stored))
+            name, headers = before.file_name, {**before.headers, **answer.headers}
         else:
             file, headers = answer.file, dict(answer.headers)
             name = file_name(answer.url, headers, file.read(HEAD_BYTES))
             file.seek(0)
-            _remember(item, answer)
+            remember(item, answer)
         found = self._found(item, answer.url, name, headers, file)
         return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=found)
 
@@ -274,46 +265,6 @@ class SiteSource(SitemapSource):
             if fetched := metadata.get(FETCHED):
                 hosts.add(read_target(fetched["url"]).host)
         return hosts
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """What an earlier import fetched from an address, and the file that it is kept in."""
-
-    stored: str
-    file_name: str
-    headers: Mapping[str, str]
-
-    @property
-    def known(self) -> Known:
-        return Known(self.headers.get("etag", ""), self.headers.get("last-modified", ""))
-
-
-def _held(of: Import, url: str) -> _Held | None:
-    """What the collection holds from `url`, if its newest bytes are those that were fetched."""
-    document = (
-        Document.objects.kept()
-        .filter(collection=of.collection_id, source=url, source_kind=SourceKind.URL)
-        .first()
-    )
-    if document is None or document.latest_id is None:
-        return None
-    latest = DocumentVersion.objects.only("sha256", "file", "file_name").get(pk=document.latest_id)
-    fetched = ImportItem.objects.filter(document=document, reference=url)
-    for metadata in fetched.order_by("-pk").values_list("metadata", flat=True)[:5]:
-        answer = metadata.get(FETCHED, {})
-        if answer.get("sha256") == latest.sha256:
-            return _Held(str(latest.file.name), latest.file_name, answer["headers"])
-    return None
-
-
-def _remember(item: ImportItem, answer: Fetched) -> None:
-    """Keeps on the item what the next import of its address will ask with."""
-    headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
-    clean = {name: value.replace("\x00", "")[:500] for name, value in headers.items()}
-    fetched = {"sha256": answer.sha256, "url": answer.url, "headers": clean}
-    item.metadata = {**item.metadata, FETCHED: fetched}
-    item.save(update_fields=["metadata"])
 
 
 _last_asked: dict[str, float] = {}

@@ -158,7 +158,7 @@ class TestVisibility:
         for action in ("retry_selected", "reprocess_selected", "delete_selected"):
             client.post(LIST, {"action": action, "_selected_action": [hidden.pk], "post": "yes"})
         assert hidden.versions.count() == 1
-        assert client.get(f"{LIST}progress/?id={hidden.pk}").json() == {"documents": []}
+        assert client.get(f"{LIST}progress/?id={hidden.pk}").json() == {"rows": []}
 
     def test_a_member_sees_it(self, hidden: Document) -> None:
         insider = staff("insider", "view_document", groups=("insiders",))
@@ -207,14 +207,14 @@ class TestProgress:
         document = upload(handbook, "# Half\n", file_name="half.md").document
         set_state(document, State.EMBEDDING, progress=0.42)
         address = f"{LIST}progress/?id={document.pk}&id=nonsense&id=-3"
-        (row,) = signed_in(administrator).get(address).json()["documents"]
-        assert row["unfinished"] is True
+        (row,) = signed_in(administrator).get(address).json()["rows"]
+        assert "data-unfinished" in row["cells"]["state"]
         assert "42%" in row["cells"]["state"]
         assert "Embedding" in row["cells"]["state"]
         set_state(document, State.QUEUED)
         steps.advance(document.latest_id)  # type: ignore[arg-type]
-        (row,) = signed_in(administrator).get(address).json()["documents"]
-        assert row["unfinished"] is False
+        (row,) = signed_in(administrator).get(address).json()["rows"]
+        assert "data-unfinished" not in row["cells"]["state"]
         assert "Ready" in row["cells"]["state"]
         assert "Half" in row["cells"]["title"]
 

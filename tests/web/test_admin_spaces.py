@@ -88,7 +88,7 @@ class TestAdmin:
             paused=False, chunks_total=200, chunks_filled=50
         )
         with django_assert_num_queries(5):  # the session, the user, rows, indexes, who is at it
-            rows = client.get(f"{SPACES}progress/").json()["spaces"]
+            rows = client.get(f"{SPACES}progress/?id={second.pk}").json()["rows"]
         cells = {row["id"]: row["cells"] for row in rows}
         assert "25%" in cells[second.pk]["state"]
         assert "data-unfinished" in cells[second.pk]["state"]

@@ -11,13 +11,12 @@ from tqdm import tqdm
 
 from ingestion.errors import IngestionError
 from ingestion.exporting.restoring import restore
-from ingestion.management.commands.ingest import Command as IngestCommand
-from ingestion.management.commands.ingest import Summary
+from ingestion.management.intake import IntakeCommand
 from ingestion.models import DocumentVersion
 from ingestion.models.library import UNFINISHED
 
 
-class Command(IngestCommand):
+class Command(IntakeCommand):
     help = (
         "Restores a collection from its export. Given again it goes on where it was stopped, and "
         "changes nothing where all is there."
@@ -26,12 +25,7 @@ class Command(IngestCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE.zip")
         parser.add_argument("--name", default="", help="Another name for the collection.")
-        parser.add_argument(
-            "--no-wait",
-            dest="wait",
-            action="store_false",
-            help="Leave when all is queued; workers must be running.",
-        )
+        self.add_no_wait(parser, leave="all is queued")
 
     def handle(self, *args: Any, **options: Any) -> None:
         bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" rows")
@@ -55,7 +49,5 @@ class Command(IngestCommand):
         versions = DocumentVersion.objects.filter(
             document__collection=done.collection, state__in=UNFINISHED
         )
-        if options["wait"] and self._wait(
-            Summary(follow=list(versions.values_list("pk", flat=True)))
-        ):
+        if options["wait"] and self.wait_for(list(versions.values_list("pk", flat=True))):
             raise CommandError("Some documents cannot be searched.")

@@ -12,7 +12,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from ingestion.importing import services
 from ingestion.importing.counting import Counts
 from ingestion.importing.web import MAX_DEPTH
 from ingestion.models import Import
@@ -42,8 +41,7 @@ class Command(ImportCommand):  # type: ignore[misc, valid-type]
         )
 
     def _started(self, options: dict[str, Any]) -> Import:
-        origin, name = options["origin"], options["collection"]
-        if not origin or not name:
+        if not options["origin"] or not options["collection"]:
             raise CommandError("Name the address, and the --collection that it goes into.")
         given: dict[str, Any] = {
             option: options[option]
@@ -52,15 +50,8 @@ class Command(ImportCommand):  # type: ignore[misc, valid-type]
         }
         if not 0 <= given.get("depth", 0) <= MAX_DEPTH:
             raise CommandError(f"--depth is a number from 0 to {MAX_DEPTH}.")
-        return services.start(
-            self._collection(name, options),
-            self._kind(options),
-            origin,
-            options=given,
-            language=options["language"] or "",
-            acting_user=None,
-            by_command=True,
-        )
+        of: Import = self._start(self._kind(options), options["origin"], given, options)
+        return of
 
     def _kind(self, options: dict[str, Any]) -> Import.Kind:
         if options["sitemap"]:

@@ -21,16 +21,15 @@ from ingestion.importing.archives import PATH
 from ingestion.importing.counting import Counts, counts_of
 from ingestion.importing.manifests import BASE, MANIFEST_ENDS
 from ingestion.importing.runner import run
-from ingestion.management.commands.ingest import Command as IngestCommand
-from ingestion.management.commands.ingest import Summary, language_code
-from ingestion.models import DocumentVersion, Import, ImportItem, Visibility
+from ingestion.management.intake import IntakeCommand
+from ingestion.models import DocumentVersion, Import, ImportItem
 from ingestion.models.library import UNFINISHED
 
 Kind = Import.Kind
 LOOK_SECONDS = 0.5
 
 
-class Command(IngestCommand):
+class Command(IntakeCommand):
     help = (
         "Imports a folder, the members of a ZIP archive, what a manifest (CSV or JSON Lines) "
         "names, or web pages, each as a document of its own. An import that was stopped goes on "
@@ -50,23 +49,8 @@ class Command(IngestCommand):
         parser.add_argument(
             "--depth", type=int, help="For an address: how many links from it are followed."
         )
-        parser.add_argument(
-            "--visibility",
-            choices=Visibility.values,
-            help="Who may read a new collection (default: signed_in).",
-        )
-        parser.add_argument(
-            "--group", action="append", default=[], help="With --visibility groups; repeatable."
-        )
-        parser.add_argument(
-            "--language", type=language_code, help="ISO 639-1 code of what states none."
-        )
-        parser.add_argument(
-            "--no-wait",
-            dest="wait",
-            action="store_false",
-            help="Leave when all is taken and queued; workers must be running.",
-        )
+        self.add_collection_arguments(parser, language="ISO 639-1 code of what states none.")
+        self.add_no_wait(parser, leave="all is taken and queued")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["list"]:
@@ -84,8 +68,8 @@ class Command(IngestCommand):
             raise CommandError(f"{failures + counts.failed} item(s) cannot be searched.")
 
     def _started(self, options: dict[str, Any]) -> Import:
-        origin, name = options["origin"], options["collection"]
-        if not origin or not name:
+        origin = options["origin"]
+        if not origin or not options["collection"]:
             raise CommandError("Name what to import, and the --collection it goes into.")
         kind = Kind(options["kind"]) if options["kind"] else kind_of(origin, options["depth"])
         given: dict[str, Any] = {}
@@ -97,9 +81,13 @@ class Command(IngestCommand):
             given = {PATH: origin, BASE: str(path.parent)} if path.is_file() else {}
         elif options["depth"] is not None:
             given = {"depth": options["depth"]}
-        collection = self._collection(name, options)
+        return self._start(kind, origin, given, options)
+
+    def _start(
+        self, kind: Import.Kind, origin: str, given: dict[str, Any], options: dict[str, Any]
+    ) -> Import:
         return services.start(
-            collection,
+            self.collection(options["collection"], options),
             kind,
             origin,
             options=given,
@@ -139,7 +127,7 @@ class Command(IngestCommand):
         """How many of its documents failed, once all are finished."""
         documents = ImportItem.objects.filter(of=of).exclude(document=None).values("document")
         versions = DocumentVersion.objects.filter(document__in=documents, state__in=UNFINISHED)
-        return self._wait(Summary(follow=list(versions.values_list("pk", flat=True))))
+        return self.wait_for(list(versions.values_list("pk", flat=True)))
 
     def _tell(self, of: Import, counts: Counts, *, waited: bool) -> None:
         for item in ImportItem.objects.filter(of=of, state=ImportItem.State.FAILED):

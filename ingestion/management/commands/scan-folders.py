@@ -31,8 +31,14 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         folders = WatchedFolder.objects.filter(enabled=True)
-        if options["folders"]:
-            folders = folders.filter(pk__in=options["folders"])
+        if wanted := set(options["folders"]):
+            folders = folders.filter(pk__in=wanted)
+            if missing := sorted(wanted - set(folders.values_list("pk", flat=True))):
+                named = ", ".join(map(str, missing))
+                raise CommandError(f"No folder {named} is watched. See: scan-folders --list")
+        elif not folders.exists():
+            self.stdout.write("No folder is watched. To watch one: manage.py watch")
+            return
         elif options["confirm_deletions"]:
             raise CommandError("Name the folders whose deletions you confirm: see --list.")
         if options["confirm_deletions"]:

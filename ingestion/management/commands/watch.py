@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from ingestion.errors import IngestionError
-from ingestion.management.commands.ingest import language_code
+from ingestion.management.intake import language_code
 from ingestion.models import Collection, WatchedFolder
 from ingestion.watching.reporting import line_of
 from ingestion.watching.scanning import scan
@@ -40,13 +40,15 @@ class Command(BaseCommand):
         except IngestionError as error:
             raise CommandError(str(error)) from None
         name = options["collection"]
-        collection, _ = Collection.objects.kept().get_or_create(name=name)
         if options["off"]:
-            if not WatchedFolder.objects.filter(collection=collection, path=path).update(
-                enabled=False
-            ):
+            watching = WatchedFolder.objects.filter(
+                collection__in=Collection.objects.kept().filter(name=name), path=path
+            )
+            if not watching.update(enabled=False):
                 raise CommandError(f"“{name}” does not watch {path}.")
+            self.stdout.write(f"{path} is watched no longer; its documents stay.")
             return
+        collection, _ = Collection.objects.kept().get_or_create(name=name)
         keep = WatchedFolder.Deletion.KEEP if options["keep"] else WatchedFolder.Deletion.BIN
         folder, _ = WatchedFolder.objects.update_or_create(
             collection=collection,

@@ -1,0 +1,77 @@
+"""A change to one text, made in another that has changed since: merged word by word. Pure.
+
+As version control merges lines: what the change leads to must stand between the words that it
+stood between, whatever else has changed around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+
+_TOKENS = re.compile(r"\w+|[^\w\s]|\s+")
+
+
+def rebased(original: str, edited: str, fresh: str) -> str | None:
+    """`fresh` with the changes that lead from `original` to `edited`; None where they clash.
+
+    rebased(a, b, a) is b, and rebased(a, a, c) is c.
+    """
+    old, new, now = _tokens(original), _tokens(edited), _tokens(fresh)
+    where = _positions(old, now)
+    pieces: list[str] = []
+    done = 0
+    for tag, first, last, new_first, new_last in _matcher(old, new).get_opcodes():
+        if tag == "equal":
+            continue
+        span = _span(where, first, last, len(old), len(now))
+        if span is None or span[0] < done:
+            return None
+        pieces += now[done : span[0]]
+        pieces += new[new_first:new_last]
+        done = span[1]
+    return "".join([*pieces, *now[done:]])
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKENS.findall(text)
+
+
+def _matcher(left: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
+    """Compares tokens; all white space is alike, since a line may be broken elsewhere."""
+    return SequenceMatcher(
+        None,
+        [" " if token.isspace() else token for token in left],
+        [" " if token.isspace() else token for token in right],
+        autojunk=False,
+    )
+
+
+def _positions(old: Sequence[str], now: Sequence[str]) -> dict[int, int]:
+    """Where each token of the old text stands in the new one, as far as it does."""
+    blocks = _matcher(old, now).get_matching_blocks()
+    return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
+
+
+def _span(
+    where: dict[int, int], first: int, last: int, old_length: int, new_length: int
+) -> tuple[int, int] | None:
+    """Where old[first:last] stands in the new text; None unless whole and between its neighbours.
+
+    A neighbour may be missing only where the new text begins or ends there.
+    """
+    inside = [where.get(position) for position in range(first, last)]
+    before = where.get(first - 1)
+    after = where.get(last) if last < old_length else None
+    start = inside[0] if inside else (before + 1 if before is not None else after)
+    if start is None or any(held != start + i for i, held in enumerate(inside)):
+        return None
+    end = start + (last - first)
+    left_fits = before == start - 1 if before is not None else start == 0
+    right_fits = after == end if after is not None else end == new_length
+    if first == 0 and before is None and start > 0:
+        left_fits = bool(inside) or after == start  # the text now goes on above
+    if last == old_length and after is None and end < new_length:
+        right_fits = bool(inside) or before == end - 1
+    return (start, end) if left_fits and right_fits else None
