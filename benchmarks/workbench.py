@@ -54,9 +54,8 @@ def synthetic(queries: int, candidates: int) -> None:
     """Prints the times over random pools, whatever the machine's database holds."""
     from search.domain import Fusion, QueryClass, Weights
     from search.evaluation.whatif import WhatIf
-    from search.pipeline import weigh
+    from search.pipeline import Choices, weigh
     from search.presets.own import DEFAULT
-    from search.understanding import Choices
     from tests.pooling import configuration, random_case
 
     configured = configuration()
@@ -183,7 +182,7 @@ def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, floa
     from django.test import RequestFactory
     from django.test.utils import CaptureQueriesContext
 
-    from search.evaluation.golden import evaluator
+    from search.evaluation.asking import evaluator
 
     request = RequestFactory().post("/", json.dumps(body), content_type="application/json")
     request.user = evaluator()

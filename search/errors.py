@@ -55,6 +55,18 @@ class RunConflict(SearchError):
     code = "conflict"
 
 
+class RunFailed(SearchError):
+    """The golden set could not be measured. Says why, and what to do."""
+
+    code = "run_failed"
+
+
+class RunCancelled(SearchError):
+    """Somebody cancelled the run while it was being measured."""
+
+    code = "run_cancelled"
+
+
 class UnknownSearch(SearchError):
     """No search of this visitor has that id, or it is too long ago."""
 

@@ -1,4 +1,4 @@
-"""Q3: where a question looks, and what the database finds there."""
+"""Q3: where a question looks, and what the database finds there: the first half of a search."""
 
 from __future__ import annotations
 
@@ -15,11 +15,33 @@ from search.embedding import QueryVector, embed_query
 from search.found import WIDE_HALF_LIFE, Found, by_what_they_seek
 from search.query.expand import hidden_from, pins_for
 from search.query.spelling import correctable
+from search.ranking import applicable
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
-from search.understanding import Understood, signals_for
+from search.understanding import Understood, query_vector, read, signals_for
 
 MAY_HIDE = "search.change_hide"
+
+
+def found_for(
+    query: Query,
+    viewer: Viewer,
+    filters: Filters,
+    understood: Understood,
+    configured: Configuration,
+) -> Found:
+    """What a search under what was understood looks for, and no more."""
+    profile = understood.profile
+    wanted = Wanted(
+        signals=signals_for(query, understood) & set(OPTIONAL),
+        embeddings=profile.feedback > 0,
+        boosts=applicable(profile.boosts, understood.classification.query_class),
+        pins=pins_for(query.original, configured.pins),
+        words=tuple(word.text for word in correctable(query)),
+    )
+    vector = query_vector(query, configured, understood)
+    scope = scope_of(query, viewer, filters, configured)
+    return found_in(scope, query, profile, configured, vector, wanted)
 
 
 def scope_of(query: Query, viewer: Viewer, filters: Filters, configured: Configuration) -> Scope:
@@ -87,6 +109,37 @@ def found_for_both(
     vector = embed_query(query.text, space) if space is not None else QueryVector()
     scope = scope_of(query, viewer, filters, configured)
     return found_in(scope, query, widest, configured, vector, wanted)
+
+
+def found_wide(
+    text: str,
+    configured: Configuration,
+    profile: Profile,
+    *,
+    viewer: Viewer,
+    filters: Filters | None = None,
+) -> Found:
+    """All that searches for `text` could find that look no further than this profile.
+
+    Every signal runs, and what brought each candidate is kept: `weigh` ranks it by any profile
+    with the same scorers, a depth no greater, and boosts whose patterns this one has.
+    Raises QueryTooLong, InvalidFilter, NothingAsked.
+    """
+    query = read(text, configured)
+    if query.is_empty:
+        return Found(query)
+    wanted = Wanted(
+        signals=frozenset(OPTIONAL),
+        embeddings=True,
+        boosts=by_what_they_seek(profile.boosts),
+        pins=pins_for(query.original, configured.pins),
+        places=True,
+    )
+    space = configured.space
+    vector = embed_query(query.text, space) if space is not None else QueryVector()
+    scope = scope_of(query, viewer, filters or Filters(), configured)
+    wide = replace(profile, recency_half_life=WIDE_HALF_LIFE)
+    return found_in(scope, query, wide, configured, vector, wanted)
 
 
 def score_alike(one: Profile, other: Profile) -> bool:

@@ -1,4 +1,4 @@
-"""Q2: what is settled about a question: its class and weights, whether it needs a vector.
+"""Q1-Q2: the question read, and what is settled about it: class and weights, whether by a vector.
 
 A caller's word goes first, then the profile's bypass, then its classifier's (requirements part 2,
 design 7).
@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from search.asked import Choices
 from search.configuration import Configuration
 from search.domain import (
     Classification,
@@ -23,28 +24,15 @@ from search.domain import (
 )
 from search.embedding import QueryVector, embed_query
 from search.found import Found
+from search.query import parse
 from search.query.classifiers import classify_by
+from search.query.expand import expansions
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import RankingOptions, applicable, identifiers_lead
 from search.ranking.fusion import OPTIONAL
 from search.second_try import Ranking
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Choices:
-    """What a caller decides in place of the active profile and the classifier. Empty: nothing.
-
-    `exact`: the query stays as typed, also where it finds nothing and its correction would.
-    `snapshot` is a profile to rank by that need not be published: a draft under trial.
-    """
-
-    profile: str = ""
-    query_class: QueryClass | None = None
-    weights: Weights | None = None
-    exact: bool = False
-    snapshot: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +44,12 @@ class Understood:
     weights: Weights
     forced: tuple[str, ...]
     notes: tuple[str, ...] = ()
+
+
+def read(text: str, configured: Configuration) -> Query:
+    """The question, read with the administrators' patterns and synonyms."""
+    query = parse(text, configured.patterns)
+    return replace(query, expansions=expansions(query.text, configured.synonyms))
 
 
 def understand(

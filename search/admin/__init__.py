@@ -9,7 +9,8 @@ from search.admin.events import SearchEventAdmin
 from search.admin.experiments import ExperimentAdmin
 from search.admin.gaps import GapAdmin
 from search.admin.gate import PublicationAdmin, PublishGateAdmin
-from search.admin.golden import GoldenQueryAdmin, JudgementAdmin
+from search.admin.golden import GoldenQueryAdmin
+from search.admin.judgements import JudgementAdmin
 from search.admin.profiles import SearchProfileAdmin
 from search.admin.rules import ClassRuleAdmin
 from search.admin.runs import EvaluationRunAdmin

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from search.admin.pages import ReadOnly
 from search.models import ProfileChange
 
 
 @admin.register(ProfileChange)
-class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
+class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     list_display = ("at", "profile_link", "action_label", "user", "reason", "what", "found")
     list_display_links = None
     list_select_related = ("profile", "user")
@@ -62,12 +60,3 @@ class ProfileChangeAdmin(ModelAdmin):  # type: ignore[misc]
             url = reverse("admin:search_evaluationrun_change", args=(change.run_id,))
             run = format_html('<li><a class="text-link" href="{}">The run</a></li>', url)
         return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -1,8 +1,4 @@
-"""Small charts drawn on the server: figures by day, with their geometry as SVG wants it.
-
-Numbers in SVG attributes need no inline style and no script; the same figures stand in a table
-beside each chart, for those who cannot see it.
-"""
+"""Small charts drawn on the server: figures by day, with their geometry as SVG wants it."""
 
 from __future__ import annotations
 
@@ -10,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-WIDTH, HEIGHT = 600.0, 120.0
+from search.admin.drawing import WIDTH, Axis, points
+
+HEIGHT = 120.0
 GAP = 0.25  # of a bar's place
 
 
@@ -55,13 +53,13 @@ class Chart:
     @property
     def lines(self) -> list[str]:
         """The line as the points of polylines: a day without a figure parts it."""
-        runs: list[list[str]] = [[]]
+        runs: list[list[tuple[float, float]]] = [[]]
         for mark in self.marks:
             if mark.value is None:
                 runs.append([])
             else:
-                runs[-1].append(f"{mark.middle:.1f},{mark.y:.1f}")
-        return [" ".join(run) for run in runs if len(run) > 1]
+                runs[-1].append((mark.middle, mark.y))
+        return [points(run) for run in runs if len(run) > 1]
 
     @property
     def summary(self) -> str:
@@ -79,7 +77,8 @@ class Chart:
 def bars(title: str, days: Sequence[tuple[date, int]]) -> Chart:
     """Counts by day, from 0."""
     values = [(day, float(count)) for day, count in days]
-    return _chart(title, values, 0.0, max([1.0, *(v for _, v in values)]), "{:.0f}", is_line=False)
+    axis = Axis(0.0, max([1.0, *(value for _, value in values)]), HEIGHT)
+    return _chart(title, values, axis, "{:.0f}", is_line=False)
 
 
 def line(title: str, days: Sequence[tuple[date, float | None]], shape: str = "{:.3f}") -> Chart:
@@ -88,14 +87,13 @@ def line(title: str, days: Sequence[tuple[date, float | None]], shape: str = "{:
     low, high = min(known, default=0.0), max(known, default=1.0)
     # A flat line lies in the middle; its place says nothing.
     pad = (high - low) * 0.1 or abs(high) * 0.05 or 0.5
-    return _chart(title, days, max(0.0, low - pad), high + pad, shape, is_line=True)
+    return _chart(title, days, Axis(max(0.0, low - pad), high + pad, HEIGHT), shape, is_line=True)
 
 
 def _chart(
     title: str,
     days: Sequence[tuple[date, float | None]],
-    low: float,
-    high: float,
+    axis: Axis,
     shape: str,
     *,
     is_line: bool,
@@ -107,9 +105,9 @@ def _chart(
             value=value,
             text="-" if value is None else shape.format(value),
             x=round(number * place + place * GAP / 2, 2),
-            y=HEIGHT if value is None else round(HEIGHT * (1 - (value - low) / (high - low)), 2),
+            y=HEIGHT if value is None else round(axis.y(value), 2),
             width=round(place * (1 - GAP), 2),
         )
         for number, (day, value) in enumerate(days)
     )
-    return Chart(title, marks, shape.format(high), shape.format(low), is_line)
+    return Chart(title, marks, shape.format(axis.high), shape.format(axis.low), is_line)

@@ -13,10 +13,11 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 
 from ingestion.admin.fields import LinesField
+from ingestion.admin.pages import OwnPages
 from ingestion.models import Document
 from search.errors import SearchError
 from search.models import ClassWeights, Hide, Pin, SearchProfile, Synonym
@@ -99,7 +100,7 @@ class HideForm(DocumentForm):
         return conflicts.of_hide(self.instance)
 
 
-class CuratedAdmin(ModelAdmin):  # type: ignore[misc]
+class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
     """A page with a box to try a row in. Warnings are said when it is saved."""
 
     change_form_template = "admin/search/curated/page.html"
@@ -109,9 +110,7 @@ class CuratedAdmin(ModelAdmin):  # type: ignore[misc]
         return type(form.__name__, (form,), {"viewer": request.user})
 
     def get_urls(self) -> list[URLPattern]:
-        name = f"search_{self.opts.model_name}_try"
-        guarded = self.admin_site.admin_view(self.try_view)
-        return [path("try/", guarded, name=name), *super().get_urls()]
+        return [self.own_page("try/", self.try_view, "try"), *super().get_urls()]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """What the row in the posted form would do to the question beside it; nothing is saved."""

@@ -9,7 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.defaultfilters import pluralize
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -17,13 +17,15 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import VisibleOnly, actor
+from search.admin.pages import ReadOnly
 from search.models import Interaction, SearchEvent
 from search.watching import learning
 
 
 @admin.register(SearchEvent)
-class SearchEventAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin):  # type: ignore[misc]
     """Nobody is named here: a search is looked at for what it asked, not for who did."""
 
     empty_text = "Nobody has searched yet, or searches are not recorded (SEARCH_EVENTS)."
@@ -39,8 +41,8 @@ class SearchEventAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     list_before_template = "admin/steelyard/events_note.html"
 
     def get_urls(self) -> list[URLPattern]:
-        learn = self.admin_site.admin_view(require_POST(self.learn_view))
-        return [path("learn/", learn, name="search_searchevent_learn"), *super().get_urls()]
+        learn = self.own_page("learn/", require_POST(self.learn_view), "learn")
+        return [learn, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         context = {"may_learn": request.user.has_perm("search.add_judgement")}
@@ -97,12 +99,3 @@ class SearchEventAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     @admin.display(description="thumbs")
     def thumbs(self, event: Any) -> str:
         return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
+from ingestion.admin.visibility import AuditedByServices, actor
 from search.admin.intervals import interval_chart
+from search.admin.pages import ActionPages, become
+from search.admin.publishing import ranking_differences
 from search.errors import SearchError
 from search.models import EvaluationRun, Experiment, SearchProfile
-from search.tuning import activation, publishing
-from search.tuning.experiments import running
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+from search.tuning import gatekeeping, publishing
+from search.tuning.experiments import planning, running
 
 State = Experiment.State
 STATE_LABELS = {
@@ -36,7 +34,7 @@ STATE_LABELS = {
 class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Experiment
-        fields = running.PLAN
+        fields = planning.PLAN
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,7 +47,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Experiment)
-class ExperimentAdmin(ModelAdmin):  # type: ignore[misc]
+class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "No experiment yet. One shows two profiles to visitors and counts whose results they open."
     )
@@ -79,14 +77,10 @@ class ExperimentAdmin(ModelAdmin):  # type: ignore[misc]
         return str(experiment.verdict.get("sentence", "-"))
 
     def get_urls(self) -> list[URLPattern]:
-        def at(name: str, view: Any) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return path(f"<int:pk>/{name}/", guarded, name=f"search_experiment_{name}")  # type: ignore[no-any-return]
-
         return [
-            at("start", self.start_view),
-            at("cancel", self.cancel_view),
-            at("end", self.end_view),
+            self.own_page("<int:pk>/start/", self.start_view, "start"),
+            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
+            self.own_page("<int:pk>/end/", self.end_view, "end"),
             *super().get_urls(),
         ]
 
@@ -99,7 +93,7 @@ class ExperimentAdmin(ModelAdmin):  # type: ignore[misc]
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        experiment = self._seen(request, object_id)
+        experiment = self.seen(request, object_id)
         if experiment.state == State.RUNNING and request.method == "GET":
             experiment = running.look(experiment)
         context = _shown(experiment, request)
@@ -109,30 +103,23 @@ class ExperimentAdmin(ModelAdmin):  # type: ignore[misc]
 
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Says what starting does first; then does it."""
-        experiment = self._seen(request, str(pk))
+        experiment = self.seen(request, pk)
         if not request.user.has_perm(publishing.PUBLISH):
             raise PermissionDenied
         if request.method == "POST":
             return self._start(request, experiment)
         context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": f"Start {experiment}",
             "experiment": experiment,
-            "gate": publishing.preview(),
-            "differences": [
-                line
-                for line in activation.differences(experiment.a, experiment.b)
-                if line != activation.DESCRIPTION_CHANGED
-            ],
+            "gate": gatekeeping.preview(),
+            "differences": ranking_differences(experiment.a, experiment.b),
         }
-        return TemplateResponse(request, "admin/search/experiment/start.html", context)
+        return self.shown(request, "experiment/start.html", f"Start {experiment}", context)
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
             held = running.start(
                 experiment,
-                acting_user=_user(request),
+                acting_user=actor(request),
                 override="override" in request.POST,
                 reason=request.POST.get("reason", ""),
             )
@@ -143,66 +130,46 @@ class ExperimentAdmin(ModelAdmin):  # type: ignore[misc]
                 self.message_user(request, f"{held} runs: the next search takes part.")
             elif held.state == State.DRAFT:
                 self.message_user(request, f"{held} was not started.", messages.ERROR)
-        return redirect("admin:search_experiment_change", experiment.pk)
+        return self.back_to(experiment.pk)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Stops measuring; nothing starts."""
-        return self._act(request, pk, running.cancel, "It is a plan again. Nothing was started.")
+
+        def act(experiment: Experiment) -> str:
+            running.cancel(experiment, acting_user=actor(request))
+            return "It is a plan again. Nothing was started."
+
+        return self.acted(request, pk, act, permission=publishing.PUBLISH)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Ends it for the reason that the form gives."""
 
-        def end(experiment: Experiment, *, acting_user: User) -> None:
+        def act(experiment: Experiment) -> str:
             reason = request.POST.get("reason", "")
-            running.end(experiment, acting_user=acting_user, reason=reason)
+            running.end(experiment, acting_user=actor(request), reason=reason)
+            return "It has ended. Nothing was published by it."
 
-        return self._act(request, pk, end, "It has ended. Nothing was published by it.")
-
-    def _act(self, request: HttpRequest, pk: int, act: Any, done: str) -> HttpResponse:
-        experiment = self._seen(request, str(pk))
-        if not request.user.has_perm(publishing.PUBLISH):
-            raise PermissionDenied
-        if request.method == "POST":
-            try:
-                act(experiment, acting_user=_user(request))
-                self.message_user(request, done, messages.SUCCESS)
-            except SearchError as error:
-                self.message_user(request, str(error), messages.ERROR)
-        return redirect("admin:search_experiment_change", pk)
-
-    def _seen(self, request: HttpRequest, object_id: str) -> Experiment:
-        found: Experiment | None = self.get_object(request, object_id)
-        if found is None or not self.has_view_permission(request, found):
-            raise Http404
-        return found
+        return self.acted(request, pk, act, permission=publishing.PUBLISH)
 
     # --- what is written: all of it by tuning ------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
-        fields = {name: form.cleaned_data[name] for name in running.PLAN}
-        user = _user(request)
+        fields = {name: form.cleaned_data[name] for name in planning.PLAN}
+        user = actor(request)
         if change:
-            saved = running.edit(obj, fields, acting_user=user)
+            saved = planning.edit(obj, fields, acting_user=user)
         else:
-            saved = running.plan(fields, acting_user=user)
-        obj.pk = saved.pk
-        obj._state.adding = False
-        obj.refresh_from_db()
+            saved = planning.plan(fields, acting_user=user)
+        become(obj, saved)
 
     def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
-        running.delete(obj, acting_user=_user(request))
+        planning.delete(obj, acting_user=actor(request))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         # Plans are removed one by one: what has started is kept.
         actions: dict[str, Any] = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Nothing: the service has written the line of the history."""
-
-    log_change = log_addition
-    log_deletions = log_addition
 
 
 def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
@@ -230,7 +197,3 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
 
 def _is_plan(experiment: Any) -> bool:
     return not isinstance(experiment, Experiment) or experiment.state == State.DRAFT
-
-
-def _user(request: HttpRequest) -> User:
-    return request.user  # type: ignore[return-value]

@@ -11,14 +11,14 @@ from django.contrib import admin, messages
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.response import TemplateResponse
-from django.urls import NoReverseMatch, URLPattern, path, reverse
+from django.urls import NoReverseMatch, URLPattern, reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
 from ingestion.admin.visibility import VisibleOnly, actor
 from ingestion.models import Document
+from search.admin.pages import ActionPages
 from search.errors import GapError, SearchError
 from search.models import Gap, GapStep, Sign
 from search.watching import gaps
@@ -90,10 +90,10 @@ class Finding:
 
 
 @admin.register(Gap)
-class GapAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
     def get_urls(self) -> list[URLPattern]:
-        act = self.admin_site.admin_view(require_POST(self.act_view))
-        return [path("<int:pk>/act/", act, name="search_gap_act"), *super().get_urls()]
+        act = self.own_page("<int:pk>/act/", require_POST(self.act_view), "act")
+        return [act, *super().get_urls()]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -111,9 +111,6 @@ class GapAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
         state = state if state in STATES else Gap.State.OPEN
         found = gaps.standing(request.user, state=state, limit=SHOWN)
         context = {
-            **self.admin_site.each_context(request),
-            "title": "Search gaps",
-            "opts": self.opts,
             "cl": None,
             "gaps": found,
             "state": state,
@@ -122,7 +119,7 @@ class GapAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
             **(extra_context or {}),
         }
-        return TemplateResponse(request, "admin/search/gap/queue.html", context)
+        return self.shown(request, "gap/queue.html", "Search gaps", context)
 
     def change_view(
         self,
@@ -136,9 +133,6 @@ class GapAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
         standing = self._standing(request, int(object_id) if object_id.isdecimal() else 0)
         may_change = self.has_change_permission(request)
         context = {
-            **self.admin_site.each_context(request),
-            "title": standing.query,
-            "opts": self.opts,
             "standing": standing,
             "gap": standing.gap,
             "counts": [(sign.label, count) for sign, count in standing.counts.items()],
@@ -149,7 +143,7 @@ class GapAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
             **_findings(request, standing),
             **(extra_context or {}),
         }
-        return TemplateResponse(request, "admin/search/gap/gap.html", context)
+        return self.shown(request, "gap/gap.html", standing.query, context)
 
     def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Does what the page's buttons say, and goes on to the row that is to be made."""

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.urls import URLPattern, path, reverse
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.urls import URLPattern, reverse
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from search.admin.profiles import differences_from_active
-from search.errors import SearchError
+from ingestion.admin.visibility import AuditedByServices, actor
+from search.admin.pages import ActionPages, ReadOnly
+from search.admin.publishing import differences_from_active
 from search.models import EvaluationRun, Publication, PublishGate
 from search.tuning import gate, gatekeeping, publishing
 from search.tuning.reading import QueryRow, query_rows
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 State = Publication.State
 STATE_LABELS = {
@@ -33,21 +29,8 @@ STATE_LABELS = {
 }
 
 
-class ReadOnly:
-    """For a ModelAdmin whose rows are written by services alone."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-
 @admin.register(PublishGate)
-class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
+class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
         ("The measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
@@ -59,14 +42,11 @@ class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
         """There is one gate: its list is its page."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        return redirect("admin:search_publishgate_change", publishing.gate_row().pk)
+        return redirect("admin:search_publishgate_change", gatekeeping.gate_row().pk)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         settings = {name: form.cleaned_data[name] for name in form.changed_data}
-        gatekeeping.change(settings, acting_user=_user(request))
-
-    def log_change(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Nothing: the service has written the line of the history."""
+        gatekeeping.change(settings, acting_user=actor(request))
 
     def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
         return redirect("admin:search_publishgate_change", obj.pk)
@@ -79,7 +59,7 @@ class PublishGateAdmin(ModelAdmin):  # type: ignore[misc]
 
 
 @admin.register(Publication)
-class PublicationAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "No profile has been published through the gate yet. Make a draft under Search "
         "profiles or in the workbench, and publish it."
@@ -99,20 +79,16 @@ class PublicationAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         return publication.override
 
     def get_urls(self) -> list[URLPattern]:
-        def at(name: str, view: Any) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return path(f"<int:pk>/{name}/", guarded, name=f"search_publication_{name}")  # type: ignore[no-any-return]
-
         return [
-            at("override", self.override_view),
-            at("cancel", self.cancel_view),
+            self.own_page("<int:pk>/override/", self.override_view, "override"),
+            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
             *super().get_urls(),
         ]
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        publication = self._seen(request, object_id)
+        publication = self.seen(request, object_id)
         refused = publication.state in (State.REFUSED, State.FAILED)
         context = {
             "publication": publication,
@@ -134,43 +110,26 @@ class PublicationAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
         def act(publication: Publication) -> str:
             reason = request.POST.get("reason", "")
-            publishing.override(publication, acting_user=_user(request), reason=reason)
+            publishing.override(publication, acting_user=actor(request), reason=reason)
             return f"{publication.profile} is active, against the gate: the next search uses it."
 
-        return self._act(request, pk, act)
+        return self.acted(request, pk, act, permission=publishing.PUBLISH)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Stops measuring; nothing is published."""
 
         def act(publication: Publication) -> str:
-            publishing.cancel(publication, acting_user=_user(request))
+            publishing.cancel(publication, acting_user=actor(request))
             return "It is cancelled. Nothing was published."
 
-        return self._act(request, pk, act)
-
-    def _act(self, request: HttpRequest, pk: int, act: Any) -> HttpResponse:
-        publication = self._seen(request, str(pk))
-        if not request.user.has_perm(publishing.PUBLISH):
-            raise PermissionDenied
-        if request.method == "POST":
-            try:
-                self.message_user(request, act(publication), messages.SUCCESS)
-            except SearchError as error:
-                self.message_user(request, str(error), messages.ERROR)
-        return redirect("admin:search_publication_change", publication.pk)
-
-    def _seen(self, request: HttpRequest, object_id: str) -> Publication:
-        found: Publication | None = self.get_object(request, object_id)
-        if found is None or not self.has_view_permission(request, found):
-            raise Http404
-        return found
+        return self.acted(request, pk, act, permission=publishing.PUBLISH)
 
 
 def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, Any]:
     run = publication.run
     if run is None or run.state != EvaluationRun.State.DONE:
         return {}
-    measure = publishing.gate_row().measure
+    measure = gatekeeping.gate_row().measure
     rows = query_rows(run, viewer=request.user)
     return {"measure": measure, **split(rows, measure)}
 
@@ -197,11 +156,3 @@ def _line(row: QueryRow, by: float | None) -> dict[str, Any]:
         "first": row.title(row.first),
         "must": row.title(row.must_be_first),
     }
-
-
-def link(url: str, text: object) -> SafeString:
-    return format_html('<a class="text-link" href="{}">{}</a>', url, text)
-
-
-def _user(request: HttpRequest) -> User:
-    return request.user  # type: ignore[return-value]

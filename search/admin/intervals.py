@@ -9,7 +9,9 @@ from typing import Any
 
 from django.utils import timezone
 
-WIDTH, HEIGHT = 600.0, 140.0
+from search.admin.drawing import WIDTH, Axis, points
+
+HEIGHT = 140.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +56,19 @@ def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> Inte
     reach: float = max(
         0.02, *(max(abs(look["low"] - middle), abs(look["high"] - middle)) for look in settled)
     )
-    low, high = middle - reach, middle + reach
-
-    def y(value: float) -> float:
-        return round(HEIGHT * (high - min(max(value, low), high)) / (high - low), 1)
-
+    axis = Axis(middle - reach, middle + reach, HEIGHT)
     step = WIDTH / (len(looks) - 1)
-    xs = [round(number * step, 1) for number in range(len(looks))]
-    upper = [f"{x},{y(look['high'])}" for x, look in zip(xs, looks, strict=True)]
-    lower = [f"{x},{y(look['low'])}" for x, look in zip(xs, looks, strict=True)]
+
+    def line(name: str) -> list[tuple[float, float]]:
+        return [(number * step, axis.y(look[name])) for number, look in enumerate(looks)]
+
     return IntervalChart(
         title="B's lead over A" if split else "Share of preferences for B",
-        band=" ".join([*upper, *reversed(lower)]),
-        line=" ".join(f"{x},{y(look['value'])}" for x, look in zip(xs, looks, strict=True)),
-        even=y(middle),
-        top=_text(high, split=split),
-        bottom=_text(low, split=split),
+        band=points([*line("high"), *reversed(line("low"))]),
+        line=points(line("value")),
+        even=round(axis.y(middle), 1),
+        top=_text(axis.high, split=split),
+        bottom=_text(axis.low, split=split),
         points=tuple(_point(look, split=split) for look in looks),
     )
 

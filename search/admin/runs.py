@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from search.admin.gate import ReadOnly, split
-from search.errors import SearchError
+from ingestion.admin.visibility import actor
+from search.admin.gate import split
+from search.admin.pages import ActionPages, ReadOnly
 from search.evaluation import golden_runs, measures
 from search.models import EvaluationRun, SearchProfile
 from search.tuning.reading import query_rows
@@ -44,7 +44,7 @@ class StartForm(forms.Form):
 
 
 @admin.register(EvaluationRun)
-class EvaluationRunAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "Nothing has been measured yet. A measurement asks all golden queries under a profile "
         "and says how good its results are."
@@ -87,14 +87,10 @@ class EvaluationRunAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         return "-" if value is None else f"{value:.0f}"
 
     def get_urls(self) -> list[URLPattern]:
-        def at(address: str, view: Any, name: str) -> URLPattern:
-            guarded = self.admin_site.admin_view(view)
-            return path(address, guarded, name=f"search_evaluationrun_{name}")  # type: ignore[no-any-return]
-
         return [
-            at("start/", self.start_view, "start"),
-            at("<int:pk>/cancel/", self.cancel_view, "cancel"),
-            at("<int:pk>/restart/", self.restart_view, "restart"),
+            self.own_page("start/", self.start_view, "start"),
+            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
+            self.own_page("<int:pk>/restart/", self.restart_view, "restart"),
             *super().get_urls(),
         ]
 
@@ -111,7 +107,7 @@ class EvaluationRunAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        run = self._seen(request, object_id)
+        run = self.seen(request, object_id)
         is_golden = run.kind == EvaluationRun.Kind.GOLDEN
         rows = query_rows(run, viewer=request.user) if is_golden and run.by_query else []
         context = {
@@ -133,39 +129,28 @@ class EvaluationRunAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
             raise PermissionDenied
         form = StartForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
-            run = golden_runs.start(form.cleaned_data["profile"], acting_user=request.user)  # type: ignore[arg-type]
-            return redirect("admin:search_evaluationrun_change", run.pk)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": "Measure a profile",
-            "form": form,
-        }
-        return TemplateResponse(request, "admin/search/evaluationrun/start.html", context)
+            run = golden_runs.start(form.cleaned_data["profile"], acting_user=actor(request))
+            return self.back_to(run.pk)
+        return self.shown(request, "evaluationrun/start.html", "Measure a profile", {"form": form})
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return self._act(request, pk, golden_runs.cancel, "The run is cancelled.")
+        def act(run: EvaluationRun) -> str:
+            golden_runs.cancel(run)
+            return "The run is cancelled."
+
+        return self._acted(request, pk, act)
 
     def restart_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return self._act(request, pk, golden_runs.restart, "The run is queued once more.")
+        def act(run: EvaluationRun) -> str:
+            golden_runs.restart(run)
+            return "The run is queued once more."
 
-    def _act(self, request: HttpRequest, pk: int, act: Any, done: str) -> HttpResponse:
-        run = self._seen(request, str(pk))
-        if not request.user.has_perm(CONTROL):
-            raise PermissionDenied
-        if request.method == "POST":
-            try:
-                act(run)
-                self.message_user(request, done, messages.SUCCESS)
-            except SearchError as error:
-                self.message_user(request, str(error), messages.WARNING)
-        return redirect("admin:search_evaluationrun_change", run.pk)
+        return self._acted(request, pk, act)
 
-    def _seen(self, request: HttpRequest, object_id: str) -> EvaluationRun:
-        found: EvaluationRun | None = self.get_object(request, object_id)
-        if found is None or not self.has_view_permission(request, found):
-            raise Http404
-        return found
+    def _acted(
+        self, request: HttpRequest, pk: int, act: Callable[[EvaluationRun], str]
+    ) -> HttpResponse:
+        return self.acted(request, pk, act, permission=CONTROL, failure=messages.WARNING)
 
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:

@@ -7,21 +7,19 @@ that travels with each request, so nothing is stored until somebody saves.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from datetime import timedelta
 
 from django.contrib import admin
 from django.contrib.admin.sites import AdminSite
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from search import configuration
+from search.admin import pages
 from search.admin import workbench_actions as actions
 from search.admin import workbench_charts as charts
 from search.admin.watching import searching
@@ -33,9 +31,9 @@ from search.admin.workbench_requests import (
     JUDGE,
     Answer,
     asking,
+    check,
     collections_of,
     draft_of,
-    may_view,
 )
 from search.admin.workbench_shown import columns, grades_of
 from search.domain import QueryClass
@@ -49,28 +47,20 @@ RECENT = timedelta(hours=1)  # a live run is shown after a reload for so long
 
 
 def install(site: AdminSite) -> None:
-    """Puts the workbench among the site's pages, as `admin:search_workbench`."""
-    inherited = site.get_urls
-    site.get_urls = lambda: [*_urls(site), *inherited()]  # type: ignore[method-assign]
-
-
-def _urls(site: AdminSite) -> list[URLPattern]:
-    pages: dict[str, tuple[str, Callable[..., HttpResponse]]] = {
-        "": ("", page),
-        "preview/": ("_preview", preview_view),
-        "measures/": ("_measures", measures_view),
-        "curve/": ("_curve", curve_view),
-        "queries/": ("_queries", queries_view),
-        "pools/": ("_pools", actions.pools_view),
-        "save/": ("_save", actions.save_view),
-        "verify/": ("_verify", actions.verify_view),
-        "run/<int:pk>/": ("_run", actions.run_view),
-        "judge/": ("_judge", actions.judge_view),
+    """Puts the workbench among the site's pages."""
+    views: dict[str, tuple[pages.View, str]] = {
+        "": (page, "search_workbench"),
+        "preview/": (preview_view, "search_workbench_preview"),
+        "measures/": (measures_view, "search_workbench_measures"),
+        "curve/": (curve_view, "search_workbench_curve"),
+        "queries/": (queries_view, "search_workbench_queries"),
+        "pools/": (actions.pools_view, "search_workbench_pools"),
+        "save/": (actions.save_view, "search_workbench_save"),
+        "verify/": (actions.verify_view, "search_workbench_verify"),
+        "run/<int:pk>/": (actions.run_view, "search_workbench_run"),
+        "judge/": (actions.judge_view, "search_workbench_judge"),
     }
-    return [
-        path(f"search/workbench/{address}", site.admin_view(view), name=f"search_workbench{name}")
-        for address, (name, view) in pages.items()
-    ]
+    pages.install(site, "search/workbench/", views)
 
 
 # --- the page -----------------------------------------------------------------------------
@@ -79,8 +69,7 @@ def _urls(site: AdminSite) -> list[URLPattern]:
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
     """The workbench, on the profile asked for, the newest draft, or the active profile."""
-    if not may_view(request.user):
-        raise PermissionDenied
+    check(request)
     chosen = _chosen(request)
     form = WorkbenchForm(instance=chosen) if chosen else None
     rows = SearchProfile.objects.order_by("state", "name", "-version")
@@ -222,8 +211,7 @@ def curve_view(request: HttpRequest, posted: Answer) -> Answer:
 @require_GET
 def queries_view(request: HttpRequest) -> HttpResponse:
     """The queries of a tab, to pick from."""
-    if not may_view(request.user):
-        raise PermissionDenied
+    check(request)
     tab = request.GET.get("tab", "")
     context = {"queries": queries(tab, request.user), "tab": tab}
     return TemplateResponse(request, "admin/steelyard/workbench_queries.html", context)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
-from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_GET
 
+from ingestion.admin.visibility import actor
 from search import configuration
+from search.admin.pages import whole_number
 from search.admin.workbench_requests import (
     CHANGE,
     JUDGE,
@@ -19,20 +18,16 @@ from search.admin.workbench_requests import (
     Answer,
     InvalidDraft,
     asking,
+    check,
     collections_of,
     document_of,
     draft_of,
     form_of,
-    may_view,
-    whole_number,
 )
 from search.evaluation import golden_runs
 from search.models import EvaluationRun, SearchProfile
 from search.tuning import editing, judging, pool_building
 from search.tuning.verifying import verified
-
-if TYPE_CHECKING:
-    from django.contrib.auth.models import User
 
 
 @asking()
@@ -46,7 +41,7 @@ def pools_view(request: HttpRequest, posted: Answer) -> Answer:
 @asking(CHANGE)
 def save_view(request: HttpRequest, posted: Answer) -> Answer:
     """Saves the draft, or a new draft of a published profile."""
-    user = cast("User", request.user)
+    user = actor(request)
     with transaction.atomic():
         form = form_of(posted, is_saving=True)
         if not form.is_valid():
@@ -73,15 +68,14 @@ def save_view(request: HttpRequest, posted: Answer) -> Answer:
 def verify_view(request: HttpRequest, posted: Answer) -> Answer:
     """Starts a live run of the saved draft over the golden set."""
     row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
-    run = golden_runs.start(row, acting_user=cast("User", request.user))
+    run = golden_runs.start(row, acting_user=actor(request))
     return {"run": run.pk, "state": run.state, "progress": run.progress}
 
 
 @require_GET
 def run_view(request: HttpRequest, pk: int) -> HttpResponse:
     """How far a live run is; once it is done its measures, held against the what-if's."""
-    if not may_view(request.user):
-        raise PermissionDenied
+    check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
     compared = verified(run) if run.state == EvaluationRun.State.DONE else None
@@ -105,7 +99,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
 @asking(JUDGE)
 def judge_view(request: HttpRequest, posted: Answer) -> Answer:
     """Judges a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
-    user = cast("User", request.user)
+    user = actor(request)
     action = posted.get("action")
     if action == "undo":
         undone = judging.undo(acting_user=user)

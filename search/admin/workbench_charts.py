@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.admin.drawing import WIDTH, Axis, points
 from search.domain import Profile, QueryClass, Signal
 from search.evaluation.whatif import Outcome
 from search.models import EvaluationRun
 from search.tuning.comparing import LEADING, Comparison, distribution
 
-WIDTH, HEIGHT = 600.0, 220.0
+HEIGHT = 220.0
 LEGEND = {"active": "Active", "draft": "Draft"}
 RUNS_SHOWN = 8
 
@@ -50,32 +51,32 @@ class Plot:
 
 
 def weight_curve(
-    points: Sequence[tuple[float, float]],
+    curve: Sequence[tuple[float, float]],
     active: Profile,
     draft: Profile,
     query_class: QueryClass,
 ) -> Plot | None:
     """The leading measure against the vector's weight; None without golden queries of the class."""
-    if not points:
+    if not curve:
         return None
-    values = [value for _, value in points]
-    low, high = _bounds(values)
-    best, most = max(points, key=lambda point: point[1])
+    values = [value for _, value in curve]
+    axis = _axis_around(values)
+    best, most = max(curve, key=lambda point: point[1])
     weights = {
         name: profile.weights[query_class].of(Signal.VECTOR)
         for name, profile in (("active", active), ("draft", draft))
     }
     return Plot(
         f"{LEADING} against the weight of meaning",
-        (Line("draft", "Draft, the others in proportion", _points(points, low, high, 1.0)),),
-        f"{high:.3f}",
-        f"{low:.3f}",
+        (Line("draft", "Draft, the others in proportion", _line(curve, axis)),),
+        f"{axis.high:.3f}",
+        f"{axis.low:.3f}",
         "0%",
         "100%",
         f"{LEADING} from {values[0]:.3f} without meaning to {values[-1]:.3f} by meaning alone; "
         f"highest, {most:.3f}, at {best:.0%}.",
         ("Weight of meaning", LEADING),
-        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in points),
+        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
         tuple(
             Mark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
             for name, share in weights.items()
@@ -89,8 +90,8 @@ def recall_curve(found: Comparison) -> Plot | None:
         return None
     lines = []
     for (name, label), curve in zip(LEGEND.items(), found.curves, strict=True):
-        points = [(recall, precision) for precision, recall in curve.values()]
-        lines.append(Line(name, label, _points(points, 0.0, 1.0, 1.0)))
+        places = [(recall, precision) for precision, recall in curve.values()]
+        lines.append(Line(name, label, _line(places, Axis(0.0, 1.0, HEIGHT))))
     before, after = found.curves
     return Plot(
         "Precision against recall",
@@ -121,16 +122,16 @@ def score_chart(outcome: Outcome) -> Plot | None:
     if not sum(relevant) + sum(others):
         return None
     shares = [[count / max(1, sum(counts)) for count in counts] for counts in (relevant, others)]
-    high = max(map(max, shares))
+    axis = Axis(0.0, max(map(max, shares)), HEIGHT)
     width = top / len(relevant)
     curves = [[((i + 0.5) * width, share) for i, share in enumerate(counts)] for counts in shares]
     return Plot(
         "Scores of what answers, and of the rest",
         (
-            Line("answers", "Judged 1 or better", _points(curves[0], 0, high, top)),
-            Line("others", "Others", _points(curves[1], 0, high, top)),
+            Line("answers", "Judged 1 or better", _line(curves[0], axis, top)),
+            Line("others", "Others", _line(curves[1], axis, top)),
         ),
-        f"{high:.0%}",
+        f"{axis.high:.0%}",
         "0%",
         "score 0",
         f"{top:.2f}",
@@ -149,15 +150,13 @@ def latest_runs() -> list[EvaluationRun]:
     return list(rows.select_related("profile").defer("by_query")[:RUNS_SHOWN])
 
 
-def _bounds(values: Sequence[float]) -> tuple[float, float]:
-    """The ends of the axis: a tenth beyond the values, and never so near that noise looks steep."""
+def _axis_around(values: Sequence[float]) -> Axis:
+    """An axis a tenth beyond the values, and never so near that noise looks steep."""
     low, high = min(values), max(values)
     pad = max((high - low) * 0.1, 0.01)
-    return max(0.0, low - pad), min(1.0, high + pad)
+    return Axis(max(0.0, low - pad), min(1.0, high + pad), HEIGHT)
 
 
-def _points(points: Sequence[tuple[float, float]], low: float, high: float, right: float) -> str:
-    span = (high - low) or 1.0
-    return " ".join(
-        f"{x / right * WIDTH:.1f},{(1 - (y - low) / span) * HEIGHT:.1f}" for x, y in points
-    )
+def _line(places: Sequence[tuple[float, float]], axis: Axis, right: float = 1.0) -> str:
+    """A curve of values over 0 to `right`."""
+    return points((x / right * WIDTH, axis.y(value)) for x, value in places)

@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST
 
 from ingestion.models import Document
+from search.admin.pages import whole_number
 from search.admin.workbench_forms import WorkbenchForm
 from search.domain import Profile
 from search.errors import SearchError
@@ -29,9 +30,12 @@ MAX_BODY = 64 * 1024
 Answer = dict[str, Any]
 
 
-def may_view(user: Any) -> bool:
-    """Whether the person may look at profiles, and so at the workbench."""
-    return bool(user.has_perm(VIEW) or user.has_perm(CHANGE))
+def check(request: HttpRequest, *permissions: str) -> None:
+    """Raises PermissionDenied unless the person may see profiles, and holds the permissions."""
+    user = request.user
+    may_see = user.has_perm(VIEW) or user.has_perm(CHANGE)
+    if not may_see or not user.has_perms(permissions):
+        raise PermissionDenied
 
 
 def asking(
@@ -47,8 +51,7 @@ def asking(
         @require_POST
         @wraps(answer)
         def view(request: HttpRequest) -> HttpResponse:
-            if not may_view(request.user) or not request.user.has_perms(permissions):
-                raise PermissionDenied
+            check(request, *permissions)
             posted = posted_in(request)
             if posted is None:
                 return JsonResponse({"error": "Send a JSON object."}, status=400)
@@ -104,11 +107,6 @@ def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
 def collections_of(posted: Answer) -> tuple[str, ...]:
     given = posted.get("collections")
     return tuple(map(str, given)) if isinstance(given, list) else ()
-
-
-def whole_number(value: object) -> int:
-    """The whole number; -1, which names nothing, for anything else."""
-    return int(str(value)) if str(value).isdecimal() else -1
 
 
 def document_of(request: HttpRequest, posted: Answer) -> Document:

@@ -47,18 +47,19 @@ class Grades:
     must_be_first: bool = False
 
     @property
+    def given(self) -> list[int]:
+        mine = [] if self.mine is None else [self.mine]
+        return [*mine, *(grade for _, grade in self.others)]
+
+    @property
     def agreed(self) -> int | None:
         """The grade that measures take: the median, rounded down."""
-        grades = [grade for _, grade in self.others]
-        grades += [self.mine] if self.mine is not None else []
-        return int(median(grades)) if grades else None
+        return int(median(self.given)) if self.given else None
 
     @property
     def differ(self) -> bool:
         """Whether two judges are more than one grade apart."""
-        grades = [grade for _, grade in self.others]
-        grades += [self.mine] if self.mine is not None else []
-        return bool(grades) and max(grades) - min(grades) > 1
+        return bool(self.given) and max(self.given) - min(self.given) > 1
 
 
 @dataclass(frozen=True, slots=True)

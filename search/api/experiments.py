@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, status
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
-from ingestion.paging import PageParameters, Pages, Parameters
+from ingestion.api_requests import actor, posted
+from ingestion.paging import PageParameters, Parameters
 from search.api.errors import body
-from search.api.publications import published_profile
+from search.api.naming import published_profile
+from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
 from search.models import Experiment
 from search.tuning import publishing
-from search.tuning.experiments import running
+from search.tuning.experiments import planning, running
 from search.tuning.experiments.sequential import Verdict
 
 State = Experiment.State
@@ -106,16 +106,13 @@ class EndSerializer(Parameters):
     reason = serializers.CharField(max_length=2_000)
 
 
-class ExperimentViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Experiment]
-):
+@extend_schema_view(list=extend_schema(summary="List experiments", parameters=[PageParameters]))
+class ExperimentViewSet(ReadViewSet[Experiment]):
     """Experiments, newest first."""
 
     serializer_class = ExperimentSerializer
-    pagination_class = Pages
     lookup_url_kwarg = "experiment"
     queryset = Experiment.objects.select_related("a", "b", "added_by")
-    permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
         "list": "search.view_experiment",
         "retrieve": "search.view_experiment",
@@ -126,11 +123,6 @@ class ExperimentViewSet(
         "cancel": publishing.PUBLISH,
         "end": publishing.PUBLISH,
     }
-
-    @extend_schema(summary="List experiments", parameters=[PageParameters])
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
-        return super().list(request, *args, **kwargs)
 
     @extend_schema(
         summary="Show an experiment",
@@ -149,9 +141,8 @@ class ExperimentViewSet(
         responses={201: ExperimentSerializer},
     )
     def create(self, request: Request) -> Response:
-        form = PlanSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        planned = running.plan(form.fields_given, acting_user=request.user)  # type: ignore[arg-type]
+        plan = posted(request, PlanSerializer).fields_given
+        planned = planning.plan(plan, acting_user=actor(request))
         return self._shown(planned, status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -161,14 +152,13 @@ class ExperimentViewSet(
         responses=ExperimentSerializer,
     )
     def partial_update(self, request: Request, experiment: int) -> Response:
-        form = PlanSerializer(data=request.data, partial=True)
-        form.is_valid(raise_exception=True)
-        held = running.edit(self.get_object(), form.fields_given, acting_user=request.user)  # type: ignore[arg-type]
+        plan = posted(request, PlanSerializer, partial=True).fields_given
+        held = planning.edit(self.get_object(), plan, acting_user=actor(request))
         return self._shown(held)
 
     @extend_schema(summary="Remove an experiment that has not started")
     def destroy(self, request: Request, experiment: int) -> Response:
-        running.delete(self.get_object(), acting_user=request.user)  # type: ignore[arg-type]
+        planning.delete(self.get_object(), acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -180,9 +170,8 @@ class ExperimentViewSet(
         responses={200: ExperimentSerializer, 202: ExperimentSerializer},
     )
     def start(self, request: Request, experiment: int) -> Response:
-        form = StartSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        held = running.start(self.get_object(), acting_user=request.user, **form.validated_data)  # type: ignore[arg-type]
+        given = posted(request, StartSerializer).validated_data
+        held = running.start(self.get_object(), acting_user=actor(request), **given)
         if held.state == State.CHECKING:
             return self._shown(held, status.HTTP_202_ACCEPTED)
         if held.state == State.RUNNING:
@@ -198,7 +187,7 @@ class ExperimentViewSet(
         responses=ExperimentSerializer,
     )
     def cancel(self, request: Request, experiment: int) -> Response:
-        return self._shown(running.cancel(self.get_object(), acting_user=request.user))  # type: ignore[arg-type]
+        return self._shown(running.cancel(self.get_object(), acting_user=actor(request)))
 
     @extend_schema(
         operation_id="experiment_end",
@@ -208,10 +197,8 @@ class ExperimentViewSet(
         responses=ExperimentSerializer,
     )
     def end(self, request: Request, experiment: int) -> Response:
-        form = EndSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        reason = form.validated_data["reason"]
-        held = running.end(self.get_object(), acting_user=request.user, reason=reason)  # type: ignore[arg-type]
+        reason = posted(request, EndSerializer).validated_data["reason"]
+        held = running.end(self.get_object(), acting_user=actor(request), reason=reason)
         return self._shown(held)
 
     def _shown(self, held: Experiment, code: int = status.HTTP_200_OK) -> Response:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from drf_spectacular.utils import extend_schema
-from rest_framework import mixins, serializers, status
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
-from ingestion.paging import PageParameters, Pages, Parameters
-from search.api.runs import named_profile
+from ingestion.api_requests import ActionPermission, actor, posted
+from ingestion.paging import PageParameters, Parameters
+from search.api.naming import SEE_DRAFTS, named_profile, published, visible_profiles
+from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
 from search.domain import QueryClass, Signal
 from search.errors import NotPermitted
@@ -23,7 +24,6 @@ from search.tuning.optimise import FOLDS
 from search.watching import learning
 
 CHANGE = "search.change_searchprofile"
-VIEW = "search.view_searchprofile"
 JUDGE, SEARCHES = "search.add_judgement", "search.view_searchevent"
 FOUND = {
     "verdict": "What to make of it, in a sentence.",
@@ -99,32 +99,23 @@ class LearnedSerializer(serializers.Serializer[dict[str, int]]):
     judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")
 
 
-class OptimisationViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Optimisation]
-):
+@extend_schema_view(
+    list=extend_schema(summary="List searches for better weights", parameters=[PageParameters]),
+    retrieve=extend_schema(summary="Show a search for better weights"),
+)
+class OptimisationViewSet(ReadViewSet[Optimisation]):
     """Searches for better weights, newest first."""
 
     serializer_class = OptimisationSerializer
-    pagination_class = Pages
     lookup_url_kwarg = "optimisation"
     queryset = Optimisation.objects.select_related("profile", "draft", "user")
-    permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": VIEW,
-        "retrieve": VIEW,
+        "list": SEE_DRAFTS,
+        "retrieve": SEE_DRAFTS,
         "create": CHANGE,
         "cancel": CHANGE,
         "draft": CHANGE,
     }
-
-    @extend_schema(summary="List searches for better weights", parameters=[PageParameters])
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(summary="Show a search for better weights")
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="optimisation_start",
@@ -136,12 +127,9 @@ class OptimisationViewSet(
         responses={202: OptimisationSerializer},
     )
     def create(self, request: Request) -> Response:
-        form = NewOptimisationSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given = dict(form.validated_data)
-        profile = named_profile(given.pop("profile"), drafts=request.user.has_perm(VIEW))
-        user: Any = request.user
-        row = optimisations.start(profile, Options.from_json(given), acting_user=user)
+        given = dict(posted(request, NewOptimisationSerializer).validated_data)
+        profile = named_profile(given.pop("profile"), visible_profiles(request.user))
+        row = optimisations.start(profile, Options.from_json(given), acting_user=actor(request))
         return Response(OptimisationSerializer(row).data, status.HTTP_202_ACCEPTED)
 
     @extend_schema(
@@ -152,7 +140,7 @@ class OptimisationViewSet(
     )
     def cancel(self, request: Request, optimisation: int) -> Response:
         row = self.get_object()
-        optimisations.cancel(row, acting_user=request.user)  # type: ignore[arg-type]
+        optimisations.cancel(row, acting_user=actor(request))
         return Response(OptimisationSerializer(row).data)
 
     @extend_schema(
@@ -164,12 +152,9 @@ class OptimisationViewSet(
     )
     def draft(self, request: Request, optimisation: int) -> Response:
         row = self.get_object()
-        form = DraftSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        key = form.validated_data.get("preset")
-        preset = named_profile(key, drafts=False) if key else None
-        user: Any = request.user
-        optimisations.make_draft(row, acting_user=user, preset=preset)
+        key = posted(request, DraftSerializer).validated_data.get("preset")
+        preset = named_profile(key, published()) if key else None
+        optimisations.make_draft(row, acting_user=actor(request), preset=preset)
         return Response(OptimisationSerializer(self.get_object()).data, status.HTTP_201_CREATED)
 
 
@@ -195,10 +180,8 @@ class StartingViewSet(GenericViewSet[Judgement]):
         responses={201: SyntheticMadeSerializer},
     )
     def make_synthetic(self, request: Request) -> Response:
-        form = SyntheticSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given, user = form.validated_data, request.user
-        made = synthetic.make(given["count"], seed=given["seed"], acting_user=user)  # type: ignore[arg-type]
+        given = posted(request, SyntheticSerializer).validated_data
+        made = synthetic.make(given["count"], seed=given["seed"], acting_user=actor(request))
         return Response(SyntheticMadeSerializer(made).data, status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -208,7 +191,7 @@ class StartingViewSet(GenericViewSet[Judgement]):
         responses={204: None},
     )
     def remove_synthetic(self, request: Request) -> Response:
-        synthetic.remove(acting_user=request.user)  # type: ignore[arg-type]
+        synthetic.remove(acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(
@@ -220,7 +203,7 @@ class StartingViewSet(GenericViewSet[Judgement]):
     )
     def learn(self, request: Request) -> Response:
         self._check_searches(request)
-        return Response({"judgements": learning.learn(acting_user=request.user)})  # type: ignore[arg-type]
+        return Response({"judgements": learning.learn(acting_user=actor(request))})
 
     @extend_schema(
         operation_id="clicks_take_back",

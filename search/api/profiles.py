@@ -8,28 +8,23 @@ from typing import Any, ClassVar
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import Http404
-from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import mixins, serializers, status
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
-from ingestion.paging import PageParameters, Pages, Parameters
-from search.api.publications import (
-    PublicationSerializer,
-    PublishSerializer,
-    outcome,
-)
+from ingestion.api_requests import actor, asked, posted
+from ingestion.paging import PageParameters, Parameters
+from search.api.naming import SEE_DRAFTS, named_profile, visible_profiles
+from search.api.publications import PublicationSerializer, PublishSerializer, outcome
+from search.api.reading import ReadViewSet
 from search.api.serializers import CLASSES, ProfileSerializer
 from search.domain import QueryClass, Weights
-from search.errors import ProfileError, RunConflict, UnknownProfile
+from search.errors import ProfileError, RunConflict
 from search.evaluation.golden import fingerprint
 from search.models import SearchProfile
 from search.models.profiles import NAME
 from search.tuning import activation, editing, publishing
-
-SEE_DRAFTS = "search.view_searchprofile"
 
 
 class SharesSerializer(Parameters):
@@ -121,15 +116,22 @@ class DifferencesSerializer(serializers.Serializer[Any]):
     differences = serializers.ListField(child=serializers.CharField())
 
 
-class ProfileViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[SearchProfile]
-):
+@extend_schema_view(
+    list=extend_schema(
+        summary="List profiles",
+        description="Published profiles, by name and version. Any of them can be asked for in "
+        "a search as `profile=name` or `profile=name@version`.",
+        parameters=[PageParameters],
+    ),
+    retrieve=extend_schema(
+        summary="Show a profile", description="Without a version: the newest published one."
+    ),
+)
+class ProfileViewSet(ReadViewSet[SearchProfile]):
     """The published profiles. Who may see profiles in the admin sees drafts as well."""
 
     serializer_class = ProfileSerializer
-    pagination_class = Pages
     queryset = SearchProfile.objects.none()
-    permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
         "list": "",
         "retrieve": "",
@@ -141,11 +143,7 @@ class ProfileViewSet(
     }
 
     def get_queryset(self) -> QuerySet[SearchProfile]:
-        profiles = SearchProfile.objects.prefetch_related("class_weights")
-        user = self.request.user
-        if user.is_authenticated and user.has_perm(SEE_DRAFTS):
-            return profiles
-        return profiles.exclude(state=SearchProfile.State.DRAFT)
+        return visible_profiles(self.request.user).prefetch_related("class_weights")
 
     def get_object(self) -> SearchProfile:
         found = self.get_queryset().filter(name=self.kwargs["name"])
@@ -158,39 +156,12 @@ class ProfileViewSet(
             raise Http404
         return profile
 
-    def _named(self, key: str) -> SearchProfile:
-        """The profile `name@version`, or the newest version of `name`, that the user may see."""
-        name, _, version = key.partition("@")
-        found = self.get_queryset().filter(name=name)
-        if version:
-            found = found.filter(version=int(version) if version.isdecimal() else 0)
-        profile = found.order_by("-version").first()
-        if profile is None:
-            raise UnknownProfile(f"There is no profile {key!r}.")
-        return profile
-
     def _base(self, key: str | None) -> SearchProfile:
         active = self.get_queryset().filter(state=SearchProfile.State.ACTIVE).first()
-        base = self._named(key) if key else active
+        base = named_profile(key, self.get_queryset()) if key else active
         if base is None:
             raise ProfileError("No profile is active. Say which one it is based on.")
         return base
-
-    @extend_schema(
-        summary="List profiles",
-        description="Published profiles, by name and version. Any of them can be asked for in "
-        "a search as `profile=name` or `profile=name@version`.",
-        parameters=[PageParameters],
-    )
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(
-        summary="Show a profile", description="Without a version: the newest published one."
-    )
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="profile_create",
@@ -200,9 +171,8 @@ class ProfileViewSet(
     )
     @transaction.atomic
     def create(self, request: Request) -> Response:
-        form = NewProfileSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given, user = form.validated_data, request.user
+        form = posted(request, NewProfileSerializer)
+        given, user = form.validated_data, actor(request)
         base = self._base(given.get("based_on"))
         if name := given.get("name"):
             held = {field: getattr(base, field) for field in activation.FIELDS}
@@ -211,12 +181,12 @@ class ProfileViewSet(
                 name,
                 {**held, "description": "", **form.settings},
                 {**shares, **form.shares},
-                acting_user=user,  # type: ignore[arg-type]
+                acting_user=user,
                 reason=given["reason"],
             )
         else:
-            made = activation.draft_from(base, acting_user=user, reason=given["reason"])  # type: ignore[arg-type]
-            draft = editing.edit(made, form.settings, form.shares, acting_user=user).profile  # type: ignore[arg-type]
+            made = activation.draft_from(base, acting_user=user, reason=given["reason"])
+            draft = editing.edit(made, form.settings, form.shares, acting_user=user).profile
         return Response(self._shown(draft), status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -229,14 +199,13 @@ class ProfileViewSet(
     @transaction.atomic
     def partial_update(self, request: Request, name: str, version: int) -> Response:
         profile = self.get_object()
-        form = ProfileEditSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
+        form = posted(request, ProfileEditSerializer)
         _check_seen(profile, form.validated_data.get("fingerprint"))
         done = editing.edit(
             profile,
             form.settings,
             form.shares,
-            acting_user=request.user,  # type: ignore[arg-type]
+            acting_user=actor(request),
             reason=form.validated_data["reason"],
         )
         code = status.HTTP_201_CREATED if done.is_new_draft else status.HTTP_200_OK
@@ -259,10 +228,8 @@ class ProfileViewSet(
         responses=DifferencesSerializer,
     )
     def differences(self, request: Request, name: str, version: int) -> Response:
-        parameters = DifferenceParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
-        profile = self.get_object()
-        other = self._base(parameters.validated_data.get("against"))
+        against = asked(request, DifferenceParameters).validated_data.get("against")
+        profile, other = self.get_object(), self._base(against)
         return Response({"differences": activation.differences(other, profile)})
 
     @extend_schema(
@@ -277,12 +244,10 @@ class ProfileViewSet(
         },
     )
     def publish(self, request: Request, name: str, version: int) -> Response:
-        form = PublishSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        given = posted(request, PublishSerializer).validated_data
         publication = publishing.publish(
             self.get_object(),
-            acting_user=request.user,  # type: ignore[arg-type]
+            acting_user=actor(request),
             reason=given["reason"],
             override=given["override"],
             expected=given["fingerprint"],

@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
+from ingestion.api_requests import ActionPermission, actor, asked, posted
 from ingestion.paging import PageParameters, Pages, Parameters
 from search.api.errors import body
+from search.api.naming import published_profile
+from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
-from search.errors import UnknownProfile
 from search.models import ProfileChange, Publication, PublishGate, SearchProfile
 from search.tuning import gatekeeping, publishing, rollback
 
@@ -129,33 +130,24 @@ def outcome(publication: Publication) -> Response:
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
 
 
-class PublicationViewSet(
-    mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Publication]
-):
+@extend_schema_view(
+    list=extend_schema(summary="List attempts to publish", parameters=[PageParameters]),
+    retrieve=extend_schema(summary="Show an attempt to publish"),
+)
+class PublicationViewSet(ReadViewSet[Publication]):
     """Attempts to publish, newest first."""
 
     serializer_class = PublicationSerializer
-    pagination_class = Pages
     lookup_url_kwarg = "publication"
     queryset = Publication.objects.select_related("profile", "replaces", "user", "run").defer(
         "run__by_query"
     )
-    permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
         "list": "search.view_publication",
         "retrieve": "search.view_publication",
         "cancel": publishing.PUBLISH,
         "override": publishing.OVERRIDE,
     }
-
-    @extend_schema(summary="List attempts to publish", parameters=[PageParameters])
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(summary="Show an attempt to publish")
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="publication_cancel",
@@ -164,7 +156,7 @@ class PublicationViewSet(
         responses=PublicationSerializer,
     )
     def cancel(self, request: Request, publication: int) -> Response:
-        done = publishing.cancel(self.get_object(), acting_user=request.user)  # type: ignore[arg-type]
+        done = publishing.cancel(self.get_object(), acting_user=actor(request))
         return Response(PublicationSerializer(done).data)
 
     @extend_schema(
@@ -174,13 +166,8 @@ class PublicationViewSet(
         responses=PublicationSerializer,
     )
     def override(self, request: Request, publication: int) -> Response:
-        form = OverrideSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        done = publishing.override(
-            self.get_object(),
-            acting_user=request.user,  # type: ignore[arg-type]
-            reason=form.validated_data["reason"],
-        )
+        reason = posted(request, OverrideSerializer).validated_data["reason"]
+        done = publishing.override(self.get_object(), acting_user=actor(request), reason=reason)
         return Response(PublicationSerializer(done).data)
 
 
@@ -195,9 +182,7 @@ class ChangeViewSet(mixins.ListModelMixin, GenericViewSet[ProfileChange]):
 
     @extend_schema(summary="The audit of profiles", parameters=[ChangeParameters])
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        parameters = ChangeParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
-        given, rows = parameters.validated_data, self.get_queryset()
+        given, rows = asked(request, ChangeParameters).validated_data, self.get_queryset()
         if "profile" in given:
             rows = rows.filter(profile__name=given["profile"])
         if "action" in given:
@@ -220,12 +205,10 @@ class RollbackViewSet(GenericViewSet[SearchProfile]):
         responses=ProfileNameSerializer,
     )
     def create(self, request: Request) -> Response:
-        form = RollbackSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given = form.validated_data
+        given = posted(request, RollbackSerializer).validated_data
         profile = rollback.roll_back(
             published_profile(given["to"]) if "to" in given else None,
-            acting_user=request.user,  # type: ignore[arg-type]
+            acting_user=actor(request),
             reason=given["reason"],
             leaving=published_profile(given["leaving"]) if "leaving" in given else None,
         )
@@ -247,21 +230,10 @@ class GateViewSet(GenericViewSet[PublishGate]):
 
     @extend_schema(operation_id="gate_show", summary="The gate's settings")
     def retrieve(self, request: Request) -> Response:
-        return Response(GateSerializer(publishing.gate_row()).data)
+        return Response(GateSerializer(gatekeeping.gate_row()).data)
 
     @extend_schema(operation_id="gate_change", summary="Change the gate's settings")
     def partial_update(self, request: Request) -> Response:
-        form = GateSerializer(publishing.gate_row(), data=request.data, partial=True)
-        form.is_valid(raise_exception=True)
-        changed = gatekeeping.change(dict(form.validated_data), acting_user=request.user)  # type: ignore[arg-type]
+        form = posted(request, GateSerializer, instance=gatekeeping.gate_row(), partial=True)
+        changed = gatekeeping.change(dict(form.validated_data), acting_user=actor(request))
         return Response(GateSerializer(changed).data)
-
-
-def published_profile(key: str) -> SearchProfile:
-    """The published profile that `name@version` names. Raises UnknownProfile."""
-    name, _, version = key.partition("@")
-    rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT).filter(name=name)
-    found = rows.filter(version=int(version)).first() if version.isdecimal() else None
-    if found is None:
-        raise UnknownProfile(f"There is no published profile {key!r}. Name it as name@version.")
-    return found

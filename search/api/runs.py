@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from drf_spectacular.utils import extend_schema, extend_schema_field
-from rest_framework import mixins, serializers, status
+from drf_spectacular.utils import extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
 
-from ingestion.api import ActionPermission
-from ingestion.paging import PageParameters, Pages, Parameters
+from ingestion.api_requests import actor, posted
+from ingestion.paging import PageParameters, Parameters
+from search.api.naming import named_profile, visible_profiles
+from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
-from search.errors import UnknownProfile
 from search.evaluation import golden_runs
-from search.models import EvaluationRun, SearchProfile
+from search.models import EvaluationRun
 from search.tuning.reading import QueryRow, query_rows
 
 
@@ -77,14 +77,16 @@ class NewRunSerializer(Parameters):
     )
 
 
-class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[EvaluationRun]):
+@extend_schema_view(
+    list=extend_schema(summary="List runs", parameters=[PageParameters]),
+    retrieve=extend_schema(summary="Show a run", responses=RunDetailSerializer),
+)
+class RunViewSet(ReadViewSet[EvaluationRun]):
     """Runs, newest first."""
 
     serializer_class = RunSerializer
-    pagination_class = Pages
     lookup_url_kwarg = "run"
     queryset = EvaluationRun.objects.select_related("profile", "baseline", "user").defer("by_query")
-    permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
         "list": "search.view_evaluationrun",
         "retrieve": "search.view_evaluationrun",
@@ -96,15 +98,6 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSe
     def get_serializer_class(self) -> Any:
         return RunDetailSerializer if self.action == "retrieve" else RunSerializer
 
-    @extend_schema(summary="List runs", parameters=[PageParameters])
-    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
-        return super().list(request, *args, **kwargs)
-
-    @extend_schema(summary="Show a run", responses=RunDetailSerializer)
-    def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        return super().retrieve(request, *args, **kwargs)
-
     @extend_schema(
         operation_id="run_start",
         summary="Measure a profile on the golden queries",
@@ -114,16 +107,12 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSe
         responses={202: RunSerializer},
     )
     def create(self, request: Request) -> Response:
-        form = NewRunSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
-        given, user = form.validated_data, request.user
-        drafts = user.has_perm("search.view_searchprofile")
+        given = posted(request, NewRunSerializer).validated_data
+        seen = visible_profiles(request.user)
         run = golden_runs.start(
-            named_profile(given["profile"], drafts=drafts),
-            acting_user=user,  # type: ignore[arg-type]
-            baseline=named_profile(given["baseline"], drafts=drafts)
-            if "baseline" in given
-            else None,
+            named_profile(given["profile"], seen),
+            acting_user=actor(request),
+            baseline=named_profile(given["baseline"], seen) if "baseline" in given else None,
         )
         return Response(RunSerializer(run).data, status.HTTP_202_ACCEPTED)
 
@@ -145,17 +134,3 @@ class RunViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSe
         found = self.get_object()
         golden_runs.restart(found)
         return Response(RunSerializer(found).data, status.HTTP_202_ACCEPTED)
-
-
-def named_profile(key: str, *, drafts: bool) -> SearchProfile:
-    """The profile that `name@version` or `name` means. Raises UnknownProfile."""
-    name, _, version = key.partition("@")
-    rows = SearchProfile.objects.filter(name=name)
-    if not drafts:
-        rows = rows.exclude(state=SearchProfile.State.DRAFT)
-    if version:
-        rows = rows.filter(version=int(version) if version.isdecimal() else 0)
-    found = rows.order_by("-version").first()
-    if found is None:
-        raise UnknownProfile(f"There is no profile {key!r}.")
-    return found

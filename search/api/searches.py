@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ingestion.api_requests import posted
 from ingestion.paging import Parameters
 from search.errors import UnknownSearch
 from search.models import Interaction
@@ -70,8 +71,7 @@ class InteractionView(APIView):
         responses={204: OpenApiResponse(description="It is noted.")},
     )
     def post(self, request: Request, search_id: UUID) -> Response:
-        report = InteractionSerializer(data=request.data)
-        report.is_valid(raise_exception=True)
+        report = posted(request, InteractionSerializer)
         try:
             record_interaction(request, search_id, report.said)
         except UnknownSearch as error:

@@ -18,6 +18,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_requests import asked, posted
 from ingestion.paging import PageParameters, Pages
 from search.api.throttling import AnonymousThrottle, LoginThrottle
 
@@ -84,8 +85,7 @@ class TokenViewSet(GenericViewSet[Any]):
         responses={201: NewTokenSerializer},
     )
     def create(self, request: Request) -> Response:
-        form = CredentialsSerializer(data=request.data)
-        form.is_valid(raise_exception=True)
+        form = posted(request, CredentialsSerializer)
         user = authenticate(request._request, **form.validated_data)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
@@ -98,7 +98,7 @@ class TokenViewSet(GenericViewSet[Any]):
         operation_id="token_list", summary="List your tokens", parameters=[PageParameters]
     )
     def list(self, request: Request) -> Response:
-        PageParameters(data=request.query_params).is_valid(raise_exception=True)
+        asked(request, PageParameters)
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(TokenSerializer(page, many=True).data)
 

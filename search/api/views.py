@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ingestion.api_requests import asked
 from search import pipeline
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.legacy import wants_legacy
@@ -34,8 +35,7 @@ class SearchView(APIView):
         examples=SEARCH_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
-        parameters = SearchParameters(data=request.query_params)
-        parameters.is_valid(raise_exception=True)
+        parameters = asked(request, SearchParameters)
         given = parameters.validated_data
         found = pipeline.search(
             given["q"],

@@ -12,21 +12,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from django.contrib.auth.models import User
 from django.db import transaction
 
-from ingestion import spaces
 from ingestion.models import Collection
 from search import configuration
 from search.domain import Candidate, Profile, Signal
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong
+from search.evaluation.asking import embed, response_to
 from search.evaluation.collections import EvaluationError, JudgedCollection, documents_of
 from search.evaluation.reliability import Kind, Sample, fit, is_held_out, measure
 from search.models import Calibration
-from search.pipeline import Choices, SearchResponse, search
+from search.pipeline import Choices, SearchResponse
 from search.ranking.confidence import FIRST_PAGE, Evidence
 from search.ranking.tiers import identifiers_lead
-from search.retrieval import Filters
 from search.second_try import ranked
 from search.understanding import ranking_options
 
@@ -184,9 +181,8 @@ def ask(
 
     Nothing where search does not take the question: that says nothing of a ranking.
     """
-    try:
-        response = _response(question, collection, profile)
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    response = _response(question, collection, profile)
+    if response is None:
         return
     candidates = [hit.candidate for hit in response.hits]
     if question.kind is Kind.WITHHELD:
@@ -196,17 +192,13 @@ def ask(
             yield sample
 
 
-def _response(question: Question, collection: Collection, profile: Profile) -> SearchResponse:
-    # Here it may take its time: a search gives up after a while and goes on without.
-    spaces.query_embedder().embed_query(question.text)
-    response = search(
-        question.text,
-        viewer=User(username="calibration", is_superuser=True),
-        filters=Filters(collections=(collection.slug,)),
-        choices=Choices(profile=f"{profile.name}@{profile.version}"),
-        page_size=1,
-    )
-    if response.degraded:
+def _response(
+    question: Question, collection: Collection, profile: Profile
+) -> SearchResponse | None:
+    embed(question.text)
+    choices = Choices(profile=f"{profile.name}@{profile.version}")
+    response = response_to(question.text, [collection.slug], choices, page_size=1)
+    if response is not None and response.degraded:
         raise EvaluationError(
             "The embedding model did not answer, so there is nothing to calibrate by. See that it "
             "runs, and start again."

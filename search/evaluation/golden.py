@@ -1,7 +1,7 @@
 """W3: the golden set: people's questions, what answers them, and how a profile ranks for each.
 
 `ask` is the search that readers use, under any profile, published or not. A measure over the
-golden set is taken over all documents, whoever looks: see `evaluator`.
+golden set is taken over all documents, whoever looks: see `asking.evaluator`.
 """
 
 from __future__ import annotations
@@ -9,25 +9,18 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
-import time
 from collections import defaultdict
 from collections.abc import Collection as Container
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from uuid import UUID
 
-from django.contrib.auth.models import User
-
-from ingestion import spaces
 from ingestion.models import Document
-from search import configuration
 from search.domain import Profile, QueryClass
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.evaluation import measures
-from search.models import EvaluationRun, GoldenQuery, Judgement, SearchProfile
-from search.pipeline import Choices, SearchResponse, search
-from search.query import classify
-from search.retrieval import Filters
+from search.evaluation.asking import class_by_our_rules, latency, response_to
+from search.models import GoldenQuery, Judgement
+from search.pipeline import Choices, SearchResponse
 
 SYNTHETIC = GoldenQuery.Origin.SYNTHETIC
 
@@ -80,11 +73,6 @@ class Answer:
     def first(self) -> str:
         """The first document; empty for none."""
         return self.ranking[0] if self.ranking else ""
-
-
-def evaluator() -> User:
-    """The viewer whom golden queries are asked for: sees every document, and exists nowhere."""
-    return User(username="evaluation", is_superuser=True)
 
 
 def golden_set(
@@ -155,38 +143,19 @@ def _golden(query: GoldenQuery, grades: Mapping[str, int], kept: Container[str])
 def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> Answer:
     """How `profile` ranks for a golden query, through the search that readers use.
 
-    `embedding` is what embedding it takes, in milliseconds (see `embedding_time`): then
+    `embedding` is what embedding it takes, in milliseconds (see `asking`): then
     `milliseconds` are as of a question that nobody has asked before.
     """
-    try:
-        response = search(
-            golden.text,
-            viewer=evaluator(),
-            filters=Filters(collections=golden.collections),
-            choices=Choices(snapshot=profile, query_class=golden.query_class),
-        )
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    choices = Choices(snapshot=profile, query_class=golden.query_class)
+    response = response_to(golden.text, golden.collections, choices)
+    if response is None:
         return Answer((), 0.0, None, refused=True)
-    rules = configuration.current().rules
     return Answer(
         ranking=_public_ids(response),
-        milliseconds=_latency(response, embedding),
-        query_class=golden.query_class or classify(response.query, rules).query_class,
+        milliseconds=latency(response, embedding),
+        query_class=golden.query_class or class_by_our_rules(response),
         degraded=bool(response.degraded),
     )
-
-
-def embedding_time(text: str) -> float:
-    """Milliseconds that embedding takes, past the cache, which holds the query afterwards.
-
-    Raises EmbeddingError when the model is away.
-    """
-    space = configuration.current().space
-    # Here it may take its time: a search gives up after a while and goes on without.
-    spaces.query_embedder(space).embed_query(text)
-    started = time.perf_counter()
-    spaces.embedder(space).embed_query(text)
-    return (time.perf_counter() - started) * 1000
 
 
 def values_of(
@@ -211,13 +180,12 @@ def fingerprint(profile: Profile) -> str:
     return hashlib.sha256(json.dumps(ranked_by, sort_keys=True).encode()).hexdigest()
 
 
-def start_run(
-    profile: SearchProfile, *, acting_user: User | None, baseline: SearchProfile | None = None
-) -> EvaluationRun:
-    """A run of the golden set that a worker will measure: see `golden_runs.start`."""
-    from search.evaluation import golden_runs  # which measures by what stands here
-
-    return golden_runs.start(profile, acting_user=acting_user, baseline=baseline)
+def set_hash(goldens: Sequence[Golden]) -> str:
+    """SHA-256 of what was asked and what counts as an answer: equal for comparable runs."""
+    asked: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
+        (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
+    ]
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
 
 
 def _public_ids(response: SearchResponse) -> tuple[str, ...]:
@@ -225,11 +193,3 @@ def _public_ids(response: SearchResponse) -> tuple[str, ...]:
     rows = Document.objects.filter(pk__in=ordered).values_list("pk", "public_id")
     public: dict[int, UUID] = dict(rows)
     return tuple(str(public[pk]) for pk in ordered if pk in public)
-
-
-def _latency(response: SearchResponse, embedding: float | None) -> float:
-    spent = response.milliseconds
-    waited = spent.get("embed", 0.0)
-    if embedding is None:
-        return spent["total"]
-    return spent["total"] - waited + (embedding if waited else 0.0)

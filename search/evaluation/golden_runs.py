@@ -1,6 +1,6 @@
 """W3: live runs of the golden set: queued, measured through the search itself, kept as a row.
 
-    start -> worker: measure -> claim -> candidate and baseline take turns -> figures -> done
+    start -> worker: measure -> claim -> compare: both profiles take turns -> write: figures, done
 
 A run that a dead worker left behind is measured again from its beginning; one is cancelled by
 its state alone. Nothing is measured without the embedding model: the run then fails and says so.
@@ -8,40 +8,26 @@ its state alone. Nothing is measured without the embedding model: the run then f
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import time
 import uuid
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
 from celery import current_app
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
-from ingestion.errors import EmbeddingError, IngestionError
+from ingestion.errors import IngestionError
 from search import configuration
-from search.domain import Profile, QueryClass
-from search.embedding import warm_up
-from search.errors import RunConflict, SearchError
+from search.errors import RunCancelled, RunConflict, RunFailed
 from search.evaluation import measures
-from search.evaluation.golden import (
-    Answer,
-    Golden,
-    ask,
-    embedding_time,
-    fingerprint,
-    golden_set,
-    values_of,
-)
+from search.evaluation.golden import Golden, fingerprint, golden_set, set_hash
+from search.evaluation.golden_comparison import Comparison, Side, compare
 from search.evaluation.runner import code_version
 from search.models import EvaluationRun, Publication, SearchProfile
 
@@ -55,53 +41,6 @@ TASK = "search.tasks.measure_run"
 # A worker speaks up after each query, at most this often; the slowest query takes seconds.
 HEARTBEAT = timedelta(seconds=1)
 SILENCE = timedelta(minutes=2)
-# Each profile's latency is known from at least so many searches, in at most so many rounds: the
-# p95 of fewer is the luck of one. A guess that keeps a small set's run within seconds.
-LATENCY_SEARCHES, LATENCY_ROUNDS = 60, 5
-
-Look = Callable[[int, int], None]
-
-
-class RunFailed(SearchError):
-    """The golden set could not be measured. Says why, and what to do."""
-
-    code = "run_failed"
-
-
-class RunCancelled(SearchError):
-    code = "run_cancelled"
-
-
-@dataclass(slots=True)
-class Side:
-    """What one profile did with the golden set, by the queries' keys."""
-
-    profile: Profile
-    answers: dict[str, Answer] = field(default_factory=dict)
-    milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    values: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    @property
-    def latency(self) -> dict[str, float]:
-        """p50 and p95 over the queries, each by the median of its rounds."""
-        return measures.latencies([float(np.median(each)) for each in self.milliseconds.values()])
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The golden set under a candidate and, where there is one, the profile it is held against."""
-
-    goldens: tuple[Golden, ...]
-    candidate: Side
-    baseline: Side | None = None
-
-    @property
-    def differences(self) -> dict[str, measures.Interval]:
-        """Candidate less baseline, by measure; empty without a baseline or a measured query."""
-        if self.baseline is None or not self.candidate.values:
-            return {}
-        ours, theirs = self.candidate.values, self.baseline.values
-        return {name: measures.difference(ours, theirs, name) for name in measures.NAMES}
 
 
 def start(
@@ -213,32 +152,17 @@ def measure(pk: int) -> Comparison | None:
     return measured
 
 
-def compare(
-    goldens: Sequence[Golden],
-    candidate: Profile,
-    baseline: Profile | None,
-    *,
-    look: Look = lambda done, total: None,
-) -> Comparison:
-    """The golden set under both profiles. `look` is told how many searches are done, of how many.
+def brought_to_an_end(run: EvaluationRun) -> bool:
+    """Whether the run has ended, measured here if it must be; False while another is at it.
 
-    Raises RunFailed where the embedding model does not answer.
+    A failure is no error here: the row says so.
     """
-    sides = [Side(candidate), *([Side(baseline)] if baseline else [])]
-    rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
-    total = rounds * len(goldens)
-    warm_up()
-    for done in range(total):
-        look(done, total)
-        golden = goldens[done % len(goldens)]
-        embedding = _embedding_time(golden)
-        # Whoever comes first finds the caches cold: they take turns.
-        for turn in range(len(sides)):
-            _ask(sides[(done + done // len(goldens) + turn) % len(sides)], golden, embedding)
-    for side in sides:
-        rankings = {key: answer.ranking for key, answer in side.answers.items()}
-        side.values = values_of(goldens, rankings)
-    return Comparison(tuple(goldens), sides[0], sides[1] if baseline else None)
+    if not run.is_open:
+        return True
+    try:
+        return measure(run.pk) is not None
+    except (RunFailed, RunCancelled):
+        return True
 
 
 def write(run: EvaluationRun, measured: Comparison) -> None:
@@ -253,10 +177,7 @@ def write(run: EvaluationRun, measured: Comparison) -> None:
         "by_class": _by_class(measured.candidate),
         "by_query": {golden.key: _query_row(golden, measured) for golden in measured.goldens},
         "latency_ms": _latency(measured),
-        "differences": {
-            name: {"mean": interval.mean, "low": interval.low, "high": interval.high}
-            for name, interval in measured.differences.items()
-        },
+        "differences": {name: asdict(interval) for name, interval in measured.differences.items()},
         "corpus_hash": set_hash(measured.goldens),
         "fingerprint": fingerprint(measured.candidate.profile),
         "embedding_space": space.name if space else "",
@@ -292,36 +213,13 @@ class _Reporter:
             raise RunCancelled("The run was cancelled.")
 
 
-def _embedding_time(golden: Golden) -> float | None:
-    try:
-        return embedding_time(golden.text)
-    except EmbeddingError as error:
-        # No loss to a profile without the vector signal; the others answer degraded.
-        logger.warning("The golden query could not be embedded: %s", error)
-        return None
-
-
-def _ask(side: Side, golden: Golden, embedding: float | None) -> None:
-    answer = ask(golden, side.profile, embedding=embedding)
-    if answer.degraded:
-        raise RunFailed(
-            "The embedding model did not answer, so the figures would be those of a search "
-            "without it. See that it runs, and start again."
-        )
-    side.answers.setdefault(golden.key, answer)
-    if not answer.refused:
-        side.milliseconds[golden.key].append(answer.milliseconds)
-
-
 def _by_class(side: Side) -> dict[str, object]:
-    keys = defaultdict(list)
-    for key, answer in side.answers.items():
-        if answer.query_class and key in side.values:
-            keys[answer.query_class].append(key)
+    classes = {
+        key: answer.query_class for key, answer in side.answers.items() if answer.query_class
+    }
     return {
-        each.value: {"queries": len(chosen), "measures": measures.means(side.values, chosen)}
-        for each in QueryClass
-        if (chosen := keys.get(each))
+        each.value: {"queries": count, "measures": means}
+        for each, (count, means) in measures.by_class(side.values, classes).items()
     }
 
 
@@ -345,11 +243,3 @@ def _latency(measured: Comparison) -> dict[str, float]:
     before = measured.baseline.latency if measured.baseline else {}
     theirs = {f"baseline_{name}": value for name, value in before.items()}
     return {**measured.candidate.latency, **theirs}
-
-
-def set_hash(goldens: Sequence[Golden]) -> str:
-    """SHA-256 of what was asked and what counts as an answer: equal for comparable runs."""
-    asked: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
-        (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
-    ]
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()

@@ -7,6 +7,7 @@ the share of queries whose first document is relevant.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,8 @@ import ir_measures
 import numpy as np
 import numpy.typing as npt
 from ir_measures import RR, P, R, Success, nDCG
+
+from search.domain import QueryClass
 
 MEASURES = (nDCG @ 10, R @ 10, R @ 100, RR @ 10, P @ 5, Success @ 1)
 NAMES = tuple(str(measure) for measure in MEASURES)
@@ -72,6 +75,24 @@ def means(values: Values, queries: Iterable[str] | None = None) -> dict[str, flo
     if not chosen:
         return {}
     return {name: float(np.mean([values[query][name] for query in chosen])) for name in NAMES}
+
+
+def by_class(
+    values: Values, classes: Mapping[str, QueryClass]
+) -> dict[QueryClass, tuple[int, dict[str, float]]]:
+    """For each class met, in their order: how many of the queries measured, and the means of them.
+
+    `classes` has the class of each query that has one.
+    """
+    queries = defaultdict(list)
+    for query, query_class in classes.items():
+        if query in values:
+            queries[query_class].append(query)
+    return {
+        query_class: (len(queries[query_class]), means(values, chosen))
+        for query_class in QueryClass
+        if (chosen := queries.get(query_class))
+    }
 
 
 def difference(values: Values, baseline: Values, name: str) -> Interval:

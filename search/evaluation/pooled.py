@@ -1,6 +1,6 @@
 """W2: a wide find as arrays: small enough to keep for every golden query, ready to be ranked.
 
-A row a candidate, by chunk id. `found` makes of it what `pipeline.weigh` ranks; the what-if
+A row a candidate, by chunk id. `found` makes of it what `weighing.weigh` ranks; the what-if
 over the whole golden set (`whatif`) ranks the arrays as they are.
 """
 

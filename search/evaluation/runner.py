@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import subprocess
-import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from django.conf import settings
-from django.contrib.auth.models import User
 
-from ingestion import spaces
 from ingestion.models import Collection
 from search import configuration
 from search.domain import Profile, QueryClass
 from search.embedding import warm_up
-from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.evaluation import measures
+from search.evaluation.asking import (
+    NO_MODEL,
+    class_by_our_rules,
+    embedding_time,
+    latency,
+    response_to,
+)
 from search.evaluation.collections import EvaluationError, JudgedCollection, documents_of
 from search.evaluation.measures import Interval
 from search.models import EvaluationRun, SearchProfile
-from search.pipeline import Choices, SearchResponse, search
-from search.query import classify
-from search.retrieval import Filters
+from search.pipeline import Choices, SearchResponse
 
 
 @dataclass(slots=True)
@@ -53,14 +53,7 @@ class Outcome:
 
     def by_class(self) -> dict[QueryClass, tuple[int, dict[str, float]]]:
         """For each class met: how many queries, and the means over them."""
-        queries = defaultdict(list)
-        for query, query_class in self.classes.items():
-            queries[query_class].append(query)
-        return {
-            query_class: (len(queries[query_class]), measures.means(self.values, chosen))
-            for query_class in QueryClass
-            if (chosen := queries.get(query_class))
-        }
+        return measures.by_class(self.values, self.classes)
 
 
 def evaluate(
@@ -84,7 +77,7 @@ def evaluate(
     warm_up()
     for done, (query, text) in enumerate(queries.items()):
         look(done, len(queries))
-        embedding = _embedding_time(text)
+        embedding = embedding_time(text)
         # Whoever comes first finds the caches cold: they take turns.
         for turn in range(len(outcomes)):
             outcome = outcomes[(done + turn) % len(outcomes)]
@@ -114,10 +107,7 @@ def record(outcome: Outcome) -> EvaluationRun:
             for query_class, (count, means) in outcome.by_class().items()
         },
         latency_ms=outcome.latency,
-        differences={
-            name: {"mean": interval.mean, "low": interval.low, "high": interval.high}
-            for name, interval in outcome.differences.items()
-        },
+        differences={name: asdict(interval) for name, interval in outcome.differences.items()},
         embedding_space=space.name if space else "",
         code_version=code_version(),
     )
@@ -147,15 +137,6 @@ def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:
     return dict(items[place * len(items) // limit] for place in range(limit))
 
 
-def _embedding_time(text: str) -> float:
-    """Milliseconds that embedding takes, past the cache, which holds the query afterwards."""
-    # Here it may take its time: a search gives up after a while and goes on without.
-    spaces.query_embedder().embed_query(text)
-    started = time.perf_counter()
-    spaces.embedder().embed_query(text)
-    return (time.perf_counter() - started) * 1000
-
-
 def _ask(
     outcome: Outcome,
     query: str,
@@ -165,36 +146,19 @@ def _ask(
     embedding: float,
 ) -> None:
     outcome.rankings[query] = []
-    profile = outcome.profile
-    try:
-        response = search(
-            text,
-            # Judged collections are for no reader's eyes; this viewer exists nowhere else.
-            viewer=User(username="evaluation", is_superuser=True),
-            filters=Filters(collections=(collection.slug,)),
-            choices=Choices(profile=f"{profile.name}@{profile.version}"),
-        )
-    except (QueryTooLong, InvalidFilter, NothingAsked):
+    choices = Choices(profile=f"{outcome.profile.name}@{outcome.profile.version}")
+    response = response_to(text, [collection.slug], choices)
+    if response is None:
         outcome.refused += 1
         return
     if response.degraded:
-        raise EvaluationError(
-            "The embedding model did not answer, so the figures would be those of a search "
-            "without it. See that it runs, and start again."
-        )
+        raise EvaluationError(NO_MODEL)
     outcome.rankings[query] = _documents(response, documents)
-    # By our rules, whatever the profile classifies by: the same queries make up each class.
-    outcome.classes[query] = classify(response.query, configuration.current().rules).query_class
-    outcome.milliseconds.append(_latency(response, embedding))
+    outcome.classes[query] = class_by_our_rules(response)
+    outcome.milliseconds.append(latency(response, embedding))
 
 
 def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]]) -> list[str]:
     """The corpus ids of the hits' documents, each where its best chunk stands."""
     ordered = dict.fromkeys(hit.candidate.document_id for hit in response.hits)
     return [passage for document in ordered for passage in documents.get(document, ())]
-
-
-def _latency(response: SearchResponse, embedding: float) -> float:
-    """Milliseconds as of a question that nobody has asked before."""
-    spent = response.milliseconds
-    return spent["total"] - spent["embed"] + (embedding if spent["embed"] else 0.0)

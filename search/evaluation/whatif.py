@@ -1,6 +1,6 @@
 """W3: what the golden set would measure under other weights: pools -> rankings -> measures.
 
-The ranking of `pipeline.weigh` over arrays, every query at once: hundreds of queries of hundreds
+The ranking of `weighing.weigh` over arrays, every query at once: hundreds of queries of hundreds
 of candidates in a part of a second. That both rank alike, to the last bit of a score, is a law
 that the tests hold (docs/adr/0025-pools-and-what-if.md).
 """
@@ -14,6 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from search.asked import Choices
 from search.configuration import Configuration
 from search.domain import Classification, Profile, QueryClass, Signal
 from search.evaluation import arraymeasures
@@ -23,7 +24,6 @@ from search.evaluation.sheet import Booleans, Case, Floats, Integers, Shape, She
 from search.ranking.confidence import confidence, shifted
 from search.second_try import is_low
 from search.understanding import (
-    Choices,
     Understood,
     classified,
     leaning,

@@ -1,5 +1,6 @@
 """W5: what administrators decide about ranking, and what was measured of it."""
 
+from search.models.changes import ProfileChange
 from search.models.curated import Calibration, Hide, Pin, Synonym
 from search.models.events import Interaction, SearchEvent
 from search.models.experiments import Experiment, Optimisation
@@ -9,7 +10,7 @@ from search.models.labels import QUERY_CLASSES
 from search.models.measured import ConfigurationStamp, EvaluationRun
 from search.models.nights import Alert, Night
 from search.models.pools import CandidatePool
-from search.models.profiles import ClassWeights, ProfileChange, SearchProfile
+from search.models.profiles import ClassWeights, SearchProfile
 from search.models.publishing import Publication, PublishGate
 from search.models.rules import ClassRule
 

@@ -63,8 +63,8 @@ class Synonym(models.Model):
         return SynonymGroup(tuple(self.terms), self.one_way)
 
 
-class Pin(models.Model):
-    """A document that comes first when just this is asked, for those who may read it."""
+class AboutQuestion(models.Model):
+    """A row that says something of a document for just one question."""
 
     query = models.CharField(
         max_length=500, help_text="The whole question; capitals and spacing make no difference."
@@ -72,10 +72,26 @@ class Pin(models.Model):
     # What searches look up: see `fold_query`.
     folded = models.CharField(max_length=500, editable=False, db_index=True)
     document = models.ForeignKey(Document, models.CASCADE, related_name="+")
-    position = models.PositiveSmallIntegerField(default=1, help_text="1 comes first.")
     enabled = models.BooleanField(default=True)
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.folded = fold_query(self.query)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]
+
+    def clean_fields(self, exclude: Container[str] | None = None) -> None:
+        self.folded = fold_query(self.query or "")
+        super().clean_fields(exclude)
+
+
+class Pin(AboutQuestion):
+    """A document that comes first when just this is asked, for those who may read it."""
+
+    position = models.PositiveSmallIntegerField(default=1, help_text="1 comes first.")
 
     class Meta:
         ordering = ("folded", "position", "pk")
@@ -96,16 +112,8 @@ class Pin(models.Model):
     def __str__(self) -> str:
         return f"{self.query}: {self.document}"
 
-    def save(self, *args: object, **kwargs: object) -> None:
-        self.folded = fold_query(self.query)
-        super().save(*args, **kwargs)  # type: ignore[arg-type]
 
-    def clean_fields(self, exclude: Container[str] | None = None) -> None:
-        self.folded = fold_query(self.query or "")
-        super().clean_fields(exclude)
-
-
-class Hide(models.Model):
+class Hide(AboutQuestion):
     """A document that no search finds when just this is asked; without a question, none at all."""
 
     query = models.CharField(
@@ -114,12 +122,9 @@ class Hide(models.Model):
         help_text="The whole question; capitals and spacing make no difference. Left empty: the "
         "document is hidden from every question.",
     )
-    # What searches look up, as in Pin; empty for every question.
+    # Empty for every question.
     folded = models.CharField(max_length=500, editable=False, db_index=True, blank=True)
-    document = models.ForeignKey(Document, models.CASCADE, related_name="+")
-    enabled = models.BooleanField(default=True)
     note = models.TextField(blank=True, help_text="Why it is hidden.")
-    created = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
         ordering = ("folded", "pk")
@@ -134,14 +139,6 @@ class Hide(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query or 'every question'}: without {self.document}"
-
-    def save(self, *args: object, **kwargs: object) -> None:
-        self.folded = fold_query(self.query)
-        super().save(*args, **kwargs)  # type: ignore[arg-type]
-
-    def clean_fields(self, exclude: Container[str] | None = None) -> None:
-        self.folded = fold_query(self.query or "")
-        super().clean_fields(exclude)
 
 
 class Calibration(models.Model):

@@ -15,7 +15,8 @@ from search.models import ClassRule, ClassWeights, ProfileChange, SearchProfile
 from search.presets.own import DEFAULT
 from search.presets.preset import Preset
 from search.presets.shipped import PRESETS
-from search.query.rules import EARLIER, RULES, fingerprint
+from search.query.earlier_rules import EARLIER, fingerprint
+from search.query.rules import RULES
 from search.ranking.boosts import as_json
 from search.tuning import activation
 

@@ -53,7 +53,7 @@ def parse(text: str, patterns: Sequence[Pattern]) -> Query:
         asked = " ".join(filters.titles)
         if not asked:
             raise NothingAsked(
-                f"“{clean}” only says where not to look or what to leave out. Add the words to "
+                f"“{clean}” only says where to look or what to leave out. Add the words to "
                 "search for; or put all of it in quotes to search for it as it stands."
             )
     query = Query(

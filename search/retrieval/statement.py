@@ -94,6 +94,24 @@ candidate(id, places) AS MATERIALIZED (
 """.strip()
 
 
+_STATEMENT = """
+WITH readable(id) AS MATERIALIZED ({readable}),
+{terms},
+{tables}
+{candidates}
+scored AS (
+    SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature,
+           {embedding} AS embedding,
+           {scores}
+    FROM candidate JOIN ingestion_chunk c USING (id)
+    JOIN ingestion_document d ON d.id = c.document_id
+    {matches}
+)
+SELECT ({findings}), scored.*
+FROM (VALUES (1)) always LEFT JOIN scored ON true
+"""
+
+
 def retrieve(
     query: Query,
     scope: Scope,
@@ -160,54 +178,45 @@ def _statement(
     wanted: Wanted,
 ) -> tuple[str, dict[str, Any]]:
     """The statement's text and the parameters of its generated parts, all of them by name."""
-    params: dict[str, Any] = {}
-
-    def part(found: QuerySet[Any, Any] | str) -> str:
-        if isinstance(found, str):
-            return found
-        sql, values = named(found, f"part{len(params)}_")
+    readable, params = named(scope.collections.order_by().values("pk"), "readable")
+    found: dict[str, str] = {}
+    for name, finder in finders.items():
+        if isinstance(finder, str):
+            found[name] = finder
+            continue
+        found[name], values = named(finder, f"found_{name}")
         params.update(values)
-        return sql
-
-    has_identifiers = bool(query.identifiers)
-    readable = part(scope.collections.order_by().values("pk"))
-    parts = {name: part(finder) for name, finder in finders.items()}
-    candidates = _CANDIDATES.format(
-        found="\n    UNION\n    ".join(f"({p})" for p in parts.values())
-    )
-    if wanted.places:
-        candidates = _PLACED.format(found="\n    UNION ALL\n    ".join(_placed(parts)))
-    values = [*boosts.values(), *(signal.score for signal in signals.values())]
+    # In the order in which `_candidate` reads them.
+    scores = [*boosts.values(), *(signal.score for signal in signals.values())]
     embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
-    scores = ",\n           ".join(f"{value} AS value_{i}" for i, value in enumerate(values))
-    held = "held.form, held.strength, held.place" if has_identifiers else "NULL, NULL, NULL"
-    pin = PLACE if wanted.pins else "NULL"
-    text = f"""
-WITH readable(id) AS MATERIALIZED ({readable}),
-{lexical.TABLES},
-{"".join(signal.tables for signal in signals.values())}
-{identifier.TABLES if has_identifiers else ""}
-{candidates}
-scored AS (
-    SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature,
-           {embedding} AS embedding,
-           {scores}
-    FROM candidate JOIN ingestion_chunk c USING (id)
-    JOIN ingestion_document d ON d.id = c.document_id
-    {identifier.MATCH if has_identifiers else ""}
-)
-SELECT ({lexical.FINDINGS}), scored.*
-FROM (VALUES (1)) always LEFT JOIN scored ON true
-"""
+    tables = [signal.tables for signal in signals.values()]
+    text = _STATEMENT.format(
+        readable=readable,
+        terms=lexical.TABLES,
+        tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
+        candidates=_placed(found) if wanted.places else _union(found),
+        held="held.form, held.strength, held.place" if query.identifiers else "NULL, NULL, NULL",
+        pin=PLACE if wanted.pins else "NULL",
+        embedding=embedding,
+        scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
+        matches=identifier.MATCH if query.identifiers else "",
+        findings=lexical.FINDINGS,
+    )
     return text, params
 
 
-def _placed(parts: Mapping[str, str]) -> list[str]:
-    """Each part with the name of what finds, and the place of each id in its own order."""
-    return [
-        f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({part}) AS part(id)"
-        for name, part in parts.items()
+def _union(found: Mapping[str, str]) -> str:
+    """The table of the candidates: what any finder brings."""
+    return _CANDIDATES.format(found="\n    UNION\n    ".join(f"({sql})" for sql in found.values()))
+
+
+def _placed(found: Mapping[str, str]) -> str:
+    """The same, with the place of each candidate in the order of each finder that brings it."""
+    parts = [
+        f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({sql}) AS part(id)"
+        for name, sql in found.items()
     ]
+    return _PLACED.format(found="\n    UNION ALL\n    ".join(parts))
 
 
 def _brings_embeddings(signals: dict[Signal, SignalSQL], wanted: Wanted) -> bool:

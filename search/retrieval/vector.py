@@ -7,6 +7,7 @@ the longer the walk. A small scope is read whole instead, and so is one that the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from django.db.models import BooleanField, FloatField
 from django.db.models.expressions import RawSQL
@@ -52,8 +53,26 @@ def vector(
 ) -> SignalSQL:
     """The vector signal: 1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
     literal = "[" + ",".join(format(value, ".7g") for value in embedding) + "]"
-    cast = f"halfvec({int(space.dimensions)})"
-    small = max(SMALL_SCOPE, profile.depth)
+    tables, find, params = _finder(scope, profile, space, literal)
+    cast = _cast(space)
+    own = (
+        f"FROM ingestion_chunkembedding e WHERE e.chunk_id = c.id AND e.space_id = {int(space.pk)}"
+    )
+    return SignalSQL(
+        score=f"(SELECT 1 - ((e.vector::{cast}) <=> %(embedding)s::{cast}) {own})",
+        # Without pgvector's header of four bytes: big-endian half-precision numbers.
+        embedding=f"(SELECT substring(halfvec_send(e.vector) FROM 5) {own})",
+        find=find,
+        score_params={"embedding": literal, **params},
+        tables=tables,
+    )
+
+
+def _finder(
+    scope: Scope, profile: Profile, space: EmbeddingSpace, literal: str
+) -> tuple[str, str, dict[str, Any]]:
+    """The tables of the nearest chunks, what selects them, and the parameters of both."""
+    small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)
     in_space = scope.chunks.filter(embeddings__space_id=space.pk)
 
     # How large the scope is costs nothing when it is whole collections: they are counted.
@@ -64,35 +83,20 @@ def vector(
         few = scope.chunks.filter(_condition(f"{size} <= {small}")).order_by()
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
-    distance = RawSQL(
-        f"(ingestion_chunkembedding.vector::{cast}) <=> %s::{cast}", (literal,), FloatField()
-    )
+    cast = _cast(space)
+    distance = _distance(f"(ingestion_chunkembedding.vector::{cast}) <=> %s::{cast}", literal)
     near = in_space.filter(_condition(f"{size} > {small}")).order_by(distance)
-    exact_distance = RawSQL(
-        "ingestion_chunkembedding.vector <=> %s::halfvec", (literal,), FloatField()
-    )
-    starved = f"{size} > {small} AND (SELECT count(*) FROM near) < {int(profile.depth)}"
+    starved = f"{size} > {small} AND (SELECT count(*) FROM near) < {depth}"
+    exact_distance = _distance("ingestion_chunkembedding.vector <=> %s::halfvec", literal)
     whole = in_space.filter(_condition(starved)).order_by(exact_distance)
 
     few_sql, few_params = named(few.values("pk"), "few")
-    near_sql, near_params = named(near.values("pk")[: profile.depth], "near")
-    whole_sql, whole_params = named(whole.values("pk")[: profile.depth], "whole")
-    return SignalSQL(
-        score=(
-            f"(SELECT 1 - ((e.vector::{cast}) <=> %(embedding)s::{cast})"
-            " FROM ingestion_chunkembedding e"
-            f" WHERE e.chunk_id = c.id AND e.space_id = {int(space.pk)})"
-        ),
-        embedding=(
-            # Without pgvector's header of four bytes: big-endian half-precision numbers.
-            "(SELECT substring(halfvec_send(e.vector) FROM 5) FROM ingestion_chunkembedding e"
-            f" WHERE e.chunk_id = c.id AND e.space_id = {int(space.pk)})"
-        ),
-        find=_FIND.format(
-            space=int(space.pk), size=size, small=small, depth=int(profile.depth), whole=whole_sql
-        ),
-        score_params={"embedding": literal, **few_params, **near_params, **whole_params},
-        tables=_TABLES.format(few=few_sql, near=near_sql),
+    near_sql, near_params = named(near.values("pk")[:depth], "near")
+    whole_sql, whole_params = named(whole.values("pk")[:depth], "whole")
+    return (
+        _TABLES.format(few=few_sql, near=near_sql),
+        _FIND.format(space=int(space.pk), size=size, small=small, depth=depth, whole=whole_sql),
+        {**few_params, **near_params, **whole_params},
     )
 
 
@@ -112,3 +116,11 @@ def index_settings(profile: Profile) -> dict[str, str]:
 def _condition(sql: str) -> RawSQL:
     """A condition of constants and common tables, none of them a value from outside."""
     return RawSQL(sql, (), output_field=BooleanField())
+
+
+def _distance(sql: str, literal: str) -> RawSQL:
+    return RawSQL(sql, (literal,), FloatField())
+
+
+def _cast(space: EmbeddingSpace) -> str:
+    return f"halfvec({int(space.dimensions)})"

@@ -16,9 +16,9 @@ from ingestion.models.library import Viewer
 from search import configuration
 from search.errors import SearchError
 from search.models import Hide, Pin, Synonym
-from search.pipeline import read
 from search.query.expand import fold_query
 from search.retrieval import Scope
+from search.understanding import read
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from ingestion.models import Collection, Document
@@ -48,7 +46,7 @@ def find_query(
     With a `viewer`, only one that they may see.
     """
     rows = GoldenQuery.objects.all() if viewer is None else GoldenQuery.objects.visible_to(viewer)
-    return rows.filter(folded=fold_query(text), collections=_slugs(collections)).first()
+    return rows.filter(folded=fold_query(text), collections=sorted_slugs(collections)).first()
 
 
 @transaction.atomic
@@ -153,10 +151,10 @@ def ensure_query(
     Raises JudgementError for an empty or too long text, and for collections that the person may
     not see or that do not exist.
     """
-    slugs = _slugs(collections)
+    slugs = sorted_slugs(collections)
     held = GoldenQuery.objects.select_for_update().filter(folded=fold_query(text))
     found = held.filter(collections=slugs).first()
-    _check_query(text, slugs, acting_user)
+    check_query(text, slugs, acting_user)
     if found is not None:
         return found, False
     try:
@@ -172,7 +170,8 @@ def ensure_query(
     return made, True
 
 
-def _check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
+def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
+    """Raises JudgementError for what cannot be a golden query of this person's."""
     if not fold_query(text):
         raise JudgementError("Write the question.")
     if len(text) > MAX_TEXT or len(fold_query(text)) > MAX_TEXT:
@@ -190,7 +189,7 @@ def _check_visible(document: Document, user: User) -> None:
         raise JudgementError("There is no such document.")
 
 
-def _slugs(collections: Iterable[str]) -> list[str]:
+def sorted_slugs(collections: Iterable[str]) -> list[str]:
     """Sorted: the same question in the same collections is one, in whatever order they come."""
     return sorted(set(collections))
 
@@ -266,73 +265,6 @@ def _is_bare(query: GoldenQuery) -> bool:
         or query.note
         or query.judgements.exists()
         or query.actions.filter(undone_at=None).exists()
-    )
-
-
-@transaction.atomic
-def create_query(
-    text: str, collections: Sequence[str], fields: dict[str, Any], *, acting_user: User
-) -> GoldenQuery:
-    """A new golden query. Raises JudgementError where there is one of this text already."""
-    made, is_new = ensure_query(text, collections, acting_user=acting_user)
-    if not is_new:
-        raise JudgementError("This question is a golden query already.")
-    return edit_query(made, fields, acting_user=acting_user)
-
-
-@transaction.atomic
-def edit_query(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> GoldenQuery:
-    """The golden query with these fields: text, collections, query_class, enabled, note.
-
-    `must_be_first` may be among them: a document or None. Raises JudgementError for what the
-    person may not see, and where another query asks the same.
-    """
-    held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
-    text = fields.get("text", held.text)
-    slugs = _slugs(fields.get("collections", held.collections))
-    _check_query(text, slugs, acting_user)
-    same = GoldenQuery.objects.filter(folded=fold_query(text), collections=slugs)
-    if same.exclude(pk=held.pk).exists():
-        raise JudgementError("This question is a golden query already.")
-    held.text, held.collections = " ".join(text.split()), slugs
-    for name in ("query_class", "enabled", "note"):
-        setattr(held, name, fields.get(name, getattr(held, name)))
-    held.save()
-    if "must_be_first" in fields:
-        first = fields["must_be_first"]
-        return set_must_be_first(held.text, slugs, first, acting_user=acting_user)
-    return held
-
-
-@transaction.atomic
-def delete_query(query: GoldenQuery) -> None:
-    """Removes a golden query that nobody has judged. Raises JudgementError for any other."""
-    held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
-    if held.judgements.exists():
-        raise JudgementError(
-            f"“{held.text}” has judgements, and no judgement is lost. Switch the query off instead."
-        )
-    held.delete()
-
-
-def listed(viewer: Viewer) -> QuerySet[GoldenQuery]:
-    """The golden queries that `viewer` may see, with `judged` (documents), `judges` and `spread`.
-
-    `spread` is how far the grades of one document lie apart at most: 0 to 3; None without any.
-    Only judgements that the viewer may see count.
-    """
-    visible = Judgement.objects.visible_to(viewer).filter(query=OuterRef("pk")).order_by()
-    by_query = visible.values("query")
-    by_document = visible.values("query", "reference")
-    spread = by_document.annotate(spread=Max("grade") - Min("grade")).order_by("-spread")
-    return GoldenQuery.objects.visible_to(viewer).annotate(
-        judged=Coalesce(
-            Subquery(by_query.annotate(n=Count("reference", distinct=True)).values("n")), 0
-        ),
-        judges=Coalesce(
-            Subquery(by_query.annotate(n=Count("judge_name", distinct=True)).values("n")), 0
-        ),
-        spread=Subquery(spread.values("spread")[:1]),
     )
 
 

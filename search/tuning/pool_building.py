@@ -17,14 +17,16 @@ from search import configuration
 from search.configuration import Configuration
 from search.domain import Profile
 from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong
-from search.evaluation.golden import Golden, evaluator, golden_set
+from search.evaluation.asking import evaluator
+from search.evaluation.golden import Golden, golden_set
 from search.evaluation.pooled import Pool
 from search.found import Found
 from search.models import CandidatePool
-from search.pipeline import found_wide, read
+from search.pipeline import found_wide
 from search.retrieval import Filters
 from search.tuning.pools import asked_by, covers, described, progress_key
 from search.tuning.widths import Width, corpus_stamp
+from search.understanding import read
 
 logger = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from search.evaluation.golden import Golden, golden_set
 from search.evaluation.pooled import Pool
 from search.evaluation.whatif import Case, WhatIf
 from search.models import CandidatePool
-from search.pipeline import read
 from search.ranking.boosts import sought
 from search.tuning.widths import Width, corpus_stamp, digest
+from search.understanding import read
 
 
 @dataclass(frozen=True, slots=True)

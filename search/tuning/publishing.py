@@ -8,23 +8,18 @@ Each end is an audit row. `override` publishes what was refused, with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
 
-from ingestion.models import Collection, Visibility
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.evaluation import golden_runs
-from search.evaluation.golden import SYNTHETIC, fingerprint, golden_set
-from search.evaluation.golden_runs import RunCancelled, RunFailed
-from search.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, PublishGate
+from search.evaluation.golden import fingerprint
+from search.models import EvaluationRun, ProfileChange, Publication
 from search.models import SearchProfile as Row
-from search.tuning import activation, gate
-from search.tuning.gate import First, Measured, Rules, Verdict
+from search.tuning import activation, gate, gatekeeping
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -33,9 +28,6 @@ State = Publication.State
 Action = ProfileChange.Action
 TASK = "search.tasks.carry_out_publication"
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
-NOTHING_MEASURED = "There are no golden queries, so nothing was measured."
-SWITCHED_OFF = "The gate is switched off, so nothing was measured."
-RESTRICTED = "a query of a collection not open to everyone"
 
 
 def publish(
@@ -57,16 +49,15 @@ def publish(
     _check_permitted(acting_user, override=override)
     if override and not reason.strip():
         raise ProfileError("Publishing against the gate needs a reason. Say why.")
-    settings = gate_row()
     with transaction.atomic():
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
-        count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
-        if count:
+        preview = gatekeeping.preview()
+        if preview.queries:
             publication.run = golden_runs.create(profile, acting_user=acting_user)
             publication.save(update_fields=["run"])
         if background is None:
-            background = count > settings.background_above
-        if count and background:
+            background = preview.background
+        if preview.queries and background:
             transaction.on_commit(partial(golden_runs.send, TASK, publication.pk))
             return publication
     return carry_out(publication.pk)
@@ -78,12 +69,8 @@ def carry_out(pk: int) -> Publication:
     run = publication.run
     if publication.state != State.MEASURING:
         return publication
-    if run is not None and run.is_open:
-        try:
-            if golden_runs.measure(run.pk) is None:
-                return publication  # somebody else is at it
-        except (RunFailed, RunCancelled):
-            pass  # the row says so
+    if run is not None and not golden_runs.brought_to_an_end(run):
+        return publication
     return _settle(pk)
 
 
@@ -129,47 +116,6 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
     return held
 
 
-def check(profile: Row, *, acting_user: User | None) -> tuple[Verdict, EvaluationRun | None]:
-    """What the gate says of the profile now, and the run; nothing is published or refused."""
-    settings = gate_row()
-    if not settings.enabled:
-        return gate.note(SWITCHED_OFF), None
-    if not golden_set(origins=_origins(settings)):
-        return gate.note(NOTHING_MEASURED), None
-    run = golden_runs.create(profile, acting_user=acting_user)
-    golden_runs.measure(run.pk)
-    run.refresh_from_db()
-    return verdict(run, settings), run
-
-
-def verdict(run: EvaluationRun, settings: PublishGate | None = None) -> Verdict:
-    """The gate's decision on a finished run against its baseline."""
-    settings = settings or gate_row()
-    return gate.decide(_rules(settings), _measured(run, settings))
-
-
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """What publishing will do first: measure so many queries, perhaps in the background."""
-
-    enabled: bool
-    queries: int
-    background: bool
-    measure: str
-
-
-def preview() -> Preview:
-    """What publishing a profile now would measure."""
-    settings = gate_row()
-    count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
-    return Preview(settings.enabled, count, count > settings.background_above, settings.measure)
-
-
-def gate_row() -> PublishGate:
-    """The gate's settings."""
-    return PublishGate.objects.get_or_create(pk=1)[0]
-
-
 def waiting() -> list[int]:
     """The pks of publications whose run has ended or that a dead worker left behind."""
     left = set(golden_runs.unfinished())
@@ -177,10 +123,14 @@ def waiting() -> list[int]:
     return [row.pk for row in rows if row.run is None or not row.run.is_open or row.run_id in left]
 
 
+def permissions(*, override: bool) -> tuple[str, ...]:
+    """What publishing a profile needs, or trying it out: more against the gate."""
+    return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
+
+
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raises NotPermitted. The system itself, None, may."""
-    needed = (PUBLISH, OVERRIDE) if override else (PUBLISH,)
-    if user is not None and not user.has_perms(needed):
+    if user is not None and not user.has_perms(permissions(override=override)):
         what = "publish against the gate" if override else "publish search profiles"
         raise NotPermitted(f"You do not have permission to {what}.")
 
@@ -221,9 +171,9 @@ def _settle(pk: int) -> Publication:
         return _fail(publication, problem)
     if run is not None and run.state != EvaluationRun.State.DONE:
         return _unmeasured(publication, f"It could not be measured: {run.error}")
-    if run is None and not _nothing_to_measure():
+    if run is None and gatekeeping.preview().queries:
         return _fail(publication, "Its run is gone. Publish again.")
-    found = verdict(run) if run is not None else _without_run()
+    found = gatekeeping.verdict(run) if run is not None else gate.note(gatekeeping.unmeasured())
     publication.findings = [finding.text for finding in found.findings]
     publication.refusals = [finding.text for finding in found.refusals]
     if found.passed:
@@ -231,15 +181,6 @@ def _settle(pk: int) -> Publication:
     if publication.override:
         return _publish(publication, Action.OVERRIDDEN)
     return _refuse(publication, State.REFUSED)
-
-
-def _nothing_to_measure() -> bool:
-    settings = gate_row()
-    return not settings.enabled or not golden_set(origins=_origins(settings))
-
-
-def _without_run() -> Verdict:
-    return gate.note(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
 
 
 def _changed(publication: Publication) -> str:
@@ -261,8 +202,7 @@ def _no_longer_permitted(publication: Publication) -> str:
     """Why the person may not publish any longer; empty while they may."""
     if publication.by_system:
         return ""
-    user = publication.user
-    needed = (PUBLISH, OVERRIDE) if publication.override else (PUBLISH,)
+    user, needed = publication.user, permissions(override=publication.override)
     if user is None or not user.is_active or not user.has_perms(needed):
         return "Whoever asked for it may no longer publish."
     return ""
@@ -311,57 +251,3 @@ def _end(publication: Publication, state: Publication.State) -> Publication:
     publication.state, publication.decided = state, timezone.now()
     publication.save()
     return publication
-
-
-def _origins(settings: PublishGate) -> Sequence[str] | None:
-    if settings.count_synthetic:
-        return None
-    return [origin for origin in GoldenQuery.Origin.values if origin != SYNTHETIC]
-
-
-def _rules(settings: PublishGate) -> Rules:
-    return Rules(
-        measure=settings.measure,
-        margin=settings.margin,
-        min_queries=settings.min_queries,
-        latency_margin=settings.latency_margin,
-        latency_floor_ms=settings.latency_floor_ms,
-        first_required=settings.first_required,
-    )
-
-
-def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
-    """What the run's row says, of the queries that count."""
-    rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
-    if (origins := _origins(settings)) is not None:
-        rows = rows.filter(origin__in=origins)
-    names = _names(list(rows))
-    counted = {key: row for key, row in run.by_query.items() if key in names}
-    compared = run.baseline_id is not None
-    values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
-    return Measured(
-        values=values,
-        before={key: counted[key]["was"] for key in values} if compared else None,
-        firsts={
-            key: First(
-                holds=row["first"] == row["must"],
-                held=row["was_first"] == row["must"] if compared else None,
-            )
-            for key, row in counted.items()
-            if row["must"]
-        },
-        p95=run.latency_ms.get("p95"),
-        p95_before=run.latency_ms.get("baseline_p95"),
-        names=names,
-    )
-
-
-def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
-    """The queries by key, as every reader of the audit may read them."""
-    closed = set(
-        Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
-    )
-    return {
-        str(query.pk): RESTRICTED if closed.intersection(query.collections) else query.text
-        for query in queries
-    }

@@ -27,7 +27,7 @@ from ingestion.models.library import Viewer
 from ingestion.ngrams import spaced
 from search import configuration
 from search.errors import JudgementError, NotPermitted
-from search.evaluation.golden import evaluator
+from search.evaluation.asking import evaluator
 from search.models import GoldenQuery, Judgement
 from search.query.expand import fold_query
 from search.tuning.judging import MAX_TEXT, ensure_query

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search.evaluation.golden import fingerprint, golden_set
-from search.evaluation.golden_runs import set_hash
+from search.evaluation.golden import fingerprint, golden_set, set_hash
 from search.models import EvaluationRun
 from search.tuning.pools import Coverage, pooled
 

@@ -15,11 +15,11 @@ from ingestion.models import Document
 from search import configuration
 from search.domain import QueryClass
 from search.errors import ExperimentError, NotPermitted, RunConflict
-from search.evaluation import golden_runs
+from search.evaluation import golden_comparison
 from search.models import Experiment, Interaction, ProfileChange, SearchEvent, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning import publishing
-from search.tuning.experiments import looking, running
+from search.tuning.experiments import looking, planning, running
 from search.tuning.experiments.assignment import A, B, arm
 from search.watching import recording
 from search.watching.interactions import Said, record_interaction
@@ -44,7 +44,7 @@ RISE = "why does the dough of a loaf rise"
 @pytest.fixture(autouse=True)
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """More rounds only make latencies surer."""
-    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def published(weights: dict[str, float] | None = None, **fields: object) -> Sear
 def planned(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
     """An experiment of the active profile (A) against another (B)."""
     plan = {"name": f"Try {other}", "kind": kind, "a": active_profile(), "b": other, **fields}
-    return running.plan(plan, acting_user=None)
+    return planning.plan(plan, acting_user=None)
 
 
 def started(other: SearchProfile, kind: str = Kind.INTERLEAVED, **fields: Any) -> Experiment:
@@ -110,14 +110,14 @@ class TestPlan:
 
     def test_it_changes_until_it_starts(self, administrator: User) -> None:
         experiment = planned(published(depth=60))
-        running.edit(experiment, {"days": 7}, acting_user=administrator)
+        planning.edit(experiment, {"days": 7}, acting_user=administrator)
         assert Experiment.objects.get().days == 7
         running.start(experiment, acting_user=None)
-        for change in (running.delete, running.start):
+        for change in (planning.delete, running.start):
             with pytest.raises(RunConflict, match="has started"):
                 change(experiment, acting_user=None)
         with pytest.raises(RunConflict, match="has started"):
-            running.edit(experiment, {"days": 8}, acting_user=None)
+            planning.edit(experiment, {"days": 8}, acting_user=None)
 
     def test_visitors_must_be_told_apart_to_its_end(self, settings: Any) -> None:
         settings.SEARCH_EVENTS_ANONYMISE_DAYS = 10
@@ -160,7 +160,7 @@ class TestGate:
     ) -> None:
         judge_all(library, administrator)
         plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
-        experiment = running.plan(plan, acting_user=administrator)
+        experiment = planning.plan(plan, acting_user=administrator)
         experiment = running.start(experiment, acting_user=administrator, background=True)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
         with pytest.raises(RunConflict, match="one at a time"):

@@ -10,11 +10,11 @@ from django.contrib.auth.models import User
 
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Document
-from search.errors import NotPermitted, ProfileError, RunConflict
-from search.evaluation import golden, golden_runs
+from search.errors import NotPermitted, ProfileError, RunCancelled, RunConflict
+from search.evaluation import golden, golden_comparison, golden_runs
 from search.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, SearchProfile
 from search.pipeline import Choices, search
-from search.tuning import editing, judging, publishing, rollback
+from search.tuning import editing, gatekeeping, judging, publishing, rollback
 from tests.judged import (
     KEYWORDS_ONLY,
     QUESTIONS,
@@ -34,7 +34,7 @@ CROSSING = "how often does the ferry cross the river"
 @pytest.fixture(autouse=True)
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """More rounds only make latencies surer."""
-    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ class TestPublishing:
     ) -> None:
         done = publishing.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
         assert (done.state, done.run) == (State.PUBLISHED, None)
-        assert done.findings == [publishing.NOTHING_MEASURED]
+        assert done.findings == [gatekeeping.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
     def test_a_profile_no_worse_is_published_with_its_run(
@@ -245,25 +245,25 @@ class TestPublishing:
     def test_the_gate_can_be_switched_off_and_says_so(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        gate = publishing.gate_row()
+        gate = gatekeeping.gate_row()
         gate.enabled = False
         gate.save()
         done = publishing.publish(draft_with(TITLE_ONLY), acting_user=administrator)
-        assert (done.state, done.findings) == (State.PUBLISHED, [publishing.SWITCHED_OFF])
+        assert (done.state, done.findings) == (State.PUBLISHED, [gatekeeping.SWITCHED_OFF])
 
     def test_synthetic_queries_count_only_where_it_is_wanted(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
         draft = draft_with(TITLE_ONLY)
-        gate = publishing.gate_row()
+        gate = gatekeeping.gate_row()
         gate.count_synthetic = True
         gate.save()
         assert publishing.publish(draft, acting_user=administrator).state == State.REFUSED
         gate.count_synthetic = False
         gate.save()
         done = publishing.publish(draft, acting_user=administrator)
-        assert done.findings == [publishing.NOTHING_MEASURED]
+        assert done.findings == [gatekeeping.NOTHING_MEASURED]
 
     def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
         draft = draft_with()
@@ -347,7 +347,7 @@ class TestRuns:
     def test_a_run_is_measured_by_a_worker_and_tells_by_query(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        run = golden.start_run(draft_with(TITLE_ONLY), acting_user=administrator)
+        run = golden_runs.start(draft_with(TITLE_ONLY), acting_user=administrator)
         assert (run.state, run.progress, run.baseline) == ("queued", 0, active_profile())
         golden_runs.measure(run.pk)
         run.refresh_from_db()
@@ -365,21 +365,21 @@ class TestRuns:
         administrator: User,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        run = golden.start_run(active_profile(), acting_user=administrator)
-        asked = golden_runs.ask
+        run = golden_runs.start(active_profile(), acting_user=administrator)
+        asked = golden_comparison.ask
 
         def cancelling(*arguments: Any, **rest: Any) -> Any:
             if run.is_open:
                 golden_runs.cancel(run)
             return asked(*arguments, **rest)
 
-        monkeypatch.setattr(golden_runs, "ask", cancelling)
+        monkeypatch.setattr(golden_comparison, "ask", cancelling)
         monkeypatch.setattr(golden_runs, "HEARTBEAT", golden_runs.HEARTBEAT * 0)
-        with pytest.raises(golden_runs.RunCancelled):
+        with pytest.raises(RunCancelled):
             golden_runs.measure(run.pk)
         run.refresh_from_db()
         assert (run.state, run.measures) == ("cancelled", {})
-        monkeypatch.setattr(golden_runs, "ask", asked)
+        monkeypatch.setattr(golden_comparison, "ask", asked)
         golden_runs.restart(run)
         golden_runs.measure(run.pk)
         run.refresh_from_db()
@@ -390,7 +390,7 @@ class TestRuns:
     def test_what_a_dead_worker_left_is_taken_up_and_the_dead_one_stays_out(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        run = golden.start_run(active_profile(), acting_user=administrator)
+        run = golden_runs.start(active_profile(), acting_user=administrator)
         dead = golden_runs._claim(run.pk)
         assert dead is not None
         assert golden_runs.unfinished() == []
@@ -399,7 +399,7 @@ class TestRuns:
         EvaluationRun.objects.filter(pk=run.pk).update(heartbeat=silent)
         assert golden_runs.unfinished() == [run.pk]
         assert golden_runs.measure(run.pk) is not None
-        with pytest.raises(golden_runs.RunCancelled):
+        with pytest.raises(RunCancelled):
             golden_runs._Reporter(run.pk, dead)(1, 2)
 
     def test_a_publication_in_the_background_is_carried_out_once(

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from ingestion import progress
 from ingestion.importing.archives import ArchiveSource
-from ingestion.models import Chunk, Document, Import, ImportItem, WatchedFolder
+from ingestion.models import Chunk, Collection, Document, Import, ImportItem, WatchedFolder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,6 +98,12 @@ def test_a_folder_is_watched_looked_at_and_confirmed(
     run("scan-folders", folder.pk, "--confirm-deletions")
     assert not Document.objects.kept().exists()
 
-    run("watch", tmp_path, "--collection", "Share", "--off")
+    with pytest.raises(CommandError, match=rf"No folder {folder.pk + 1} is watched"):
+        run("scan-folders", folder.pk, folder.pk + 1, "--confirm-deletions")
+    with pytest.raises(CommandError, match="does not watch"):
+        run("watch", tmp_path, "--collection", "Shre", "--off")
+    assert not Collection.objects.filter(name="Shre").exists()
+    assert "watched no longer" in run("watch", tmp_path, "--collection", "Share", "--off")
     folder.refresh_from_db()
     assert not folder.enabled
+    assert "No folder is watched" in run("scan-folders")

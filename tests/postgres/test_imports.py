@@ -320,6 +320,7 @@ def test_a_manifest_names_files_and_fails_by_line(
     assert f"same as line {first}" in messages[f"line {first + 3}"]
     assert f"Line {first + 4}:" in messages[f"line {first + 4}"]
     assert states(of)["missing.md"] == "skipped"
+    assert "no file at this path" in ImportItem.objects.get(of=of, reference="missing.md").message
     assert states(of)["b.md"] == "added"
     alpha = Document.objects.get(title="First letter")
     assert (alpha.language, alpha.title_given, alpha.source) == ("de", True, str(shelf / "a.md"))

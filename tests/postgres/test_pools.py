@@ -27,7 +27,8 @@ from search.domain import (
 from search.embedding import QueryVector
 from search.errors import PoolError
 from search.evaluation import arraymeasures, measures
-from search.evaluation.golden import ask, evaluator, golden_set
+from search.evaluation.asking import evaluator
+from search.evaluation.golden import ask, golden_set
 from search.models import CandidatePool, GoldenQuery, Judgement, Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
@@ -210,7 +211,7 @@ class TestCoverage:
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         silent = QueryVector(None, (Signal.VECTOR,))
-        monkeypatch.setattr("search.pipeline.embed_query", lambda *_: silent)
+        monkeypatch.setattr("search.finding.embed_query", lambda *_: silent)
         profile = replace(active(), depth=200)
         with pytest.raises(PoolError, match="did not answer"):
             build(Width.of(profile))

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 
 from search.admin.charts import HEIGHT, WIDTH, bars, line
+from search.admin.drawing import Axis, points
 
 DAYS = [date(2026, 3, day) for day in (1, 2, 3, 4)]
 
@@ -42,3 +43,11 @@ def test_of_little_it_says_little(values: tuple[float | None, ...]) -> None:
 
 def test_no_days_at_all() -> None:
     assert bars("Searches", []).summary == "Searches: no figures yet."
+
+
+def test_an_axis_goes_up_and_holds_what_lies_beyond_it() -> None:
+    axis = Axis(low=0.2, high=0.6, height=100)
+
+    assert [axis.y(value) for value in (0.6, 0.5, 0.2)] == pytest.approx([0, 25, 100])
+    assert [axis.y(value) for value in (0.9, 0.0)] == pytest.approx([0, 100])
+    assert points([(0, 25.04), (10.55, 100)]) == "0.0,25.0 10.6,100.0"

@@ -126,7 +126,7 @@ def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> 
 
 
 def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.tuning.formats.MAX_UNPACKED", 10)
+    monkeypatch.setattr("search.tuning.formats.archives.MAX_UNPACKED", 10)
     with pytest.raises(FormatError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
 

@@ -14,9 +14,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_runs
+from search.evaluation import golden_comparison, golden_runs
 from search.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
-from search.tuning import judging, publishing
+from search.tuning import gatekeeping, judging, publishing
 from tests.judged import (
     QUESTIONS,
     TITLE_ONLY,
@@ -35,7 +35,7 @@ DOUGH = "why does yeast make the dough of a loaf rise"
 @pytest.fixture(autouse=True)
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Latency is measured elsewhere."""
-    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,7 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     assert active_profile() == before
     again = client.post(back, form, follow=True)
     assert f"{before} is active by now" in text_of(again)
+    assert "(rolled back to)." in text_of(client.get("/admin/"))
 
     audit = text_of(client.get(f"{ADMIN}/profilechange/"))
     for line in ("Publishing refused", "Published against the gate", "Rolled back to",
@@ -129,7 +130,7 @@ def test_what_was_edited_behind_the_page_is_not_published(
 def test_a_long_measurement_is_watched_and_can_be_stopped(
     client: Client, documents: dict[str, Document]
 ) -> None:
-    publishing.gate_row()
+    gatekeeping.gate_row()
     PublishGate.objects.update(background_above=1)
     draft = draft_with(depth=60)
     publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"

@@ -11,9 +11,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_runs
+from search.evaluation import golden_comparison, golden_runs
 from search.models import GoldenQuery, Judgement, ProfileChange, Publication, SearchProfile
-from search.tuning import judging, publishing
+from search.tuning import gatekeeping, judging, publishing
 from tests.judged import (
     QUESTIONS,
     TITLE_ONLY,
@@ -33,7 +33,7 @@ TITLES = {
 @pytest.fixture(autouse=True)
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Latency is measured elsewhere."""
-    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture(scope="module")
@@ -300,7 +300,7 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
 
     draft = draft_with({"vector": 0.3, "keyword": 0.4, "title": 0.3}, feedback=0.3)
     previewed = {each.text: ask(each, draft.as_profile()).ranking for each in golden_set()}
-    gate = publishing.gate_row()
+    gate = gatekeeping.gate_row()
     gate.enabled = False
     gate.save()
     assert post(api, f"profiles/default@{draft.version}/publish/").status_code == 200
@@ -310,6 +310,6 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
         assert body["profile"] == {"name": "default", "version": draft.version}
         found = [result["document"]["id"] for result in body["results"]]
         assert tuple(found) == ranking
-    assert Publication.objects.get().findings == [publishing.SWITCHED_OFF]
+    assert Publication.objects.get().findings == [gatekeeping.SWITCHED_OFF]
     assert Judgement.objects.count() == 3
     assert SearchProfile.objects.filter(state="active").count() == 1

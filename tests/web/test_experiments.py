@@ -11,7 +11,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from search.models import Experiment, SearchEvent, SearchProfile
-from search.tuning.experiments import running
+from search.tuning.experiments import planning, running
 from tests.factories import make_collection, make_document
 from tests.judged import active_profile
 from tests.web.admin_client import said, signed_in
@@ -77,7 +77,7 @@ class TestAdmin:
         self, plan: dict[str, Any], other: SearchProfile
     ) -> None:
         experiment = running.start(
-            running.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
+            planning.plan({**plan, "a": active_profile(), "b": other}, acting_user=None),
             acting_user=None,
         )
         verdict = {"verdict": "b", "sentence": "B is better.", "visitors": 9, "counts": [1, 8],
@@ -104,7 +104,7 @@ class TestAdmin:
     ) -> None:
         for number in range(3):
             named = {**plan, "name": f"{number}", "a": active_profile(), "b": other}
-            experiment = running.plan(named, acting_user=None)
+            experiment = planning.plan(named, acting_user=None)
         running.start(experiment, acting_user=None)
         client = signed_in(publisher())
         client.get(ADMIN)
@@ -161,7 +161,7 @@ class TestApi:
     ) -> None:
         make_document(make_collection(), "# Leave\n\nAnnual leave is asked for in writing.")
         fields = {"name": "One", "kind": "split", "a": active_profile(), "b": other}
-        experiment = running.start(running.plan(fields, acting_user=None), acting_user=None)
+        experiment = running.start(planning.plan(fields, acting_user=None), acting_user=None)
         api.get("/api/v1/search/", {"q": "leave"})
         with django_assert_num_queries(4):  # the stamp, the candidates, the page, the event
             body = api.get("/api/v1/search/", {"q": "annual leave"}).json()

@@ -18,7 +18,7 @@ from search.models import (
     Publication,
     SearchProfile,
 )
-from search.tuning import groups, publishing
+from search.tuning import gatekeeping, groups
 from search.tuning.groups import GROUPS, install_groups
 from tests.judged import active_profile, draft_with
 from tests.web.walker import routes
@@ -143,7 +143,7 @@ def names(administrator: User) -> dict[str, Any]:
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
-    publishing.gate_row()
+    gatekeeping.gate_row()
     optimisation = Optimisation.objects.create(profile=draft)
     return {
         "optimisation": optimisation.pk,

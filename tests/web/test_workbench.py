@@ -14,6 +14,7 @@ from django.urls import reverse
 
 from ingestion.models import Collection, Document, Visibility
 from search import configuration
+from search.asked import Choices
 from search.evaluation import golden_runs
 from search.evaluation.whatif import WhatIf
 from search.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange, SearchProfile
@@ -21,7 +22,6 @@ from search.pipeline import search, weigh
 from search.tuning import pools
 from search.tuning.pool_building import build
 from search.tuning.widths import Width
-from search.understanding import Choices
 from tests.web.admin_client import form_data, signed_in, staff
 from tests.web.library import lasting_library
 

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import os
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from tqdm import tqdm
+from django.core.management.base import CommandParser
 
-from ingestion.errors import IngestionError
-from search.errors import SearchError
 from search.evaluation.calibration import calibrate
 from search.evaluation.collections import find
-from search.evaluation.loading import load
+from search.management.judged import JudgedCommand, positive, progress, relevance_folder
 from search.models import Calibration
 
 
-class Command(BaseCommand):
+class Command(JudgedCommand):
     help = (
         "Fits the confidence of the active embedding space to judged collections, with an "
         "unanswerable.jsonl beside their corpus or without, and measures it on the half of the "
@@ -27,61 +20,35 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--collection",
-            nargs="+",
-            action="extend",
+        self.add_collections(
+            parser,
+            ". Give at least two: the questions of the others are those that a collection cannot "
+            "answer.",
             required=True,
-            metavar="PATH",
-            help="A folder, or its name under RELEVANCE_DIR; repeatable. Give at least two: the "
-            "questions of the others are those that a collection cannot answer.",
         )
         parser.add_argument(
             "--limit",
-            type=_positive,
+            type=positive,
             help="So many answerable questions of each collection (default: all).",
         )
         parser.add_argument("--seed", type=int, default=0, help="Draws and sets aside by it.")
         parser.add_argument(
             "--profile", default="", metavar="NAME", help="Ranks by it (default: the active one)."
         )
-        parser.add_argument(
-            "--processes",
-            type=_positive,
-            default=os.cpu_count() or 1,
-            help="To load a corpus with where no worker runs (default: one for each processor).",
-        )
 
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["verbosity"] < 2:
-            logging.getLogger("ingestion").setLevel(logging.WARNING)
-        try:
-            row = self._calibrate(options)
-        except (SearchError, IngestionError) as error:
-            raise CommandError(str(error)) from error
-        self.stdout.write("\n".join(_report(row)))
-
-    def _calibrate(self, options: dict[str, Any]) -> Calibration:
-        given = os.environ.get("RELEVANCE_DIR")
-        root = Path(given) if given else settings.BASE_DIR.parent / "shared" / "relevance"
-        judged = [find(name, root) for name in dict.fromkeys(options["collection"])]
-        loaded = [
-            (each, load(each, write=self.stdout.write, processes=options["processes"]))
-            for each in judged
-        ]
-        with tqdm(desc="questions", leave=False, disable=None) as bar:
-
-            def look(done: int, total: int) -> None:
-                bar.total = total
-                bar.update(done - bar.n)
-
-            return calibrate(
+    def carry_out(self, options: dict[str, Any]) -> None:
+        folder = relevance_folder()
+        judged = [find(name, folder) for name in dict.fromkeys(options["collection"])]
+        loaded = [(each, self.load(each, options)) for each in judged]
+        with progress("questions") as look:
+            row = calibrate(
                 loaded,
                 limit=options["limit"],
                 seed=options["seed"],
                 profile=options["profile"],
                 look=look,
             )
+        self.stdout.write("\n".join(_report(row)))
 
 
 def _report(row: Calibration) -> list[str]:
@@ -103,10 +70,3 @@ def _report(row: Calibration) -> list[str]:
 
 def _values(figures: dict[str, float]) -> str:
     return ", ".join(f"{name} {value:.3f}" for name, value in figures.items())
-
-
-def _positive(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        raise ValueError
-    return number

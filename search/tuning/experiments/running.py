@@ -1,80 +1,34 @@
-"""W: an experiment from its plan to its end. Two published profiles, one experiment at a time.
+"""W: an experiment from its start to its end. Two published profiles, one experiment at a time.
 
-    plan -> start -> the gate measures each arm against the active profile -> it runs, or a refusal
-         -> look, again and again -> a verdict, the longest run, a person or a new active profile
-         ends it
-
-A winner is not published by itself.
+start -> the gate measures each arm against the active profile -> it runs, or a refusal
+      -> look, again and again -> a verdict, the longest run, a person or a new active profile
+      ends it
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
-from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.evaluation import golden_runs
-from search.evaluation.golden_runs import RunCancelled, RunFailed
 from search.models import EvaluationRun, Experiment, SearchProfile
-from search.tuning import publishing
+from search.tuning import gatekeeping, publishing
 from search.tuning.experiments import looking
 from search.tuning.experiments.ending import Action, State, audit, finish
+from search.tuning.experiments.planning import check_draft, check_published, locked
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 TASK = "search.tasks.carry_out_experiment"
-PLAN = ("name", "kind", "a", "b", "share", "indifference", "days", "note")
 DECIDED = "The visitors have told."
 TOO_LONG = "Its longest run is over."
-
-
-@transaction.atomic
-def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experiment:
-    """A new experiment that has not started. Raises ExperimentError for what cannot be one."""
-    experiment = Experiment(added_by=acting_user)
-    _write(experiment, fields)
-    _log(acting_user, experiment, ADDITION, "Planned.")
-    return experiment
-
-
-@transaction.atomic
-def edit(
-    experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
-) -> Experiment:
-    """The experiment with these fields. Raises RunConflict once it has started."""
-    held = _locked(experiment)
-    _check_draft(held)
-    before = {name: str(getattr(held, name)) for name in PLAN}
-    _write(held, fields)
-    changed = [
-        f"{name}: {was} → {getattr(held, name)}"
-        for name, was in before.items()
-        if was != str(getattr(held, name))
-    ]
-    if changed:
-        # What the gate said was said of another plan.
-        held.findings, held.refusals, held.runs = [], [], []
-        held.save()
-        _log(acting_user, held, CHANGE, "; ".join(changed))
-    return held
-
-
-@transaction.atomic
-def delete(experiment: Experiment, *, acting_user: User | None) -> None:
-    """Removes a plan. Raises RunConflict once it has started: what was tried is kept."""
-    held = _locked(experiment)
-    _check_draft(held)
-    _log(acting_user, held, DELETION, "Removed before it started.")
-    held.delete()
 
 
 def start(
@@ -97,9 +51,9 @@ def start(
         raise ExperimentError("Starting against the gate needs a reason. Say why.")
     with transaction.atomic():
         active = _lock_active()
-        held = _locked(experiment)
+        held = locked(experiment)
         _check_startable(held)
-        preview = publishing.preview()
+        preview = gatekeeping.preview()
         arms = [each for each in (held.a, held.b) if active is None or each.pk != active.pk]
         measured = arms if preview.queries else []
         held.state, held.asked_by = State.CHECKING, acting_user
@@ -120,14 +74,9 @@ def carry_out(pk: int) -> Experiment:
     experiment = Experiment.objects.get(pk=pk)
     if experiment.state != State.CHECKING:
         return experiment
-    for run in EvaluationRun.objects.filter(pk__in=experiment.runs).order_by("pk"):
-        if not run.is_open:
-            continue
-        try:
-            if golden_runs.measure(run.pk) is None:
-                return experiment  # somebody else is at it
-        except (RunFailed, RunCancelled):
-            pass  # the row says so
+    runs = EvaluationRun.objects.filter(pk__in=experiment.runs).order_by("pk")
+    if not all(map(golden_runs.brought_to_an_end, runs)):
+        return experiment
     return _settle(pk)
 
 
@@ -135,7 +84,7 @@ def carry_out(pk: int) -> Experiment:
 def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     """Back to a plan from being measured. Raises RunConflict in any other state."""
     _check_permitted(acting_user)
-    held = _locked(experiment)
+    held = locked(experiment)
     if held.state != State.CHECKING:
         raise RunConflict("It is not being measured.")
     for run in EvaluationRun.objects.filter(pk__in=held.runs):
@@ -152,7 +101,7 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
     _check_permitted(acting_user)
     if not reason.strip():
         raise ExperimentError("Say why it ends: the audit keeps it.")
-    held = _locked(experiment)
+    held = locked(experiment)
     if held.state != State.RUNNING:
         raise RunConflict("It does not run.")
     return finish(held, reason=reason.strip(), user=acting_user)
@@ -216,8 +165,7 @@ def _settle(pk: int) -> Experiment:
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     """What the gate finds of each arm, and what of it refuses."""
     if not runs:
-        enabled = publishing.gate_row().enabled
-        return [publishing.NOTHING_MEASURED if enabled else publishing.SWITCHED_OFF], []
+        return [gatekeeping.unmeasured()], []
     findings, refusals = [], []
     for run in runs:
         if run.state != EvaluationRun.State.DONE:
@@ -225,7 +173,7 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
             findings.append(text)
             refusals.append(text)
             continue
-        verdict = publishing.verdict(run)
+        verdict = gatekeeping.verdict(run)
         findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
         refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
     return findings, refusals
@@ -245,36 +193,15 @@ def _changed(held: Experiment, runs: list[EvaluationRun], active: SearchProfile 
         return "A run is gone. Start it again."
     if any(run.baseline_id != (active.pk if active else None) for run in runs):
         return f"{active} became active meanwhile. Start it again to measure against that."
-    needed = (publishing.PUBLISH, publishing.OVERRIDE) if held.override else (publishing.PUBLISH,)
-    user = held.asked_by
+    user, needed = held.asked_by, publishing.permissions(override=held.override)
     if user is not None and not (user.is_active and user.has_perms(needed)):
         return "Whoever asked for it may no longer start experiments."
     return ""
 
 
-def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
-    """Sets the fields and saves. Raises ExperimentError with what is wrong with them."""
-    unknown = sorted(set(fields) - set(PLAN))
-    if unknown:
-        raise ExperimentError(f"An experiment has no {', '.join(unknown)} to set.")
-    for name, value in fields.items():
-        setattr(experiment, name, value)
-    try:
-        experiment.full_clean()
-    except ValidationError as error:
-        said = [
-            text if name == "__all__" else f"{name}: {text}"
-            for name, texts in error.message_dict.items()
-            for text in texts
-        ]
-        raise ExperimentError(" ".join(said)) from error
-    _check_published(experiment)
-    experiment.save()
-
-
 def _check_startable(held: Experiment) -> None:
-    _check_draft(held)
-    _check_published(held)
+    check_draft(held)
+    check_published(held)
     if other := _other_busy(held):
         raise RunConflict(_busy(other))
     if not settings.SEARCH_EVENTS:
@@ -289,23 +216,9 @@ def _check_startable(held: Experiment) -> None:
         )
 
 
-def _check_draft(held: Experiment) -> None:
-    if held.state != State.DRAFT:
-        raise RunConflict(f"{held} has started: it changes no more. Plan another one.")
-
-
-def _check_published(held: Experiment) -> None:
-    for profile in (held.a, held.b):
-        if profile.is_draft:
-            raise ExperimentError(
-                f"{profile} is a draft, and drafts change. Experiments compare published profiles."
-            )
-
-
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raises NotPermitted. The system itself, None, may."""
-    needed = (publishing.PUBLISH, publishing.OVERRIDE) if override else (publishing.PUBLISH,)
-    if user is not None and not user.has_perms(needed):
+    if user is not None and not user.has_perms(publishing.permissions(override=override)):
         what = "start experiments against the gate" if override else "start or end experiments"
         raise NotPermitted(f"You do not have permission to {what}.")
 
@@ -323,15 +236,3 @@ def _lock_active() -> SearchProfile | None:
     """The active profile, held: no other start and no publication comes between."""
     rows = SearchProfile.objects.select_for_update()
     return rows.filter(state=SearchProfile.State.ACTIVE).first()
-
-
-def _locked(experiment: Experiment) -> Experiment:
-    rows = Experiment.objects.select_for_update(of=("self",)).select_related("a", "b")
-    return rows.get(pk=experiment.pk)
-
-
-def _log(user: User | None, experiment: Experiment, flag: int, message: str) -> None:
-    if user is not None:
-        LogEntry.objects.log_actions(
-            user.pk, [experiment], flag, change_message=message, single_object=True
-        )

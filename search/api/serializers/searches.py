@@ -1,0 +1,114 @@
+"""What the API shows of a search: one page of a ranking, and everything that shaped it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from search.api.serializers.explanations import TermSerializer
+from search.api.serializers.profiles import (
+    CLASSES,
+    SIGNALS,
+    ProfileNameSerializer,
+    SignalValuesSerializer,
+)
+from search.api.serializers.results import ResultSerializer
+from search.domain import MIXED, Trial
+from search.pipeline import SearchResponse
+from search.second_try import SecondTry
+
+
+class SecondTrySerializer(serializers.Serializer[SecondTry]):
+    """What stood before the same candidates were ranked again, under `weights`, and surer."""
+
+    weights_before = SignalValuesSerializer()
+    confidence_before = serializers.FloatField()
+
+
+class TrialSerializer(serializers.Serializer[Trial]):
+    """A search's part in an experiment. `mixed`: both rankings as one, in turns."""
+
+    id = serializers.IntegerField(source="experiment")
+    arm = serializers.ChoiceField(choices=["a", "b", MIXED])
+    profiles = ProfileNameSerializer(many=True, help_text="Whose rankings are shown.")
+
+
+class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
+    """One page of a ranking, with everything that shaped it."""
+
+    search_id = serializers.SerializerMethodField(
+        help_text="Names this search when you report what was done with its results; null where "
+        "searches are not recorded."
+    )
+    query = serializers.CharField(source="query.original")
+    profile = ProfileNameSerializer()
+    experiment = TrialSerializer(
+        source="trial",
+        allow_null=True,
+        help_text="The experiment that this search takes part in; null for none.",
+    )
+    query_class = serializers.ChoiceField(choices=CLASSES, source="classification.query_class")
+    rule = serializers.CharField(
+        source="classification.rule", help_text="The rule that chose the class."
+    )
+    confidence = serializers.FloatField(
+        source="classification.confidence", help_text="How sure the rule is of the class."
+    )
+    answer_confidence = serializers.FloatField(
+        source="confidence",
+        allow_null=True,
+        help_text="How likely it is, from 0 to 1, that one of the first ten results answers the "
+        "query; the same on every page. Null while the embedding model has no calibration.",
+    )
+    low_confidence = serializers.BooleanField(
+        help_text="Whether that is below the profile's threshold."
+    )
+    second_try = SecondTrySerializer(
+        allow_null=True, help_text="Null unless other weights were tried and kept."
+    )
+    weights = SignalValuesSerializer()
+    forced = serializers.ListField(
+        child=serializers.ChoiceField(choices=["profile", "class", "weights"]),
+        help_text="What the caller decided.",
+    )
+    degraded = serializers.ListField(
+        child=serializers.ChoiceField(choices=SIGNALS), help_text="Signals that could not run."
+    )
+    notes = serializers.ListField(
+        child=serializers.CharField(), help_text="Why the weights are not the class's own."
+    )
+    did_you_mean = serializers.CharField(
+        source="suggestion",
+        help_text="The query with words that no searched text holds as it spells them, or empty.",
+    )
+    corrected_from = serializers.CharField(
+        help_text="The query as typed, where it found nothing and this answers its correction, "
+        "which is then `query`; otherwise empty."
+    )
+    grouped = serializers.BooleanField(help_text="Whether each document stands once.")
+    total = serializers.IntegerField(
+        help_text="Results on all pages: documents, or passages with `group=false`."
+    )
+    page = serializers.IntegerField()
+    pages = serializers.IntegerField()
+    page_size = serializers.IntegerField()
+    timing_ms = serializers.SerializerMethodField()
+    results = ResultSerializer(many=True)
+    terms = TermSerializer(many=True, required=False, help_text="With explain=1.")
+
+    def get_fields(self) -> dict[str, Any]:
+        fields = super().get_fields()
+        if not self.context.get("explain", True):
+            del fields["terms"]
+        return fields
+
+    @extend_schema_field({"type": "string", "format": "uuid", "nullable": True})
+    def get_search_id(self, response: SearchResponse) -> str | None:
+        search_id = self.context.get("search_id")
+        return None if search_id is None else str(search_id)
+
+    @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
+    def get_timing_ms(self, response: SearchResponse) -> dict[str, float]:
+        return {step: round(value, 2) for step, value in response.milliseconds.items()}

@@ -1,0 +1,42 @@
+"""What is asked besides the words: by whom, among what, ranked how, and which page of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ingestion.models.library import Viewer
+from search.configuration import Configuration
+from search.domain import Profile, QueryClass, TakesPart, Weights
+from search.retrieval import Filters
+
+DEFAULT_PAGE_SIZE = 10
+MAX_PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What a caller decides in place of the active profile and the classifier. Empty: nothing.
+
+    `exact`: the query stays as typed, also where it finds nothing and its correction would.
+    `snapshot` is a profile to rank by that need not be published: a draft under trial.
+    """
+
+    profile: str = ""
+    query_class: QueryClass | None = None
+    weights: Weights | None = None
+    exact: bool = False
+    snapshot: Profile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `search.pipeline.search` takes besides the text: see there."""
+
+    viewer: Viewer
+    filters: Filters
+    choices: Choices
+    group: bool = True
+    page: int = 1
+    page_size: int = DEFAULT_PAGE_SIZE
+    takes_part: TakesPart | None = None
+    configured: Configuration | None = None

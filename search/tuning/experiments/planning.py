@@ -1,0 +1,107 @@
+"""W: the plan of an experiment: made, changed and removed, until it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
+from django.core.exceptions import ValidationError
+from django.db import transaction
+
+from search.errors import ExperimentError, RunConflict
+from search.models import Experiment
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+State = Experiment.State
+PLAN = ("name", "kind", "a", "b", "share", "indifference", "days", "note")
+
+
+@transaction.atomic
+def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experiment:
+    """A new experiment that has not started. Raises ExperimentError for what cannot be one."""
+    experiment = Experiment(added_by=acting_user)
+    _write(experiment, fields)
+    _log(acting_user, experiment, ADDITION, "Planned.")
+    return experiment
+
+
+@transaction.atomic
+def edit(
+    experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
+) -> Experiment:
+    """The experiment with these fields. Raises RunConflict once it has started."""
+    held = locked(experiment)
+    check_draft(held)
+    before = {name: str(getattr(held, name)) for name in PLAN}
+    _write(held, fields)
+    changed = [
+        f"{name}: {was} → {getattr(held, name)}"
+        for name, was in before.items()
+        if was != str(getattr(held, name))
+    ]
+    if changed:
+        # What the gate said was said of another plan.
+        held.findings, held.refusals, held.runs = [], [], []
+        held.save()
+        _log(acting_user, held, CHANGE, "; ".join(changed))
+    return held
+
+
+@transaction.atomic
+def delete(experiment: Experiment, *, acting_user: User | None) -> None:
+    """Removes a plan. Raises RunConflict once it has started: what was tried is kept."""
+    held = locked(experiment)
+    check_draft(held)
+    _log(acting_user, held, DELETION, "Removed before it started.")
+    held.delete()
+
+
+def locked(experiment: Experiment) -> Experiment:
+    """The experiment with its profiles, held until the transaction ends."""
+    rows = Experiment.objects.select_for_update(of=("self",)).select_related("a", "b")
+    return rows.get(pk=experiment.pk)
+
+
+def check_draft(held: Experiment) -> None:
+    """Raises RunConflict once the experiment has started."""
+    if held.state != State.DRAFT:
+        raise RunConflict(f"{held} has started: it changes no more. Plan another one.")
+
+
+def check_published(held: Experiment) -> None:
+    """Raises ExperimentError where an arm is a draft."""
+    for profile in (held.a, held.b):
+        if profile.is_draft:
+            raise ExperimentError(
+                f"{profile} is a draft, and drafts change. Experiments compare published profiles."
+            )
+
+
+def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
+    """Sets the fields and saves. Raises ExperimentError with what is wrong with them."""
+    unknown = sorted(set(fields) - set(PLAN))
+    if unknown:
+        raise ExperimentError(f"An experiment has no {', '.join(unknown)} to set.")
+    for name, value in fields.items():
+        setattr(experiment, name, value)
+    try:
+        experiment.full_clean()
+    except ValidationError as error:
+        said = [
+            text if name == "__all__" else f"{name}: {text}"
+            for name, texts in error.message_dict.items()
+            for text in texts
+        ]
+        raise ExperimentError(" ".join(said)) from error
+    check_published(experiment)
+    experiment.save()
+
+
+def _log(user: User | None, experiment: Experiment, flag: int, message: str) -> None:
+    if user is not None:
+        LogEntry.objects.log_actions(
+            user.pk, [experiment], flag, change_message=message, single_object=True
+        )
