@@ -43,7 +43,7 @@ class TestWeights:
         [
             pytest.param((0.7, 0.7, 0), "sum to 1", id="too much"),
             pytest.param((0.2, 0.2, 0.2), "sum to 1", id="too little"),
-            pytest.param((1.5, -0.5, 0), "between 0 and 1", id="negative"),
+            pytest.param((1.5, -0.5, 0), "between 0 and 1; these are 1.5, -0.5, 0", id="negative"),
             pytest.param((math.nan, 0.5, 0.5), "between 0 and 1", id="not a number"),
         ],
     )

@@ -87,6 +87,8 @@ class TestPreview:
         [
             ({"weights": {"general": {"vector": 0.5}}}, "sum to 1"),
             ({"weights": {"odd": {"vector": 1}}}, "no class"),
+            ({"weights": {"general": {"vector": 1, "vektor": 0.5}}}, "Known are: vector"),
+            ({"wieghts": {}}, "Known are: profile"),
             ({"settings": {"magic": 1}}, "magic"),
             ({"settings": {"depth": 1}}, "greater than or equal to 5"),
             ({"settings": {"fusion": "magic"}}, "magic"),

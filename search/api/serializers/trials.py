@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from ingestion.paging import Parameters
 from search import configuration
 from search.api.naming import named_profile
 from search.domain import Profile, QueryClass, Weights
@@ -20,7 +21,7 @@ class ShareField(serializers.FloatField):
         super().__init__(min_value=0, max_value=1, **options)
 
 
-class TrialSharesSerializer(serializers.Serializer[Weights]):
+class TrialSharesSerializer(Parameters):
     """The weights of a class: each signal's share, summing to 1; one that is not named is 0."""
 
     vector = ShareField(default=0.0)
@@ -37,7 +38,7 @@ class TrialSharesSerializer(serializers.Serializer[Weights]):
         return attrs
 
 
-class TrialSerializer(serializers.Serializer[Profile]):
+class TrialSerializer(Parameters):
     """A profile and what to change of it, for a try."""
 
     profile = serializers.CharField(

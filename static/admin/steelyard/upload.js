@@ -38,8 +38,6 @@
     button.disabled = tooMany;
   }
 
-  // Unfold's script would look for the text box that its own file widget has beside it.
-  input.hasChangeListener = true;
   input.addEventListener("change", describe);
   for (const name of ["dragenter", "dragover"]) {
     drop.addEventListener(name, (event) => {

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 from ingestion import terms
 from search import configuration
-from search.evaluation import golden_runs
+from search.evaluation import golden_comparison, golden_runs
 from search.models import EvaluationRun, Judgement, SearchProfile
 from search.tuning import judging
 from search.tuning.pool_building import build
@@ -114,7 +114,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     # A live run is taken up again after a reload, and held against the figures on the page.
     page.get_by_role("button", name="Verify live").click()
     expect(page.locator("#wb-run")).to_contain_text(f"Live run of {saved}")
-    monkeypatch.setattr(golden_runs, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
     golden_runs.measure(EvaluationRun.objects.get().pk)
     page.reload()
     expect(page.locator("#wb-run.wb-agrees")).to_contain_text("without a search are the same")
