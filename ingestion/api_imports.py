@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import (
     ActionPermission,
     Conflict,
@@ -89,13 +90,13 @@ class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
 class ImportParameters(PageParameters):
     """Which imports are listed."""
 
-    state = serializers.ChoiceField(choices=Import.State.choices, required=False)
+    state = ChoiceField(choices=Import.State.choices, required=False)
 
 
 class ImportItemParameters(PageParameters):
     """Which items are listed."""
 
-    state = serializers.ChoiceField(choices=ImportItem.State.choices, required=False)
+    state = ChoiceField(choices=ImportItem.State.choices, required=False)
 
 
 class ImportRequestSerializer(serializers.Serializer[Any]):
@@ -109,7 +110,7 @@ class ImportRequestSerializer(serializers.Serializer[Any]):
     manifest = serializers.FileField(
         required=False, help_text="CSV or JSON Lines: path or url, title, language, metadata."
     )
-    kind = serializers.ChoiceField(
+    kind = ChoiceField(
         choices=[
             (kind.value, kind.label) for kind in (Kind.FOLDER, Kind.URL, Kind.SITE, Kind.SITEMAP)
         ],

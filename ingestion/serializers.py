@@ -10,6 +10,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from ingestion.api_choices import ChoiceField
 from ingestion.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 from ingestion.paging import PageParameters
@@ -216,7 +217,7 @@ class DocumentParameters(PageParameters):
         help_text="Collection slugs; may be repeated.",
     )
     state = serializers.ListField(
-        child=serializers.ChoiceField(State.choices),
+        child=ChoiceField(State.choices),
         required=False,
         help_text="States of the newest version; may be repeated.",
     )

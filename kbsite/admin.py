@@ -84,6 +84,7 @@ class AuthTokenAdmin(ModelAdmin):  # type: ignore[misc]
     empty_text = (
         "Nobody has an API token. People get one with their password from POST /api/v1/auth/token/."
     )
+    counted_as = ("API token", "API tokens")
     list_display = ("user", "state", "created", "expiry")
     list_display_links = None
     list_select_related = ("user",)

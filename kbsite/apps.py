@@ -3,7 +3,15 @@
 from django.apps import AppConfig
 
 
+class TokensConfig(AppConfig):
+    """django-rest-knox, under what the admin calls it."""
+
+    name = "knox"
+    verbose_name = "API tokens"
+
+
 class SiteConfig(AppConfig):
+    default = True
     name = "kbsite"
 
     def ready(self) -> None:

@@ -99,7 +99,7 @@ INSTALLED_APPS = [
     "django.contrib.postgres",
     "django_htmx",
     "rest_framework",
-    "knox",
+    "kbsite.apps.TokensConfig",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "kbsite",

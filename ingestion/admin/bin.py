@@ -39,6 +39,7 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
         "Nothing was deleted. Deleted documents wait here, and can be restored, until their "
         "time is up."
     )
+    counted_as = ("document", "documents")
     list_display = ("title", "collection", "deleted", "deleted_by", "left")
     list_display_links = None
     list_filter = (CollectionFilter,)

@@ -27,8 +27,7 @@ from ingestion.errors import IngestionError
 from ingestion.importing import services
 from ingestion.importing.counting import Counts, counts_of
 from ingestion.importing.folders import HERE
-from ingestion.importing.manifests import MANIFEST_ENDS
-from ingestion.importing.protocol import ImportRefused
+from ingestion.importing.protocol import MANIFEST_ENDS, ImportRefused
 from ingestion.models import Import, ImportItem
 from ingestion.models.library import Viewer
 

@@ -18,7 +18,7 @@ from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import actor
 from ingestion.downloads import download
 from ingestion.errors import IngestionError
-from ingestion.models import Document, DocumentVersion
+from ingestion.models import Document, DocumentVersion, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,9 @@ class VersionRow:
 
     @property
     def can_come_back(self) -> bool:
-        """Whether its file is kept and another one is searched."""
-        return bool(self.version.file) and not self.is_current and not self.version.is_unfinished
+        """Whether its file is kept and could be read, and another one is searched."""
+        settled = not self.version.is_unfinished and self.version.state != State.FAILED
+        return bool(self.version.file) and not self.is_current and settled
 
 
 def version_rows(

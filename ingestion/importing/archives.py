@@ -20,7 +20,14 @@ from typing import IO, Self
 from django.conf import settings
 
 from ingestion.errors import FileTooLarge, IngestionError
-from ingestion.importing.protocol import Found, ImportRefused, Skip, Source, Taken
+from ingestion.importing.protocol import (
+    MANIFEST_ENDS,
+    Found,
+    ImportRefused,
+    Skip,
+    Source,
+    Taken,
+)
 from ingestion.models import Import, ImportItem
 from ingestion.parsing.archive import RATIO_COUNTS_FROM, UNREADABLE
 from ingestion.parsing.limits import MIB
@@ -42,6 +49,10 @@ _LONGEST_COMMENT = 65_535
 _IN_END64 = 0xFFFFFFFF
 
 
+class NoArchive(ImportRefused):
+    """The file is something else, and was no ZIP archive before either."""
+
+
 class ArchiveSource(Source):
     """The members of a ZIP archive."""
 
@@ -52,7 +63,14 @@ class ArchiveSource(Source):
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        self._archive = open_archive(self._open.enter_context(local_file(self.of)))
+        path = self._open.enter_context(local_file(self.of))
+        try:
+            self._archive = open_archive(path)
+        except NoArchive as error:
+            raise ImportRefused(
+                f"{error} An import takes one, or a manifest whose name ends in "
+                f"{', '.join(MANIFEST_ENDS)}. Upload other files as they are."
+            ) from error
         self._open.callback(self._archive.close)
         return self
 
@@ -122,13 +140,18 @@ def local_file(of: Import) -> Iterator[Path]:
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:
-    """An archive within bounds. Raises ImportRefused for one that is damaged or far too large."""
+    """An archive within bounds.
+
+    Raises NoArchive for another file, ImportRefused for one that is damaged or far too large.
+    """
     most = settings.IMPORT_MAX_FILES
     try:
         if _directory_bytes(path) > most * DIRECTORY_BYTES_A_FILE:
             raise _too_many()
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
+        if not isinstance(error, OSError) and not _begins_as_zip(path):
+            raise NoArchive("This is no ZIP archive.") from error
         raise ImportRefused(
             "This is no ZIP archive, or it is damaged. It was probably cut off in transfer: "
             "send it again from the original."
@@ -148,7 +171,8 @@ def open_archive(path: Path) -> zipfile.ZipFile:
     elif size > RATIO_COUNTS_FROM and size > packed * settings.PARSE_LIMITS["PARSE_ARCHIVE_RATIO"]:
         refusal = ImportRefused(
             f"Unpacked, this archive grows to more than "
-            f"{settings.PARSE_LIMITS['PARSE_ARCHIVE_RATIO']} times its size: real files never do."
+            f"{settings.PARSE_LIMITS['PARSE_ARCHIVE_RATIO']} times its size, as real files "
+            "hardly ever do. Leave out the file that grows so, or raise PARSE_ARCHIVE_RATIO."
         )
     if refusal is not None:
         archive.close()
@@ -173,6 +197,12 @@ def _too_many() -> ImportRefused:
         f"This archive holds more than {settings.IMPORT_MAX_FILES:,} files. Split it, or raise "
         "IMPORT_MAX_FILES."
     )
+
+
+def _begins_as_zip(path: Path) -> bool:
+    """Whether its first bytes are a ZIP archive's, however damaged the rest is."""
+    with path.open("rb") as file:
+        return file.read(2) == b"PK"
 
 
 def _directory_bytes(path: Path) -> int:

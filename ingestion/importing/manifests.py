@@ -25,7 +25,6 @@ from ingestion.models import Document, Import, ImportItem
 BASE = "base"
 """The option that names the folder which a command's relative paths start from."""
 
-MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
 OWN = ("path", "url", "title", "language", "collection", "metadata")
 LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
 LONGEST_LINE = 1_000_000

@@ -17,6 +17,9 @@ from typing import IO, Any, ClassVar, Self
 from ingestion.errors import IngestionError
 from ingestion.models import Import, ImportItem, SourceKind
 
+MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
+"""How the name of a manifest ends. Any other file that is imported must be a ZIP archive."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -16,7 +17,21 @@ from ingestion.models import Collection, Visibility
 from ingestion.progress import ProgressView, Watch, WorkHere, follow, worker_answers
 
 
-class IntakeCommand(BaseCommand):
+class PlainCommand(BaseCommand):
+    """A command that prints its own lines: the library's log adds warnings only, all with -v 2."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        log = logging.getLogger("ingestion")
+        level = log.level
+        if options["verbosity"] < 2:
+            log.setLevel(max(level, logging.WARNING))
+        try:
+            return super().execute(*args, **options)
+        finally:
+            log.setLevel(level)
+
+
+class IntakeCommand(PlainCommand):
     """A command whose documents may go into a new collection, and that stays until all are done."""
 
     def add_collection_arguments(self, parser: CommandParser, *, language: str) -> None:

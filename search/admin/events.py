@@ -16,12 +16,23 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
+from unfold.views import ChangeList
 
 from ingestion.admin.pages import OwnPages
 from ingestion.admin.visibility import VisibleOnly, actor
 from search.admin.pages import ReadOnly
 from search.models import Interaction, SearchEvent
 from search.watching import learning
+
+
+class SearchEventList(ChangeList):  # type: ignore[misc]
+    """The list of searches, which counts all of them only where nothing narrows it."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.query and not self.get_filters_params():
+            # Without a second count Django knows no total, and the heading offers "Show all".
+            self.full_result_count = self.result_count
 
 
 @admin.register(SearchEvent)
@@ -43,6 +54,9 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin)
     def get_urls(self) -> list[URLPattern]:
         learn = self.own_page("learn/", require_POST(self.learn_view), "learn")
         return [learn, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SearchEventList
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
         context = {"may_learn": request.user.has_perm("search.add_judgement")}
@@ -88,7 +102,7 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin)
     def certainty(self, event: SearchEvent) -> str:
         return "-" if event.confidence is None else f"{event.confidence:.2f}"
 
-    @admin.display(description="ms", ordering="milliseconds")
+    @admin.display(description="time (ms)", ordering="milliseconds")
     def took(self, event: SearchEvent) -> str:
         return f"{event.milliseconds:.0f}"
 

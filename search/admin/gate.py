@@ -74,9 +74,9 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
     def state_label(self, publication: Publication) -> tuple[str, str]:
         return publication.state, publication.get_state_display()
 
-    @admin.display(description="against the gate", boolean=True, ordering="override")
-    def overridden(self, publication: Publication) -> bool:
-        return publication.override
+    @admin.display(description="against the gate", ordering="override")
+    def overridden(self, publication: Publication) -> str:
+        return "yes" if publication.override else "–"  # an icon would call the rule a fault
 
     def get_urls(self) -> list[URLPattern]:
         return [

@@ -9,6 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import actor, posted
 from ingestion.paging import PageParameters, Parameters
 from search.api.errors import body
@@ -73,7 +74,7 @@ class PlanSerializer(Parameters):
     """What is compared, and how. A and B are `name@version` of published profiles."""
 
     name = serializers.CharField(max_length=120)
-    kind = serializers.ChoiceField(Experiment.Kind.choices, default=Experiment.Kind.INTERLEAVED)
+    kind = ChoiceField(Experiment.Kind.choices, default=Experiment.Kind.INTERLEAVED)
     a = serializers.CharField(max_length=80)
     b = serializers.CharField(max_length=80)
     share = serializers.FloatField(

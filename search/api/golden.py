@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import ActionPermission, actor, asked, posted
 from ingestion.models import Document
 from ingestion.paging import PageParameters, Pages, Parameters
@@ -36,7 +37,7 @@ class GoldenQueryEditSerializer(Parameters):
     collections = SlugsField(
         required=False, max_length=50, help_text="Slugs that it is asked in; empty: all."
     )
-    query_class = serializers.ChoiceField(CLASSES, required=False, allow_blank=True)
+    query_class = ChoiceField(CLASSES, required=False, allow_blank=True)
     must_be_first = serializers.UUIDField(
         required=False, allow_null=True, help_text="A document, or null for none."
     )
@@ -48,7 +49,7 @@ class QueryParameters(PageParameters):
     """Which golden queries."""
 
     q = serializers.CharField(required=False, help_text="Words of the question.")
-    query_class = serializers.ChoiceField(CLASSES, required=False)
+    query_class = ChoiceField(CLASSES, required=False)
     enabled = serializers.BooleanField(required=False, allow_null=True, default=None)
 
 

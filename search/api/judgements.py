@@ -14,6 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import ActionPermission, actor, asked, posted
 from ingestion.models import Document
 from ingestion.paging import PageParameters, Pages, Parameters
@@ -54,7 +55,7 @@ class AgreementSerializer(serializers.Serializer[Any]):
 class ExportParameters(Parameters):
     """The file format."""
 
-    to = serializers.ChoiceField(list(FORMATS), default="csv")
+    to = ChoiceField(list(FORMATS), default="csv")
 
 
 class ImportSerializer(serializers.Serializer[Any]):
@@ -64,7 +65,7 @@ class ImportSerializer(serializers.Serializer[Any]):
     queries = serializers.FileField(
         required=False, help_text="TREC's topics or BEIR's queries.jsonl, if `file` is no ZIP."
     )
-    file_format = serializers.ChoiceField(list(FORMATS), default="csv")
+    file_format = ChoiceField(list(FORMATS), default="csv")
     judge = serializers.CharField(
         required=False, default="", max_length=150, help_text="Where the file does not say."
     )

@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import ActionPermission, actor, posted
 from ingestion.paging import PageParameters, Parameters
 from search.api.naming import SEE_DRAFTS, named_profile, published, visible_profiles
@@ -57,18 +58,18 @@ class NewOptimisationSerializer(Parameters):
     """What to look for; what is left out is as in the admin."""
 
     profile = serializers.CharField(help_text="`name@version`; drafts as well.")
-    kind = serializers.ChoiceField(
+    kind = ChoiceField(
         (WEIGHTS, PRESETS), default=WEIGHTS, help_text="`presets` compares the shipped profiles."
     )
-    measure = serializers.ChoiceField(MEASURES, default=MEASURES[0])
+    measure = ChoiceField(MEASURES, default=MEASURES[0])
     classes = serializers.ListField(
-        child=serializers.ChoiceField([each.value for each in QueryClass]), required=False
+        child=ChoiceField([each.value for each in QueryClass]), required=False
     )
     signals = serializers.ListField(
-        child=serializers.ChoiceField([each.value for each in Signal]), required=False
+        child=ChoiceField([each.value for each in Signal]), required=False
     )
     origins = serializers.ListField(
-        child=serializers.ChoiceField(GoldenQuery.Origin.values),
+        child=ChoiceField(GoldenQuery.Origin.values),
         required=False,
         help_text="Left out: people's and imported ones, synthetic ones where there are no others.",
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from ingestion.api_choices import ChoiceField
 from ingestion.filetypes import SUPPORTED, main_extensions
 from ingestion.paging import MAX_PAGE, Parameters
 from ingestion.serializers import LanguageField
@@ -123,7 +124,7 @@ class SearchParameters(Parameters):
     explain = serializers.BooleanField(
         default=False, help_text="Adds each result's whole explanation and the query's terms."
     )
-    legacy = serializers.ChoiceField(
+    legacy = ChoiceField(
         choices=[CONCEPT_RAG],
         required=False,
         help_text="Adds the score fields that concept-rag's clients read, as its profiles do.",
@@ -131,7 +132,7 @@ class SearchParameters(Parameters):
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
-        fields["class"] = serializers.ChoiceField(
+        fields["class"] = ChoiceField(
             choices=[query_class.value for query_class in QueryClass],
             required=False,
             help_text="The query's class, in place of the classifier's.",

@@ -13,6 +13,7 @@ from rest_framework import serializers, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import actor, asked, posted
 from ingestion.paging import PageParameters, Parameters
 from search.api.naming import SEE_DRAFTS, named_profile, visible_profiles
@@ -51,6 +52,8 @@ class ClassSharesSerializer(Parameters):
 
 class ProfileEditSerializer(serializers.ModelSerializer[SearchProfile]):
     """What changes. Everything is optional; what is not named stays."""
+
+    serializer_choice_field = ChoiceField
 
     weights = ClassSharesSerializer(required=False)
     reason = serializers.CharField(

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import ActionPermission, actor, asked, posted
 from ingestion.paging import PageParameters, Pages, Parameters
 from search.api.errors import body
@@ -96,11 +97,13 @@ class ChangeParameters(PageParameters):
     """Which lines of the audit."""
 
     profile = serializers.CharField(required=False, help_text="The name of a profile.")
-    action = serializers.ChoiceField(ProfileChange.Action.choices, required=False)
+    action = ChoiceField(ProfileChange.Action.choices, required=False)
 
 
 class GateSerializer(serializers.ModelSerializer[PublishGate]):
     """What a profile must hold on the golden queries to be published."""
+
+    serializer_choice_field = ChoiceField
 
     class Meta:
         model = PublishGate

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import posted
 from ingestion.paging import Parameters
 from search.errors import UnknownSearch
@@ -22,7 +23,7 @@ from search.watching.interactions import MAX_SECONDS, Said, record_interaction
 class InteractionSerializer(Parameters):
     """What was done with a result, or said of all of them (`solved`, `unsolved`)."""
 
-    kind = serializers.ChoiceField(
+    kind = ChoiceField(
         choices=Interaction.Kind.choices,
         help_text="`click`, `dwell` (with `seconds`), `up` and `down` name a document; `solved` "
         "and `unsolved` say whether the search answered the question.",

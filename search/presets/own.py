@@ -27,7 +27,7 @@ DEFAULT = Preset(
         confidence_threshold=0.2,
     ),
     "Cosine and BM25 on one scale, a little for the title, and what the first results have in "
-    "common; keywords lead for look-ups.",
+    "common; keywords lead for lookups.",
 )
 
 BASELINES = (

@@ -38,7 +38,7 @@ SIGNAL_LABELS = {
     Signal.SYNONYM: "Synonyms",
 }
 CLASS_LABELS = {
-    QueryClass.LOOKUP: "Look-up",
+    QueryClass.LOOKUP: "Lookup",
     QueryClass.CONCEPT: "Concept",
     QueryClass.CODE: "Code",
     QueryClass.DEBUG: "Debugging",

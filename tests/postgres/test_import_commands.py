@@ -103,7 +103,22 @@ def test_a_folder_is_watched_looked_at_and_confirmed(
     with pytest.raises(CommandError, match="does not watch"):
         run("watch", tmp_path, "--collection", "Shre", "--off")
     assert not Collection.objects.filter(name="Shre").exists()
-    assert "watched no longer" in run("watch", tmp_path, "--collection", "Share", "--off")
+    monkeypatch.chdir(tmp_path.parent)
+    run("watch", tmp_path.name, "--collection", "Share")
+    assert WatchedFolder.objects.get() == folder, "a relative path is the same folder"
+    assert "watched no longer" in run("watch", tmp_path.name, "--collection", "Share", "--off")
     folder.refresh_from_db()
     assert not folder.enabled
     assert "No folder is watched" in run("scan-folders")
+
+
+def test_the_librarys_log_does_not_stand_between_their_lines(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "a.md").write_text("# Alpha\n\nText.")
+    run("import", tmp_path, "--collection", "Share")
+    run("watch", tmp_path, "--collection", "Share")
+    assert [record for record in caplog.records if record.name == "ingestion.audit"] == []
+    (tmp_path / "b.md").write_text("# Beta\n\nText.")
+    run("import", tmp_path, "--collection", "Share", "-v", 2)
+    assert "ingestion.audit" in {record.name for record in caplog.records}

@@ -114,14 +114,13 @@ def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any)
     settings.IMPORT_MAX_FILES = 2
     with pytest.raises(IngestionError, match="more than 2 files"):
         start(pages(3), shelf)
-    with pytest.raises(IngestionError, match="no ZIP archive"):
-        services.start(
-            shelf,
-            Kind.ARCHIVE,
-            "x.zip",
-            file=io.BytesIO(b"no zip"),
-            acting_user=None,
-        )
+    for data, message in (
+        (b"MZ\x90 a program", r"no ZIP archive\. An import takes one, or a manifest .*\.jsonl"),
+        (archive({"a.md": "Text."}).getvalue()[:-20], "cut off in transfer"),
+    ):
+        file = io.BytesIO(data)
+        with pytest.raises(IngestionError, match=message):
+            services.start(shelf, Kind.ARCHIVE, "x.zip", file=file, acting_user=None)
     assert not Import.objects.exists()
     assert not default_storage.exists("imports") or not default_storage.listdir("imports")[1]
 

@@ -45,6 +45,18 @@ class TestBin:
         assert "30 days" in page
         assert "Tides" not in signed_in(administrator).get(DOCUMENTS).content.decode()
 
+    @pytest.mark.parametrize(("others", "counted"), [(0, "1 document"), (1, "2 documents")])
+    def test_counts_documents(
+        self, administrator: User, deleted: Document, others: int, counted: str
+    ) -> None:
+        for _ in range(others):
+            services.delete([make_document(make_collection("Log"), EBB)], acting_user=administrator)
+        page = signed_in(administrator).get(BIN).content.decode()
+        assert f" {counted} " in " ".join(page.split())
+        assert "0 documents" in " ".join(
+            signed_in(administrator).get(f"{BIN}?q=zzz").content.decode().split()
+        )
+
     def test_restores(self, administrator: User, deleted: Document) -> None:
         response = act(administrator, "restore_selected", deleted)
         assert "1 document is back in search." in said(response)

@@ -8,6 +8,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -188,6 +189,21 @@ class TestPage:
         assert [row.version.number for row in response.context["status"].versions] == [2, 1]
         assert [row.is_current for row in response.context["status"].versions] == [False, True]
         assert document.get_absolute_url() in response.content.decode()
+
+    def test_a_version_that_failed_is_not_offered_as_the_current_one(
+        self, handbook: Collection, administrator: User
+    ) -> None:
+        document = make_document(handbook, "# Quorums\n\nA majority.\n", file_name="quorums.md")
+        client = signed_in(administrator)
+        torn = SimpleUploadedFile("quorums.pdf", b"%PDF-1.4\ntorn")
+        client.post(page(document, "new-version"), {"file": torn})
+        steps.advance(document.versions.get(number=2).pk)
+        failed, current = client.get(page(document)).context["status"].versions
+        assert (failed.version.state, current.is_current) == (State.FAILED, True)
+        assert not failed.can_come_back
+        document.versions.filter(number=2).update(state=State.READY)
+        read, _ = client.get(page(document)).context["status"].versions
+        assert read.can_come_back
 
     def test_a_reader_may_look_and_not_touch(self, broken: Document) -> None:
         client = signed_in(staff("looker", "view_document"))

@@ -72,6 +72,8 @@ class TestTokens:
         client = signed_in(administrator)
         text = client.get(TOKENS).content.decode()
         assert "administrator" in text
+        assert "1 API token " in " ".join(text.split())
+        assert "Knox" not in text
         assert key not in text
         assert token.token_key not in text
         chosen = {"action": "delete_selected", "_selected_action": [token.pk]}

@@ -82,6 +82,9 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
     assert "against the gate" in text_of(done)
     assert active_profile() == draft
+    column = '<td class="field-overridden'
+    (cell,) = text_of(client.get(f"{ADMIN}/publication/")).split(column)[1:]
+    assert ">yes" in "".join(cell.split("</td>")[0].split())
 
     profiles = text_of(client.get(f"{ADMIN}/searchprofile/"))
     assert f"Roll back to {before}" in profiles

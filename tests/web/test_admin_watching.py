@@ -108,6 +108,15 @@ class TestSearches:
         assert html.count(">pumps</a>") == 1
         assert "+1" in html
 
+    @pytest.mark.parametrize("narrowed", ["?q=pumps", "?channel__exact=page", "?unsure__exact=1"])
+    def test_the_heading_counts_only_what_was_narrowed(self, admin: Client, narrowed: str) -> None:
+        make_event("pumps", unsure=True)
+        make_event("anchors")
+        address = "/admin/search/searchevent/"
+        assert "Show all" not in text(admin, address)
+        assert "Show all" not in text(admin, f"{address}?o=1")
+        assert "Show all" in text(admin, address + narrowed)
+
     def test_hidden_ones_are_not_there(self) -> None:
         cabin = make_collection("Cabin", visibility=Visibility.GROUPS, groups=["insiders"])
         make_event("pumps")

@@ -101,6 +101,7 @@ class TestDrafts:
             ({"weights": {"general": {"speed": 1}}}, "no such parameter"),
             ({"depth": 2}, "depth"),
             ({"speed": 1}, "no such field"),
+            ({"fusion": "nope"}, "Use one of: "),
             ({"fingerprint": "0" * 64, "depth": 50}, "edited since"),
         ],
     )

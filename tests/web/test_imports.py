@@ -97,7 +97,7 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
         ({"origin": "/srv"}, "goes with origin"),
         ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
         ({"kind": "url", "origin": "https://example.org/"}, "switched off"),
-        ({"kind": "archive", "origin": "x"}, "not a valid choice"),
+        ({"kind": "archive", "origin": "x"}, "not a valid choice. Use one of: folder, "),
     ],
 )
 def test_what_cannot_be_imported_is_refused(

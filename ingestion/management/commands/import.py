@@ -19,7 +19,8 @@ from ingestion.errors import IngestionError
 from ingestion.importing import services
 from ingestion.importing.archives import PATH
 from ingestion.importing.counting import Counts, counts_of
-from ingestion.importing.manifests import BASE, MANIFEST_ENDS
+from ingestion.importing.manifests import BASE
+from ingestion.importing.protocol import MANIFEST_ENDS
 from ingestion.importing.runner import run
 from ingestion.management.intake import IntakeCommand
 from ingestion.models import DocumentVersion, Import, ImportItem

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -48,8 +47,6 @@ class Command(IntakeCommand):
         parser.add_argument("--wait", action="store_true", default=True, help="The default.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["verbosity"] < 2:
-            logging.getLogger("ingestion").setLevel(logging.WARNING)
         if missing := [str(path) for path in options["paths"] if not path.exists()]:
             raise CommandError(f"There is no such file or folder: {', '.join(missing)}")
         collection = self.collection(options["collection"], options)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.template.defaultfilters import pluralize
 
 from ingestion import services
+from ingestion.management.intake import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Removes for good what has been in the bin for longer than DELETION_GRACE_DAYS."
 
     def add_arguments(self, parser: CommandParser) -> None:

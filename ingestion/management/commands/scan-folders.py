@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
+from ingestion.management.intake import PlainCommand
 from ingestion.models import WatchedFile, WatchedFolder
 from ingestion.watching.reporting import line_of
 from ingestion.watching.scanning import scan
@@ -17,7 +18,7 @@ from ingestion.watching.services import confirm_deletion
 SETTLE_SECONDS = 2.0
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Looks through the watched folders here and now. Fails when one is not in step."
 
     def add_arguments(self, parser: CommandParser) -> None:

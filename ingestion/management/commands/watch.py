@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from ingestion.errors import IngestionError
-from ingestion.management.intake import language_code
+from ingestion.management.intake import PlainCommand, language_code
 from ingestion.models import Collection, WatchedFolder
 from ingestion.watching.reporting import line_of
 from ingestion.watching.scanning import scan
 from ingestion.watching.services import checked_path
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = (
         "Watches a folder: files that appear, change, move or go are mirrored into the "
         "collection by beat and the workers. Given again, it changes how the folder is watched."
@@ -34,20 +35,14 @@ class Command(BaseCommand):
         parser.add_argument("--off", action="store_true", help="Stop watching; documents stay.")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        path, name = str(Path(options["path"]).resolve()), options["collection"]
+        if options["off"]:
+            self._stop(name, path, options["path"])
+            return
         try:
-            path = options["path"]
-            path = path if options["off"] else checked_path(path, acting_user=None)
+            path = checked_path(path, acting_user=None)
         except IngestionError as error:
             raise CommandError(str(error)) from None
-        name = options["collection"]
-        if options["off"]:
-            watching = WatchedFolder.objects.filter(
-                collection__in=Collection.objects.kept().filter(name=name), path=path
-            )
-            if not watching.update(enabled=False):
-                raise CommandError(f"“{name}” does not watch {path}.")
-            self.stdout.write(f"{path} is watched no longer; its documents stay.")
-            return
         collection, _ = Collection.objects.kept().get_or_create(name=name)
         keep = WatchedFolder.Deletion.KEEP if options["keep"] else WatchedFolder.Deletion.BIN
         folder, _ = WatchedFolder.objects.update_or_create(
@@ -70,3 +65,11 @@ class Command(BaseCommand):
             f"Beat has it looked through every {folder.poll_seconds} seconds; a file is taken "
             "once it stood still between two looks. At once: manage.py scan-folders"
         )
+
+    def _stop(self, name: str, path: str, given: str) -> None:
+        # As given, too: since it was watched, a link may have taken the folder's place.
+        collections = Collection.objects.kept().filter(name=name)
+        watching = WatchedFolder.objects.filter(collection__in=collections, path__in=(path, given))
+        if not watching.update(enabled=False):
+            raise CommandError(f"“{name}” does not watch {path}.")
+        self.stdout.write(f"{path} is watched no longer; its documents stay.")

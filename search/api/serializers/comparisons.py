@@ -7,6 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from search.api.serializers.searches import ConfidenceField
 from search.tuning.comparing import Change, Comparison, Row
 from search.tuning.preview import Place, Preview, Side
 
@@ -34,7 +35,7 @@ class SideSerializer(serializers.Serializer[Side]):
 
     profile = serializers.SerializerMethodField()
     weights = serializers.SerializerMethodField()
-    confidence = serializers.FloatField(source="weighed.ranking.confidence", allow_null=True)
+    confidence = ConfidenceField(source="weighed.ranking.confidence", allow_null=True)
     total = serializers.IntegerField()
     results = MovedSerializer(source="places", many=True)
 

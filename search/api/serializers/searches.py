@@ -20,11 +20,18 @@ from search.pipeline import SearchResponse
 from search.second_try import SecondTry
 
 
+class ConfidenceField(serializers.FloatField):
+    """A probability, to as many digits as any reader of it needs."""
+
+    def to_representation(self, value: Any) -> float:  # type: ignore[override]
+        return round(float(value), 6)
+
+
 class SecondTrySerializer(serializers.Serializer[SecondTry]):
     """What stood before the same candidates were ranked again, under `weights`, and surer."""
 
     weights_before = SignalValuesSerializer()
-    confidence_before = serializers.FloatField()
+    confidence_before = ConfidenceField()
 
 
 class TrialSerializer(serializers.Serializer[Trial]):
@@ -56,7 +63,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     confidence = serializers.FloatField(
         source="classification.confidence", help_text="How sure the rule is of the class."
     )
-    answer_confidence = serializers.FloatField(
+    answer_confidence = ConfidenceField(
         source="confidence",
         allow_null=True,
         help_text="How likely it is, from 0 to 1, that one of the first ten results answers the "

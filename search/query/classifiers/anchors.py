@@ -42,7 +42,7 @@ def keyword_weight(text: str) -> float:
 
 
 def by_anchors(query: Query) -> Classification:
-    """Look-up with anchors, general without, and the query's own weights."""
+    """Lookup with anchors, general without, and the query's own weights."""
     text = typed(query)
     found = anchors(text)
     keyword = keyword_weight(text)

@@ -12,7 +12,7 @@ _HOW = re.compile(r"how\s+(?:does|do)\s+.*\bwork\b", re.IGNORECASE)
 
 
 def by_definitions(query: Query) -> Classification:
-    """Look-up for "Define X", concept for "How does X work", general for the rest."""
+    """Lookup for "Define X", concept for "How does X work", general for the rest."""
     text = typed(query)
     if _DEFINE.match(text):
         return Classification(QueryClass.LOOKUP, "asks for a definition", CERTAIN)

@@ -1,6 +1,6 @@
 """Mind's classifier as its decision record describes it (F4-01, S4-06 to S4-12).
 
-The order: "What is <Name>", an identifier, then look-up, debug, code, concept by their signs.
+The order: "What is <Name>", an identifier, then lookup, debug, code, concept by their signs.
 Confidence is .6 and .15 more for each sign of the class, .95 at most. Restated from the
 described behaviour: the signs are words and forms that the record's examples and its known
 misfires show, and are looked for within words too: a tenant holds "nan", a prefix "fix" (F4-02).

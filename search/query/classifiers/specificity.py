@@ -26,7 +26,7 @@ def specificity(text: str) -> float:
 
 
 def by_specificity(query: Query) -> Classification:
-    """Look-up above .5, general (the seed's "mixed") above .2, concept for the rest."""
+    """Lookup above .5, general (the seed's "mixed") above .2, concept for the rest."""
     share = specificity(typed(query))
     if share > ALONE:
         query_class = QueryClass.LOOKUP
