@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from django.contrib.auth.models import Group
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.languages import primary_code
+from ingestion.management.plain import PlainCommand
 from ingestion.models import Collection, Visibility
 from ingestion.progress import ProgressView, Watch, WorkHere, follow, worker_answers
-
-
-class PlainCommand(BaseCommand):
-    """A command that prints its own lines: the library's log adds warnings only, all with -v 2."""
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        log = logging.getLogger("ingestion")
-        level = log.level
-        if options["verbosity"] < 2:
-            log.setLevel(max(level, logging.WARNING))
-        try:
-            return super().execute(*args, **options)
-        finally:
-            log.setLevel(level)
 
 
 class IntakeCommand(PlainCommand):

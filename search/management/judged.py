@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.errors import IngestionError
+from ingestion.management.plain import PlainCommand
 from ingestion.models import Collection
 from search.errors import SearchError
 from search.evaluation.collections import JudgedCollection
 from search.evaluation.loading import load
 
 
-class JudgedCommand(BaseCommand):
+class JudgedCommand(PlainCommand):
     """A command that loads judged collections and asks them. Subclasses have `carry_out`."""
 
     def add_collections(self, parser: CommandParser, said: str, *, required: bool = False) -> None:
@@ -41,8 +41,6 @@ class JudgedCommand(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if options["verbosity"] < 2:
-            logging.getLogger("ingestion").setLevel(logging.WARNING)
         try:
             self.carry_out(options)
         except (SearchError, IngestionError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zipfile
 from io import StringIO
 from pathlib import Path
@@ -115,6 +116,7 @@ def test_a_folder_is_watched_looked_at_and_confirmed(
 def test_the_librarys_log_does_not_stand_between_their_lines(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "ingestion")
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
     run("import", tmp_path, "--collection", "Share")
     run("watch", tmp_path, "--collection", "Share")

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
-from ingestion.management.intake import PlainCommand
+from ingestion.management.plain import PlainCommand
 from ingestion.models import WatchedFile, WatchedFolder
 from ingestion.watching.reporting import line_of
 from ingestion.watching.scanning import scan

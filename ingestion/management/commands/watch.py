@@ -8,7 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from ingestion.errors import IngestionError
-from ingestion.management.intake import PlainCommand, language_code
+from ingestion.management.intake import language_code
+from ingestion.management.plain import PlainCommand
 from ingestion.models import Collection, WatchedFolder
 from ingestion.watching.reporting import line_of
 from ingestion.watching.scanning import scan

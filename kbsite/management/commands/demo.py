@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
+from ingestion.management.plain import PlainCommand
 from kbsite.demo import examples, filling, preparation
 from kbsite.demo.django_docs import DocsUnavailable, django_docs
 from kbsite.demo.programs import listen, servers_running, site_programs
@@ -22,7 +22,7 @@ from kbsite.supervisor import Supervisor, SupervisorError, alone, stop_running
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Runs the whole site on this machine, with Django's documentation and samples in it."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,8 +43,6 @@ class Command(BaseCommand):
         # A closed terminal and `kill` end it as Ctrl-C does, which a script's background ignores.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.default_int_handler)
-        # A line for each file received would drown the rest.
-        logging.getLogger("ingestion").setLevel(logging.WARNING)
         try:
             if options["stop"]:
                 self._stop()
