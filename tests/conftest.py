@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -10,7 +11,10 @@ from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from hypothesis import settings as hypothesis
 
+from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
+from search.evaluation import golden_comparison
+from tests.judged import judge_all, lasting_documents
 
 # How long an example takes is the machine's affair, and not what a test is about.
 hypothesis.register_profile("untimed", deadline=None)
@@ -53,3 +57,23 @@ def member(db: None) -> User:
 @pytest.fixture
 def administrator(db: None) -> User:
     return User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
+
+
+@pytest.fixture(scope="module")
+def harbour(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
+    """The documents of `tests.judged` by a short name, made once for a module's tests."""
+    with lasting_documents(django_db_blocker) as found:
+        yield found
+
+
+@pytest.fixture
+def documents(harbour: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
+    """Those of `harbour`, judged by the administrator."""
+    judge_all(harbour, administrator)
+    return harbour
+
+
+@pytest.fixture
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Profiles take their turns once: more rounds only make latencies surer."""
+    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)

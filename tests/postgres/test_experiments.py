@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +14,6 @@ from ingestion.models import Document
 from search import configuration
 from search.domain import QueryClass
 from search.errors import ExperimentError, NotPermitted, RunConflict
-from search.evaluation import golden_comparison
 from search.models import Experiment, Interaction, ProfileChange, SearchEvent, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning import publishing
@@ -31,26 +29,13 @@ from tests.judged import (
     active_profile,
     draft_with,
     judge_all,
-    lasting_documents,
 )
 from tests.watching import make_event
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 
 State, Kind, Action = Experiment.State, Experiment.Kind, ProfileChange.Action
 RISE = "why does the dough of a loaf rise"
-
-
-@pytest.fixture(autouse=True)
-def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More rounds only make latencies surer."""
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
 
 
 def published(weights: dict[str, float] | None = None, **fields: object) -> SearchProfile:
@@ -130,9 +115,9 @@ class TestPlan:
 
 class TestGate:
     def test_a_worse_profile_is_not_tried_and_the_refusal_lists_the_queries(
-        self, library: dict[str, Document], administrator: User
+        self, harbour: dict[str, Document], administrator: User
     ) -> None:
-        judge_all(library, administrator)
+        judge_all(harbour, administrator)
         experiment = running.start(planned(published(TITLE_ONLY)), acting_user=administrator)
         assert experiment.state == State.DRAFT
         assert any("dough" in text for text in experiment.refusals)
@@ -156,9 +141,9 @@ class TestGate:
         assert change.run is not None
 
     def test_both_arms_are_measured_by_a_worker_and_started_once(
-        self, library: dict[str, Document], administrator: User
+        self, harbour: dict[str, Document], administrator: User
     ) -> None:
-        judge_all(library, administrator)
+        judge_all(harbour, administrator)
         plan = {"name": "Two", "a": published(depth=60), "b": published(depth=70)}
         experiment = planning.plan(plan, acting_user=administrator)
         experiment = running.start(experiment, acting_user=administrator, background=True)
@@ -180,7 +165,7 @@ class TestGate:
 
 
 class TestWhoSeesWhat:
-    def test_a_split_is_sticky_and_names_its_profile(self, library: dict[str, Document]) -> None:
+    def test_a_split_is_sticky_and_names_its_profile(self, harbour: dict[str, Document]) -> None:
         experiment = started(published(KEYWORDS_ONLY), Kind.SPLIT)
         named = {}
         for number in range(6):
@@ -196,7 +181,7 @@ class TestWhoSeesWhat:
                 named[chosen] = response.weights.vector
         assert named[B] == 0 < named[A]
 
-    def test_who_takes_no_part(self, library: dict[str, Document]) -> None:
+    def test_who_takes_no_part(self, harbour: dict[str, Document]) -> None:
         started(published(KEYWORDS_ONLY), Kind.SPLIT)
         for headers in ({"dnt": "1"}, {"sec-gpc": "1"}, {"user-agent": "Googlebot"}):
             asks = participant(request_of("browser", **headers))
@@ -209,13 +194,13 @@ class TestWhoSeesWhat:
             assert searched(RISE, choices=choices).trial is None
         assert search(RISE, viewer=None).trial is None
 
-    def test_only_the_share_takes_part(self, library: dict[str, Document]) -> None:
+    def test_only_the_share_takes_part(self, harbour: dict[str, Document]) -> None:
         started(published(KEYWORDS_ONLY), Kind.SPLIT, share=0.3)
         parts = [searched("ferry", f"browser {number}").trial for number in range(20)]
         assert 0 < sum(part is not None for part in parts) < 15
 
     def test_a_running_experiment_costs_a_search_no_query(
-        self, library: dict[str, Document], django_assert_num_queries: Any
+        self, harbour: dict[str, Document], django_assert_num_queries: Any
     ) -> None:
         for other, kind in (
             (published(KEYWORDS_ONLY), Kind.SPLIT),
@@ -234,7 +219,7 @@ class TestInterleaving:
         return published(TITLE_ONLY)
 
     def test_from_one_find_it_holds_what_both_rankings_hold(
-        self, library: dict[str, Document], other: SearchProfile
+        self, harbour: dict[str, Document], other: SearchProfile
     ) -> None:
         alone = {
             team: search(RISE, viewer=None, choices=Choices(snapshot=profile.as_profile()))
@@ -256,7 +241,7 @@ class TestInterleaving:
         assert [hit.rank for hit in response.hits] == list(range(1, len(response.hits) + 1))
         assert response.profile == active_profile().as_profile()
 
-    def test_scorers_that_differ_take_a_find_each(self, library: dict[str, Document]) -> None:
+    def test_scorers_that_differ_take_a_find_each(self, harbour: dict[str, Document]) -> None:
         other = published(TITLE_ONLY, keyword_scorer="ts_rank")
         alone = search(RISE, viewer=None, choices=Choices(snapshot=other.as_profile()))
         started(other)
@@ -271,7 +256,7 @@ class TestInterleaving:
             assert result.hit.score == pytest.approx(scores[result.document_id])
 
     def test_pages_and_reloads_agree_and_visitors_differ(
-        self, library: dict[str, Document], other: SearchProfile
+        self, harbour: dict[str, Document], other: SearchProfile
     ) -> None:
         started(other)
         whole = searched(RISE)
@@ -284,7 +269,7 @@ class TestInterleaving:
         assert len(others) > 1
 
     def test_a_click_counts_for_the_team_that_was_drafted(
-        self, library: dict[str, Document], other: SearchProfile
+        self, harbour: dict[str, Document], other: SearchProfile
     ) -> None:
         started(other)
         response, event = recorded(RISE)
@@ -294,11 +279,11 @@ class TestInterleaving:
             assert clicked(event, number).team == team
 
     def test_what_is_pinned_stays_first(
-        self, library: dict[str, Document], other: SearchProfile
+        self, harbour: dict[str, Document], other: SearchProfile
     ) -> None:
         from search.models import Pin
 
-        Pin.objects.create(query=RISE, document=library["tides"])
+        Pin.objects.create(query=RISE, document=harbour["tides"])
         started(other)
         for number in range(4):
             response = searched(RISE, f"browser {number}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,32 +20,12 @@ from tests.judged import (
     TITLE_ONLY,
     active_profile,
     draft_with,
-    judge_all,
-    lasting_documents,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 
 State, Action = Publication.State, ProfileChange.Action
 CROSSING = "how often does the ferry cross the river"
-
-
-@pytest.fixture(autouse=True)
-def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More rounds only make latencies surer."""
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
-
-
-@pytest.fixture
-def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
-    judge_all(library, administrator)
-    return library
 
 
 def last_change() -> ProfileChange:

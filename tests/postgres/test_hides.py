@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,23 +12,17 @@ from search import configuration, suggestions
 from search.models import Hide, Pin
 from search.pipeline import Choices, found_wide, search
 from search.tuning.widths import Width
-from tests.judged import active_profile, lasting_documents
+from tests.judged import active_profile
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
 
 
 def titles(text: str, **options: Any) -> list[str]:
     return [result.title for result in search(text, viewer=None, **options).results]
 
 
-def test_just_its_question_does_not_find_it(library: dict[str, Document]) -> None:
-    Hide.objects.create(query="the  Ferry", document=library["ferry"])
+def test_just_its_question_does_not_find_it(harbour: dict[str, Document]) -> None:
+    Hide.objects.create(query="the  Ferry", document=harbour["ferry"])
     before = search("ferry", viewer=None)
     hidden = search("THE FERRY", viewer=None)
     assert "Crossing" in [result.title for result in before.results]
@@ -42,41 +35,41 @@ def test_just_its_question_does_not_find_it(library: dict[str, Document]) -> Non
     assert "Crossing" in titles("the ferry")
 
 
-def test_without_a_question_nothing_finds_it(library: dict[str, Document]) -> None:
-    hide = Hide.objects.create(document=library["bread"])
+def test_without_a_question_nothing_finds_it(harbour: dict[str, Document]) -> None:
+    hide = Hide.objects.create(document=harbour["bread"])
     for text in ("yeast dough", '"dough of a loaf"', "title:baking yeast"):
         assert "Baking" not in titles(text)
-    Pin.objects.create(query="yeast", document=library["bread"])
+    Pin.objects.create(query="yeast", document=harbour["bread"])
     assert "Baking" not in titles("yeast")
     hide.delete()
     assert titles("yeast")[0] == "Baking"
 
 
-def test_it_is_no_example(library: dict[str, Document]) -> None:
+def test_it_is_no_example(harbour: dict[str, Document]) -> None:
     (shown, *_) = suggestions.examples_for(None)
     Hide.objects.create(document=Document.objects.get(title=shown))
     assert shown not in suggestions.examples_for(None)
 
 
-def test_its_words_are_no_correction(library: dict[str, Document]) -> None:
+def test_its_words_are_no_correction(harbour: dict[str, Document]) -> None:
     assert search("yeasst", viewer=None).suggestion == "yeast"
-    Hide.objects.create(document=library["bread"])
+    Hide.objects.create(document=harbour["bread"])
     assert search("yeasst", viewer=None).suggestion == ""
 
 
 def test_only_curators_are_told(
-    library: dict[str, Document], administrator: User, reader: User
+    harbour: dict[str, Document], administrator: User, reader: User
 ) -> None:
-    Hide.objects.create(query="ferry", document=library["ferry"])
+    Hide.objects.create(query="ferry", document=harbour["ferry"])
     assert "Hidden from this question: “Crossing”." in search("ferry", viewer=administrator).notes
     assert search("ferry", viewer=reader).notes == search("ferry", viewer=None).notes == ()
 
 
-def test_pools_know_what_is_hidden(library: dict[str, Document]) -> None:
+def test_pools_know_what_is_hidden(harbour: dict[str, Document]) -> None:
     profile = active_profile().as_profile()
     before = Width.of(profile).key(configuration.current())
-    Hide.objects.create(query="ferry", document=library["ferry"])
+    Hide.objects.create(query="ferry", document=harbour["ferry"])
     configured = configuration.current()
     assert Width.of(profile).key(configured) != before
     found = found_wide("ferry", configured, profile, viewer=None)
-    assert library["ferry"].pk not in {each.document_id for each in found.candidates}
+    assert harbour["ferry"].pk not in {each.document_id for each in found.candidates}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,21 +15,15 @@ from search.errors import JudgementError
 from search.models import GoldenQuery, Judgement
 from search.tuning import exchange, golden_queries, judging
 from search.tuning.formats import FORMATS
-from tests.judged import QUESTIONS, judge_all, lasting_documents
+from tests.judged import QUESTIONS, judge_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 FERRY = "When does the ferry leave?"
 
 
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
-
-
 @pytest.fixture
-def documents(library: dict[str, Document], db: None) -> dict[str, Document]:
-    return library
+def documents(harbour: dict[str, Document], db: None) -> dict[str, Document]:
+    return harbour
 
 
 def hide(documents: dict[str, Document]) -> None:

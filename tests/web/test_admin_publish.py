@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_comparison, golden_runs
+from search.evaluation import golden_runs
 from search.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
 from search.tuning import gatekeeping, judging, publishing
 from tests.judged import (
@@ -22,32 +21,12 @@ from tests.judged import (
     TITLE_ONLY,
     active_profile,
     draft_with,
-    judge_all,
-    lasting_documents,
 )
 from tests.web.admin_client import form_data, said, signed_in, staff
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 ADMIN = "/admin/search"
 DOUGH = "why does yeast make the dough of a loaf rise"
-
-
-@pytest.fixture(autouse=True)
-def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Latency is measured elsewhere."""
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
-
-
-@pytest.fixture
-def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
-    judge_all(library, administrator)
-    return library
 
 
 @pytest.fixture
@@ -192,14 +171,14 @@ class TestRuns:
 
 class TestGoldenQueries:
     def test_one_is_added_edited_and_judged(
-        self, client: Client, library: dict[str, Document]
+        self, client: Client, harbour: dict[str, Document]
     ) -> None:
         data = {"text": "Ferry in fog?", "collections": ["harbour"], "must_be_first": "Crossing",
                 "enabled": "on", "query_class": "", "note": ""}  # fmt: skip
         added = client.post(f"{ADMIN}/goldenquery/add/", data, follow=True)
         assert "Nobody has judged" in text_of(added) or added.redirect_chain
         query = GoldenQuery.objects.get()
-        assert (query.collections, query.must_be_first) == (["harbour"], library["ferry"])
+        assert (query.collections, query.must_be_first) == (["harbour"], harbour["ferry"])
         page = f"{ADMIN}/goldenquery/{query.pk}/change/"
         wrong = client.post(page, {**data, "must_be_first": "Nothing"})
         assert "No document has the id" in text_of(wrong)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_comparison, golden_runs
+from search.evaluation import golden_runs
 from search.models import GoldenQuery, Judgement, ProfileChange, Publication, SearchProfile
 from search.tuning import gatekeeping, judging, publishing
 from tests.judged import (
@@ -19,33 +18,13 @@ from tests.judged import (
     TITLE_ONLY,
     active_profile,
     draft_with,
-    judge_all,
-    lasting_documents,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 V1 = "/api/v1"
 TITLES = {
     name: {"title": 1} for name in ("lookup", "concept", "code", "debug", "comparison", "general")
 }
-
-
-@pytest.fixture(autouse=True)
-def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Latency is measured elsewhere."""
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
-
-
-@pytest.fixture(scope="module")
-def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    with lasting_documents(django_db_blocker) as documents:
-        yield documents
-
-
-@pytest.fixture
-def documents(library: dict[str, Document], db: None, administrator: User) -> dict[str, Document]:
-    judge_all(library, administrator)
-    return library
 
 
 @pytest.fixture
