@@ -22,6 +22,7 @@ class OwnPages(Generic[Row]):
         admin_site: Any
         opts: Any
         media: Any
+        get_form: Callable[..., Any]
         get_object: Callable[[HttpRequest, str], Row | None]
         has_add_permission: Callable[..., bool]
         has_view_permission: Callable[..., bool]
@@ -46,6 +47,18 @@ class OwnPages(Generic[Row]):
         if not self.has_change_permission(request, row):
             raise PermissionDenied
         return row
+
+    def tried_form(self, request: HttpRequest) -> Any:
+        """The form of a row that is tried out before it is saved: the posted one, over its row.
+
+        Raises PermissionDenied for who may not save it.
+        """
+        pk = request.POST.get("row", "")
+        row = self.get_object(request, pk) if pk.isdecimal() else None
+        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
+        if not may or request.method != "POST":
+            raise PermissionDenied
+        return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
 
     def page_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         """What the admin's frame needs around a page."""

@@ -6,14 +6,14 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path
+from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from ingestion.admin.fields import LinesField
+from ingestion.admin.pages import OwnPages
 from ingestion.identifiers import NORMALISERS, Pattern, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
 
@@ -55,7 +55,7 @@ class PatternForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(IdentifierPattern)
-class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
+class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: ignore[misc]
     form = PatternForm
     fields = PatternForm.Meta.fields
     list_display = ("name", "example", "normaliser", "enabled", "position")
@@ -66,18 +66,11 @@ class IdentifierPatternAdmin(ModelAdmin):  # type: ignore[misc]
     change_form_template = "admin/ingestion/identifierpattern/page.html"
 
     def get_urls(self) -> list[URLPattern]:
-        guarded = self.admin_site.admin_view(self.try_view)
-        address = path("try/", guarded, name="ingestion_identifierpattern_try")
-        return [address, *super().get_urls()]
+        return [self.own_page("try/", self.try_view, "try"), *super().get_urls()]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """What the posted pattern would recognise in the text beside it; nothing is saved."""
-        pk = request.POST.get("row", "")
-        row = self.get_object(request, pk) if pk.isdecimal() else None
-        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
-        if not may or request.method != "POST":
-            raise PermissionDenied
-        form = self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+        form = self.tried_form(request)
         context: dict[str, Any] = {"errors": form.errors}
         if not form.errors:
             pattern = form.instance

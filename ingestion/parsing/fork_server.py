@@ -79,32 +79,31 @@ def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:
         with suppress(OSError):
             os.setpgid(pid, pid)  # the child does it too: whoever comes first
         theirs.close()
-        ended, status = select.select([ours, worker], [], [], seconds)[0], None
-        if ours in ended:
-            status = _exit_status(pid)
-        if status is None:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        _kill_group(pid)
-        if status is None:
-            killed = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            status = killed if ours in ended else None
-    if worker in ended:
+        ready = select.select([ours, worker], [], [], seconds)[0]
+        is_ending = ours in ready
+        status = _ended(pid, _EXIT_SECONDS if is_ending else 0)
+    if worker in ready:
         shutil.rmtree(job["scratch"], ignore_errors=True)
         return False
-    worker.sendall(json.dumps({"status": status}).encode() + b"\n")
+    answer = {"status": status if is_ending else None}
+    worker.sendall(json.dumps(answer).encode() + b"\n")
     return True
 
 
-def _exit_status(pid: int) -> int | None:
-    """The status of a child that is about to end; None if it does not."""
-    deadline = time.monotonic() + _EXIT_SECONDS
-    while time.monotonic() < deadline:
+def _ended(pid: int, seconds: float) -> int:
+    """The exit status of a child that has so long to end by itself, and with it all it started."""
+    deadline = time.monotonic() + seconds
+    found = status = 0
+    while not found and time.monotonic() < deadline:
         found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
-            return os.waitstatus_to_exitcode(status)
-        time.sleep(_LOOK_SECONDS)
-    return None
+        if not found:
+            time.sleep(_LOOK_SECONDS)
+    if not found:
+        os.kill(pid, signal.SIGKILL)
+    _kill_group(pid)
+    if not found:
+        status = os.waitpid(pid, 0)[1]
+    return os.waitstatus_to_exitcode(status)
 
 
 def _kill_group(pid: int) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -114,12 +114,7 @@ class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
         """What the row in the posted form would do to the question beside it; nothing is saved."""
-        pk = request.POST.get("row", "")
-        row = self.get_object(request, pk) if pk.isdecimal() else None
-        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
-        if not may or request.method != "POST":
-            raise PermissionDenied
-        form = self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+        form = self.tried_form(request)
         form.is_valid()
         context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
         # A row that is refused for a conflict can be tried all the same.
