@@ -1,6 +1,6 @@
-"""What searchers asked, for administrators: recent questions, failing ones, figures by day.
+"""What searchers asked, for administrators: recent questions, and figures by day.
 
-Every list holds only queries that its viewer may read (`SearchEvent.visible_to`); figures count
+The questions are only those that their viewer may read (`SearchEvent.visible_to`); figures count
 all searches, since they name none.
 """
 
@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from ingestion.models.library import Viewer
 from search.models import SearchEvent
-from search.watching import gaps
 
 # How many events are read to find the latest questions among them: a guess.
 LOOKED_AT = 2_000
@@ -49,20 +48,6 @@ class AskedQuery:
     query: str
     searches: int
     last: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class FailingQuery:
-    """A question that search did not answer well, with the gap that it belongs to.
-
-    `visitors` met the failure; `signs` say how, the commonest first.
-    """
-
-    query: str
-    gap: int
-    visitors: int
-    cost: float
-    signs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +107,6 @@ def recent_queries(viewer: Viewer, *, limit: int = 20, days: int = 30) -> list[A
         .order_by("-newest")[:limit]
     )
     return [AskedQuery(row["asked"], row["searches"], row["newest"]) for row in rows]
-
-
-def failing_queries(viewer: Viewer, *, limit: int = 20) -> list[FailingQuery]:
-    """The open search gaps that `viewer` may read, the costliest first, by their main wording."""
-    return [
-        FailingQuery(gap.query, gap.pk, gap.visitors, gap.cost, gap.signs)
-        for gap in gaps.standing(viewer, limit=limit)
-    ]
 
 
 def figures(*, days: int = 30) -> Period:

@@ -28,7 +28,7 @@ from search.models import (
     SearchEvent,
     SearchProfile,
 )
-from search.watching import alerts, gathering, nights, privacy
+from search.watching import alerts, gaps, gathering, nights, privacy
 from tests.factories import make_collection
 from tests.watching import make_event, minutes_ago, say
 
@@ -87,9 +87,9 @@ class TestQueries:
         gathering.gather()
 
         assert reporting.recent_queries(reader) == []
-        assert reporting.failing_queries(reader) == []
+        assert gaps.standing(reader) == []
         assert len(reporting.recent_queries(member)) == 1
-        (failing,) = reporting.failing_queries(member)
+        (failing,) = gaps.standing(member)
         assert (failing.query, failing.visitors) == ("the treasure lies in the cabin", 1)
 
 
