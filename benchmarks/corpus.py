@@ -14,7 +14,8 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from benchmarks.texts import passages, windows
-from ingestion import spaces, terms
+from ingestion import spaces
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,

@@ -66,8 +66,8 @@ def _recording(count: int) -> None:
     from django.test import RequestFactory
 
     from benchmarks import texts
+    from search.analytics.recording import record_search
     from search.pipeline import search
-    from search.watching.recording import record_search
 
     request = RequestFactory().get("/")
     request.user = AnonymousUser()
@@ -90,8 +90,8 @@ def _recording(count: int) -> None:
 def _admin(count: int) -> None:
     from django.db import connection
 
-    from search import reporting
-    from search.models import SearchEvent
+    from search.analytics import reporting
+    from search.analytics.models import SearchEvent
 
     SearchEvent.objects.all().delete()
     with connection.cursor() as cursor:

@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--files", nargs="+", choices=list(MAKERS), default=list(MAKERS))
     arguments = parser.parse_args()
     with site("large_files") as var, a_collection("large files") as collection:
-        from ingestion import steps
+        from ingestion.documents import steps
         from ingestion.models import DocumentVersion
         from ingestion.parsing import forking
 

@@ -110,7 +110,8 @@ def _kill_while(actors: list[subprocess.Popen[bytes]], chance: random.Random) ->
 
 
 def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
-    from ingestion import sweeping, terms
+    from ingestion.documents import sweeping
+    from ingestion.lexical import terms
 
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(actor.poll() is None for actor in actors):
@@ -122,7 +123,7 @@ def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
 
 def _finish() -> None:
     """Has a new worker end what is left, and asserts what must hold then."""
-    from ingestion import sweeping
+    from ingestion.documents import sweeping
     from ingestion.models import Import
     from tests.faults import harness
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from django.http import HttpResponse
 
     from search.domain import Profile
-    from search.evaluation.whatif import WhatIf
+    from search.tuning.evaluation.whatif import WhatIf
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
 
@@ -53,9 +53,9 @@ def main() -> None:
 def synthetic(queries: int, candidates: int) -> None:
     """Prints the times over random pools, whatever the machine's database holds."""
     from search.domain import Fusion, QueryClass, Weights
-    from search.evaluation.whatif import WhatIf
     from search.pipeline import Choices, weigh
     from search.presets.own import DEFAULT
+    from search.tuning.evaluation.whatif import WhatIf
     from tests.pooling import configuration, random_case
 
     configured = configuration()
@@ -103,7 +103,7 @@ def synthetic(queries: int, candidates: int) -> None:
 
 def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
     """Prints how long the search for better weights takes, five folds and all scales."""
-    from search.tuning.optimise import optimise
+    from search.tuning.optimiser.weight_search import optimise
 
     seconds = timed(partial(optimise, whatif, profile)) / 1000
     print(f"  {name}: better weights looked for in {seconds:.0f} s")
@@ -112,10 +112,10 @@ def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
 def live() -> None:
     """Prints the times over the golden queries of the site's own database."""
     from search import configuration
-    from search.evaluation.golden import ask, golden_set
-    from search.tuning.pool_building import build
-    from search.tuning.pools import pooled
-    from search.tuning.widths import Width
+    from search.tuning.evaluation.golden import ask, golden_set
+    from search.tuning.workbench.pool_building import build
+    from search.tuning.workbench.pool_spec import Width
+    from search.tuning.workbench.pools import pooled
 
     profile = configuration.current().profile()
     goldens = golden_set()
@@ -135,7 +135,7 @@ def live() -> None:
 
 def page(question: str) -> None:
     """Prints what a slider's move costs the server, for one question and for all measures."""
-    from search.admin.workbench import measures_view, preview_view
+    from search.tuning.admin.workbench.pages import measures_view, preview_view
 
     for name, view in (("both rankings", preview_view), ("all measures", measures_view)):
         bodies = list(_moves(question))
@@ -153,10 +153,10 @@ MOVES = 20
 
 def _moves(question: str) -> Iterator[dict[str, object]]:
     """What the page posts: as it opens, then with meaning at other weights for every class."""
-    from search.admin.weights import field_name
-    from search.admin.workbench_forms import WorkbenchForm
     from search.domain import QueryClass, Signal
     from search.models import SearchProfile
+    from search.tuning.admin.weights import field_name
+    from search.tuning.admin.workbench.forms import WorkbenchForm
 
     row = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     form = WorkbenchForm(instance=row)
@@ -182,7 +182,7 @@ def _asked(view: Callable[..., HttpResponse], body: object) -> tuple[float, floa
     from django.test import RequestFactory
     from django.test.utils import CaptureQueriesContext
 
-    from search.evaluation.asking import evaluator
+    from search.tuning.evaluation.asking import evaluator
 
     request = RequestFactory().post("/", json.dumps(body), content_type="application/json")
     request.user = evaluator()

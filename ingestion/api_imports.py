@@ -24,8 +24,8 @@ from ingestion.api_requests import (
     posted,
 )
 from ingestion.exporting import writing
-from ingestion.importing import services
-from ingestion.importing.counting import Counts, counts_of
+from ingestion.intake.importing import services
+from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.paging import PageParameters, Pages
 from ingestion.serializers import CollectionField, LanguageField

@@ -13,12 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from ingestion import space_changes
 from ingestion.api_requests import ActionPermission, Conflict, actor
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
-from ingestion.space_report import Report, report_on, reports_on
+from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
+from ingestion.spaces.report import Report, report_on, reports_on
 
 
 class SpaceIndexSerializer(serializers.Serializer[Any]):
@@ -115,11 +115,11 @@ class SpaceViewSet(GenericViewSet[EmbeddingSpace]):
         responses=DONE,
     )
     def backfill(self, request: Request, pk: int) -> Response:
-        return self._do(request, pk, space_changes.start)
+        return self._do(request, pk, changes.start)
 
     @extend_schema(summary="Pause filling an embedding space", request=None, responses=DONE)
     def pause(self, request: Request, pk: int) -> Response:
-        return self._do(request, pk, space_changes.pause)
+        return self._do(request, pk, changes.pause)
 
     @extend_schema(
         summary="Activate an embedding space",
@@ -129,7 +129,7 @@ class SpaceViewSet(GenericViewSet[EmbeddingSpace]):
         responses=DONE,
     )
     def activate(self, request: Request, pk: int) -> Response:
-        return self._do(request, pk, space_changes.activate)
+        return self._do(request, pk, changes.activate)
 
     @extend_schema(
         summary="Remove an embedding space",
@@ -137,7 +137,7 @@ class SpaceViewSet(GenericViewSet[EmbeddingSpace]):
         responses=DONE,
     )
     def destroy(self, request: Request, pk: int) -> Response:
-        return self._do(request, pk, space_changes.drop)
+        return self._do(request, pk, changes.drop)
 
     def _do(self, request: Request, pk: int, action: Callable[..., object]) -> Response:
         space = self._space(pk)

@@ -16,7 +16,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from ingestion import services
 from ingestion.api_requests import ActionPermission, actor, location
-from ingestion.downloads import download
+from ingestion.files.downloads import download
 from ingestion.models import Document, DocumentVersion
 from ingestion.serializers import VersionSerializer
 

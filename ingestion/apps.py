@@ -9,6 +9,6 @@ class IngestionConfig(AppConfig):
     verbose_name = "Library"
 
     def ready(self) -> None:
-        from ingestion.importing.services import remove_with_row
+        from ingestion.intake.importing.services import remove_with_row
 
         post_delete.connect(remove_with_row, sender="ingestion.Import")

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from ingestion.api_choices import ChoiceField
-from ingestion.languages import primary_code
+from ingestion.lexical.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 from ingestion.paging import PageParameters
 

@@ -20,9 +20,8 @@ from typing import IO, TYPE_CHECKING
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
 
-from ingestion import storage, terms
 from ingestion.audit import log
-from ingestion.deletion import (
+from ingestion.documents.deletion import (
     delete,
     delete_collection,
     keep_out_of_bin,
@@ -32,11 +31,13 @@ from ingestion.deletion import (
     restore,
     restore_collection,
 )
-from ingestion.editing import Wish, edit_chunk, place, undo
+from ingestion.documents.queueing import enqueue
+from ingestion.documents.titles import title_from_file_name, with_file_name
+from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
+from ingestion.edits.editing import Wish, edit_chunk, place, undo
+from ingestion.files import storage
+from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
-from ingestion.queueing import enqueue
-from ingestion.titles import title_from_file_name, with_file_name
-from ingestion.versions import add_version, file_of, held, latest_of, locked, make_current
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

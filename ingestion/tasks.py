@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from celery import shared_task
 
-from ingestion import backfill, deletion, steps, terms
-from ingestion.importing import runner
-from ingestion.importing.services import forget_files
-from ingestion.sweeping import sweep_imports, sweep_unfinished
-from ingestion.watching.scanning import scan
-from ingestion.watching.services import enqueue_due
+from ingestion.documents import deletion, steps
+from ingestion.documents.sweeping import sweep_imports, sweep_unfinished
+from ingestion.intake.importing import runner
+from ingestion.intake.importing.services import forget_files
+from ingestion.intake.watching.scanning import scan
+from ingestion.intake.watching.services import enqueue_due
+from ingestion.lexical import terms
+from ingestion.spaces import backfill
 
 
 @shared_task

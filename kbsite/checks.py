@@ -15,7 +15,7 @@ from django.db import DatabaseError, OperationalError, connections
 
 from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingError
-from ingestion.fetching import read_rules
+from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
 
 # halfvec and sparsevec, which the indexes are made of, came with 0.7.
@@ -218,7 +218,7 @@ def check_active_space(
 ) -> list[CheckMessage]:
     """Settings that name another model than the one that answers change nothing: worth a word."""
     from ingestion.models import EmbeddingSpace
-    from ingestion.space_report import overview
+    from ingestion.spaces.report import overview
 
     if "default" not in (databases or ()):
         return []

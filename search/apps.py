@@ -12,7 +12,7 @@ class SearchConfig(AppConfig):
     name = "search"
 
     def ready(self) -> None:
-        from ingestion import space_changes
+        from ingestion.spaces import changes
         from search import configuration
         from search.exporting import attach_all
 
@@ -20,7 +20,7 @@ class SearchConfig(AppConfig):
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
-        space_changes.remarks.append(configuration.calibration_remark)
+        changes.remarks.append(configuration.calibration_remark)
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")
 
@@ -28,7 +28,7 @@ class SearchConfig(AppConfig):
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
     """Installs the groups, profiles, rules and patterns that are missing; changes none there is."""
     from search.presets import install
-    from search.tuning.groups import install_groups
+    from search.tuning.roles import install_groups
 
     undone = any(backwards for _, backwards in plan or ())
     if using == "default" and not undone:  # what ships fits the newest tables only
@@ -38,6 +38,6 @@ def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
 
 def _forget_title(instance: Any, **_signal: Any) -> None:
     """Takes the title of a document that is removed for good out of what people judged of it."""
-    from search.models import Judgement
+    from search.tuning.models import Judgement
 
     Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")

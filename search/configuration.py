@@ -22,7 +22,6 @@ from search.models import (
     ClassRule,
     ClassWeights,
     ConfigurationStamp,
-    Experiment,
     Hide,
     Pin,
     SearchProfile,
@@ -32,6 +31,7 @@ from search.models.curated import hides_by_query, pins_by_query
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
 from search.ranking import confidence
+from search.tuning.models import Experiment
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 
-from ingestion.exporting.attaching import attach
-from ingestion.exporting.format import Row, moment
+from ingestion.exporting.format import Row, attach, moment
 from ingestion.models import Collection, Document
-from search.models import GoldenQuery, Judgement, Pin
+from search.models import Pin
 from search.query.expand import fold_query
+from search.tuning.models import GoldenQuery, Judgement
 
 ROWS_AT_ONCE = 500
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 
-from ingestion.ngrams import tidied_sql
+from ingestion.lexical.ngrams import tidied_sql
 from search.snippets import MARK_END, MARK_START, mark_runs, restored
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"

@@ -12,9 +12,9 @@ from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString
 
 from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
+from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
-from ingestion.ngrams import spaced
 from search.marking import marked
 from search.snippets import MARK_END, MARK_START, highlight
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingestion import signatures
+from ingestion.lexical import signatures
 from search.domain import Candidate, Hit, Profile, Query, TermStatistic, Weights
 from search.ranking import RankingOptions, rank
 from search.ranking.confidence import Calibration, confidence, shifted

@@ -8,7 +8,7 @@ from itertools import pairwise
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.ngrams import units
+from ingestion.lexical.ngrams import units
 
 # Private-use characters: they survive escaping and stand in no text (parsers may leave none).
 MARK_START, MARK_END = "\ue000", "\ue001"

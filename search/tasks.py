@@ -6,12 +6,15 @@ from typing import Any
 
 from celery import shared_task
 
+from search.analytics import gathering, privacy
 from search.errors import PoolError, SearchError
-from search.evaluation import golden_runs
-from search.tuning import optimisations, optimising, pool_building, publishing
+from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import running
-from search.tuning.widths import Width
-from search.watching import alerts, gathering, nights, privacy
+from search.tuning.optimiser import optimisations, runner
+from search.tuning.publishing import publications
+from search.tuning.quality import alerts, nightly
+from search.tuning.workbench import pool_building
+from search.tuning.workbench.pool_spec import Width
 
 
 @shared_task
@@ -34,13 +37,13 @@ def build_pools(width: dict[str, Any]) -> int:
 
 @shared_task
 def carry_out_publication(publication_id: int) -> str:
-    return publishing.carry_out(publication_id).state
+    return publications.carry_out(publication_id).state
 
 
 @shared_task
 def run_optimisation(optimisation_id: int) -> str:
     """The state it ended in; its row says what was found, or what went wrong."""
-    return optimising.carry_out(optimisation_id)
+    return runner.carry_out(optimisation_id)
 
 
 @shared_task
@@ -64,7 +67,7 @@ def sweep_runs() -> int:
 
     Nobody has heard of them, or a dead worker left them.
     """
-    publications = publishing.waiting()
+    publications = publications.waiting()
     for pk in publications:
         carry_out_publication.apply_async((pk,), expires=EXPIRES)
     experiments = running.waiting()
@@ -91,12 +94,12 @@ def forget_searchers() -> int:
 
 @shared_task
 def run_nightly() -> bool:
-    return nights.run_if_due() is not None
+    return nightly.run_if_due() is not None
 
 
 @shared_task
 def watch_quality() -> int:
     """How many nights were judged. Warnings that did not arrive are sent again."""
-    judged = nights.judge()
+    judged = nightly.judge()
     alerts.deliver()
     return judged

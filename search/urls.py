@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from search import views
+from search.pages import views
 
 app_name = "search"
 urlpatterns = [

@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis
 
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
-from search.evaluation import golden_comparison
+from search.tuning.evaluation import golden_comparison
 from tests.judged import judge_all, lasting_documents
 
 # How long an example takes is the machine's affair, and not what a test is about.

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from django.contrib.auth.models import Group, User
 
-from ingestion import services, steps, terms
+from ingestion import services
+from ingestion.documents import steps
+from ingestion.lexical import terms
 from ingestion.models import Collection, Document, Visibility
 
 

@@ -12,7 +12,8 @@ from django.db import connections, transaction
 
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning import activation, judging
+from search.tuning.golden import judging
+from search.tuning.publishing import activation
 from tests.factories import make_collection, make_document
 
 KEYWORDS_ONLY = {"vector": 0, "keyword": 1, "title": 0}

@@ -25,12 +25,12 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.evaluation.pooled import Pool
-from search.evaluation.whatif import Case
 from search.found import Found
 from search.query.language import Reading
 from search.ranking.boosts import sought
 from search.ranking.confidence import SHIPPED
+from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.whatif import Case
 
 DIMENSIONS = 8
 BOOSTS = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from search.models import Interaction, SearchEvent
+from search.analytics.models import Interaction, SearchEvent
 from search.query.expand import fold_query
 
 # Long enough ago that nothing more is expected of the visitor.

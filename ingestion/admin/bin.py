@@ -17,9 +17,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
+from common.admin.pages import actor
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
-from ingestion.admin.visibility import actor
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, DeletedDocument, Document
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.safestring import SafeString
 
-from ingestion.admin import progress
+from common.admin import progress
 from ingestion.models import Document, DocumentVersion, State
 
 VARIANTS = {

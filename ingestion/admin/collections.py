@@ -18,9 +18,9 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
 
+from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.fields import LanguageField, language_name
-from ingestion.admin.visibility import Summary, VisibleOnly, actor, deletion_summary
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility

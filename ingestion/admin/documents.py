@@ -18,6 +18,8 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, deletion_summary
+from common.admin.progress import LiveCells
 from ingestion import services
 from ingestion.admin import cells
 from ingestion.admin.fields import LanguageField
@@ -30,17 +32,9 @@ from ingestion.admin.filters import (
 )
 from ingestion.admin.passages import PassagePages
 from ingestion.admin.preview import preview_page
-from ingestion.admin.progress import LiveCells
 from ingestion.admin.status import status_of
 from ingestion.admin.uploads import upload_page
 from ingestion.admin.versions import VersionPages
-from ingestion.admin.visibility import (
-    AuditedByServices,
-    Summary,
-    VisibleOnly,
-    actor,
-    deletion_summary,
-)
 from ingestion.admin.web_import import web_import_page
 from ingestion.models import Chunk, Document, DocumentVersion
 

@@ -16,11 +16,11 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from ingestion import editing, services
-from ingestion.admin.pages import OwnPages
-from ingestion.admin.visibility import actor
-from ingestion.anchoring import Fit, fits
-from ingestion.carrying import anchor_of, places_of
+from common.admin.pages import OwnPages, actor
+from ingestion import services
+from ingestion.edits import editing
+from ingestion.edits.anchoring import Fit, fits
+from ingestion.edits.carrying import anchor_of, places_of
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, ChunkEdit, Document
 

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from ingestion.admin.fields import language_name
-from ingestion.filetypes import SUPPORTED
+from ingestion.files.filetypes import SUPPORTED
 from ingestion.models import Collection, SourceKind, State
 from ingestion.models.library import UNFINISHED
 

@@ -20,14 +20,14 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from common.admin.pages import AuditedByServices, VisibleOnly, actor
+from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.fields import IntakeForm, LanguageField
-from ingestion.admin.progress import LiveCells, live, state_label
-from ingestion.admin.visibility import AuditedByServices, VisibleOnly, actor
 from ingestion.errors import IngestionError
-from ingestion.importing import services
-from ingestion.importing.counting import Counts, counts_of
-from ingestion.importing.folders import HERE
-from ingestion.importing.protocol import MANIFEST_ENDS, ImportRefused
+from ingestion.intake.importing import services
+from ingestion.intake.importing.folders import HERE
+from ingestion.intake.importing.protocol import MANIFEST_ENDS, ImportRefused
+from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Import, ImportItem
 from ingestion.models.library import Viewer
 

@@ -15,13 +15,13 @@ from django.urls import URLPattern, reverse
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
-from ingestion import editing, services
-from ingestion.admin.pages import OwnPages
-from ingestion.admin.visibility import actor
+from common.admin.pages import OwnPages, actor
+from ingestion import services
+from ingestion.edits import editing
+from ingestion.edits.rewriting import parsed_text
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, Document
 from ingestion.models.edits import MAX_QUESTION_CHARS
-from ingestion.rewriting import parsed_text
 
 PER_PAGE = 50
 MAX_TEXT = 100_000

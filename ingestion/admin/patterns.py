@@ -12,8 +12,8 @@ from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from common.admin.pages import OwnPages
 from ingestion.admin.fields import LinesField
-from ingestion.admin.pages import OwnPages
 from ingestion.identifiers import NORMALISERS, Pattern, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
 

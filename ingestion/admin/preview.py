@@ -13,12 +13,12 @@ from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from ingestion.admin.fields import LanguageField, language_name
+from ingestion.documents.previewing import ChunkPreview, preview_chunks
 from ingestion.errors import FileTooLarge, IngestionError
+from ingestion.files.storage import display_name
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
 from ingestion.parsing.scratch import scratch_directory
-from ingestion.previewing import ChunkPreview, preview_chunks
-from ingestion.storage import display_name
 
 # A page of this many chunks is long, and shows what there is to see.
 MAX_SHOWN = 200

@@ -12,9 +12,9 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from ingestion import space_changes
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
+from ingestion.spaces import changes
 
 KINDS = (
     ("openai", "A server that speaks OpenAI's protocol"),
@@ -48,13 +48,13 @@ class SpaceForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = EmbeddingSpace
-        fields = ("name", *space_changes.LIMITS)
+        fields = ("name", *changes.LIMITS)
         widgets = {"name": UnfoldAdminTextInputWidget, **LIMITS_FORM}
 
     @property
     def limits(self) -> dict[str, Any]:
         """The limits and the price as they were filled in."""
-        return {name: self.cleaned_data[name] for name in space_changes.LIMITS}
+        return {name: self.cleaned_data[name] for name in changes.LIMITS}
 
 
 class NewSpaceForm(SpaceForm):
@@ -110,7 +110,7 @@ class NewSpaceForm(SpaceForm):
         cleaned = super().clean()
         if not self.errors:
             try:
-                space_changes.try_model(self.cleaned_data["kind"], self.options)
+                changes.try_model(self.cleaned_data["kind"], self.options)
             except IngestionError as error:
                 raise forms.ValidationError(str(error)) from error
         return cleaned

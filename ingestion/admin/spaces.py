@@ -15,15 +15,15 @@ from django.urls import URLPattern
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
-from ingestion import space_changes
+from common.admin.pages import actor
+from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.fields import language_name
-from ingestion.admin.progress import LiveCells, live, state_label
 from ingestion.admin.space_forms import NewSpaceForm, SpaceForm
-from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
-from ingestion.space_report import Report, overview, report_on, reports_on
+from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
+from ingestion.spaces.report import Report, overview, report_on, reports_on
 
 State = EmbeddingSpace.State
 VARIANTS = {
@@ -57,15 +57,15 @@ ACTIONS = {
     for action in (
         Action(
             "start", "Fill it", "play_arrow", "The workers fill it in the background.",
-            space_changes.start,
+            changes.start,
         ),
-        Action("pause", "Pause", "pause", "It is filled no further.", space_changes.pause),
+        Action("pause", "Pause", "pause", "It is filled no further.", changes.pause),
         Action(
             "activate", "Activate", "check_circle", "It is active: the next search uses it.",
-            space_changes.activate,
+            changes.activate,
         ),
         Action(
-            "drop", "Remove", "delete", "The workers remove it.", space_changes.drop, "delete",
+            "drop", "Remove", "delete", "The workers remove it.", changes.drop, "delete",
         ),
     )
 }  # fmt: skip
@@ -130,7 +130,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return super().get_form(request, obj, **kwargs | {"form": SpaceForm})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        limits = ("Limits and price", {"fields": space_changes.LIMITS})
+        limits = ("Limits and price", {"fields": changes.LIMITS})
         if obj is not None:
             return ((None, {"fields": ("name",)}), limits)
         return (
@@ -187,7 +187,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             "title": f"{action.label}: {space}",
             "action": action,
             "report": report_on(space),
-            "obstacles": space_changes.obstacles(space) if name == "activate" else [],
+            "obstacles": changes.obstacles(space) if name == "activate" else [],
             "active": EmbeddingSpace.objects.filter(state=State.ACTIVE).first(),
         }
         return TemplateResponse(request, "admin/ingestion/embeddingspace/confirm.html", context)
@@ -209,10 +209,10 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         user, name = actor(request), form.cleaned_data["name"]
         if change:
             held = EmbeddingSpace.objects.get(pk=obj.pk)
-            saved = space_changes.configure(held, form.limits, name=name, acting_user=user)
+            saved = changes.configure(held, form.limits, name=name, acting_user=user)
         else:
             kind = form.cleaned_data["kind"]
-            saved = space_changes.create(
+            saved = changes.create(
                 kind, form.options, name=name, limits=form.limits, acting_user=user
             )
         obj.pk = saved.pk

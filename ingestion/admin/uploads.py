@@ -14,11 +14,11 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from common.admin.pages import actor
 from ingestion import services
 from ingestion.admin.fields import IntakeForm, LanguageField
-from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
-from ingestion.filetypes import SUPPORTED
+from ingestion.files.filetypes import SUPPORTED
 from ingestion.models import Document
 
 logger = logging.getLogger(__name__)

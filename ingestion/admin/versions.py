@@ -13,11 +13,10 @@ from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
 from django.views.decorators.http import require_POST
 
+from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.admin.pages import OwnPages
-from ingestion.admin.visibility import actor
-from ingestion.downloads import download
 from ingestion.errors import IngestionError
+from ingestion.files.downloads import download
 from ingestion.models import Document, DocumentVersion, State
 
 

@@ -17,13 +17,13 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
+from common.admin.pages import VisibleOnly, actor
+from common.admin.progress import LiveCells, live, state_label
 from ingestion.admin.fields import LanguageField
-from ingestion.admin.progress import LiveCells, live, state_label
-from ingestion.admin.visibility import VisibleOnly, actor
 from ingestion.errors import IngestionError
+from ingestion.intake.watching import services
+from ingestion.intake.watching.services import counts_line
 from ingestion.models import Collection, WatchedFile, WatchedFolder
-from ingestion.watching import services
-from ingestion.watching.reporting import counts_line
 
 State = WatchedFolder.State
 VARIANTS = {

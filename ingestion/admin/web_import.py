@@ -17,12 +17,12 @@ from unfold.widgets import (
     UnfoldBooleanSwitchWidget,
 )
 
+from common.admin.pages import actor
 from ingestion.admin.fields import IntakeForm, LanguageField
-from ingestion.admin.visibility import actor
 from ingestion.errors import IngestionError
-from ingestion.fetching.guard import MAX_URL_CHARS
-from ingestion.importing import services
-from ingestion.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
+from ingestion.intake.fetching.guard import MAX_URL_CHARS
+from ingestion.intake.importing import services
+from ingestion.intake.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
 from ingestion.models import Import
 from ingestion.models.library import Viewer
 

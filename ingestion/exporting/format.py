@@ -1,22 +1,16 @@
-"""The export's format: what stands where in the ZIP.
-
-manifest.json    the format's name and version, the collection's settings, the model
-documents.jsonl  one document a line, the whole before its parts, in the order they came
-edits.jsonl      hand edits of passages, with their anchors
-<part>.jsonl     what `attaching` names: golden queries, judgements, pins
-files/<sha256>   the originals, each once
-"""
+"""The format of an exported collection, and the parts that other applications attach to it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from django.utils.dateparse import parse_datetime
 
-from ingestion.importing.protocol import ImportRefused
+from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.models import Collection
 
 NAME = "steelyard-collection"
 VERSION = 1
@@ -79,3 +73,31 @@ def moment(text: Any) -> datetime:
     if found is None or found.tzinfo is None:
         raise ValueError(f"{text!r} is no moment")
     return found
+
+
+class Attached(Protocol):
+    """One kind of row that goes with a collection; `name` is its file's, without the end."""
+
+    name: str
+
+    def rows(self, collection: Collection) -> Iterable[Row]:
+        """What there is to keep, as JSON objects, in an order that can be restored."""
+
+    def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
+        """True when the row was made; False when it was there. In the caller's transaction.
+
+        Raises KeyError, TypeError or ValueError for a row that is none of its kind.
+        """
+
+
+_attached: dict[str, Attached] = {}
+
+
+def attach(part: Attached) -> None:
+    """Adds a part to every export from now on."""
+    _attached[part.name] = part
+
+
+def attached() -> list[Attached]:
+    """The parts in the order in which they were added, which is that of restoring."""
+    return list(_attached.values())

@@ -24,13 +24,16 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ingestion import storage, terms
+from ingestion.documents.queueing import enqueue
+from ingestion.documents.titles import with_file_name
+from ingestion.documents.versions import add_version
 from ingestion.exporting import format as written
-from ingestion.exporting.attaching import attached
-from ingestion.exporting.format import moment, read_lines, read_manifest
+from ingestion.exporting.format import attached, moment, read_lines, read_manifest
 from ingestion.exporting.writing import COLLECTION_FIELDS, EDIT_FIELDS
-from ingestion.importing.archives import copy_counted, open_archive
-from ingestion.importing.protocol import ImportRefused
+from ingestion.files import storage
+from ingestion.intake.importing.archives import copy_counted, open_archive
+from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.lexical import terms
 from ingestion.models import (
     ChunkEdit,
     Collection,
@@ -41,10 +44,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.parsing.archive import UNREADABLE
-from ingestion.queueing import enqueue
 from ingestion.spaces import active_space
-from ingestion.titles import with_file_name
-from ingestion.versions import add_version
 
 IN_MEMORY_BYTES = 1024 * 1024
 # Until its parts and its edits are there, too, no worker reads a document: it would make parts

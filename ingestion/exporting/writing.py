@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from ingestion.errors import IngestionError
 from ingestion.exporting import format as written
-from ingestion.exporting.attaching import attached
-from ingestion.exporting.format import Row, lines
+from ingestion.exporting.format import Row, attached, lines
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.library import Viewer
 from ingestion.spaces import active_space

@@ -11,10 +11,10 @@ from django.contrib.auth.models import Group
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.languages import primary_code
+from ingestion.documents.progress import ProgressView, Watch, WorkHere, follow, worker_answers
+from ingestion.lexical.languages import primary_code
 from ingestion.management.plain import PlainCommand
 from ingestion.models import Collection, Visibility
-from ingestion.progress import ProgressView, Watch, WorkHere, follow, worker_answers
 
 
 class IntakeCommand(PlainCommand):

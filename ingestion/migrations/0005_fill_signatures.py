@@ -2,7 +2,7 @@
 
 from django.db import migrations
 
-from ingestion.signatures import fill_signatures
+from ingestion.lexical.signatures import fill_signatures
 
 
 def fill(apps, schema_editor):

@@ -12,7 +12,7 @@ MAX_QUESTION_CHARS = 500
 
 
 class ChunkEdit(models.Model):
-    """A hand edit of one chunk of a document. It outlives the chunk: see `ingestion.anchoring`.
+    """A hand edit of one chunk of a document. It outlives the chunk: see `ingestion.edits.anchoring`.
 
     The anchor says where it belongs: the hashes of the chunk's text as it was parsed and of its
     neighbours', its headings and its place. `Chunk.edit` names the edit where it is applied.

@@ -12,9 +12,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from ingestion import filetypes
 from ingestion.domain import BlockKind
 from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
+from ingestion.files import filetypes
 
 from .cleaning import clean_block, clean_text
 from .isolation import cut_off

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from ingestion.text_signs import unmarked_codec
+from ingestion.files.text_signs import unmarked_codec
 
 from .detecting import DETECTION_BYTES, detected
 

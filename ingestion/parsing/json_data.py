@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
+from ingestion.files import filetypes
 
 from .encoding import decode
 from .limits import ParseLimits

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded, TypeMismatch
+from ingestion.files import filetypes
 
 from .archive import check_archive, read_properties
 from .contents import without_contents

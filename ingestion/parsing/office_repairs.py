@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 
-from ingestion import filetypes
+from ingestion.files import filetypes
 
 from .archive import UNREADABLE
 

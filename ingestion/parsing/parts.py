@@ -16,7 +16,7 @@ from typing import IO
 
 from ingestion.domain import Part
 from ingestion.errors import EmptyFile, ParseLimitExceeded, TypeMismatch, UnsupportedType
-from ingestion.filetypes import HEAD_BYTES, ZIP, sniff
+from ingestion.files.filetypes import HEAD_BYTES, ZIP, sniff
 
 from .limits import MIB, ParseLimits
 

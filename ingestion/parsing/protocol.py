@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ingestion.domain import Block, Part
 from ingestion.errors import NoText
-from ingestion.filetypes import FileType
+from ingestion.files.filetypes import FileType
 
 from .limits import ParseLimits
 from .ocr import Ocr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from ingestion import filetypes
+from ingestion.files import filetypes
 
 from .protocol import Parser
 

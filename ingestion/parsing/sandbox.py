@@ -17,7 +17,7 @@ from typing import Any
 
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
-from ingestion.filetypes import HEAD_BYTES, FileType, sniff
+from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 
 from .forking import run_in_child
 from .limits import MIB, ParseLimits

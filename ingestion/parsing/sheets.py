@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
+from ingestion.files import filetypes
 
 from .archive import UNREADABLE
 from .limits import ParseLimits

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
-from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
+from ingestion.files import filetypes
 
 from .archive import UNREADABLE
 from .office import DocumentReader, open_document, read_checked, read_metadata

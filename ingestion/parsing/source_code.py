@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from ingestion.domain import Block, BlockKind
-from ingestion.source_languages import FAMILIES
+from ingestion.files.source_languages import FAMILIES
 
 from .declarations import LONGEST_LINE, declaration
 from .encoding import decode

@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ingestion import filetypes
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseLimitExceeded
+from ingestion.files import filetypes
 
 from .encoding import decode
 from .limits import ParseLimits

@@ -15,7 +15,7 @@ from typing import IO
 
 from ingestion.domain import Block
 from ingestion.errors import DamagedFile, EncryptedFile, NoText, ParseLimitExceeded
-from ingestion.filetypes import HEAD_BYTES
+from ingestion.files.filetypes import HEAD_BYTES
 
 from .archive import RATIO_COUNTS_FROM, UNREADABLE, members_of
 from .encoding import decode

@@ -13,6 +13,7 @@ Every vector is asked of, stored in and compared within one space: two never mee
 
 from __future__ import annotations
 
+from ingestion.spaces.configuring import active_space, hold_switch
 from ingestion.spaces.embedders import (
     embedder,
     forget_embedders,
@@ -21,10 +22,15 @@ from ingestion.spaces.embedders import (
     resolve,
     settings_embedder,
 )
-from ingestion.spaces.filling import chunking_options, embed_chunks, lacking, settled
+from ingestion.spaces.filling import (
+    chunking_options,
+    embed_chunks,
+    lacking,
+    settled,
+    writing_space,
+    writing_spaces,
+)
 from ingestion.spaces.index import create_index
-from ingestion.spaces.rows import active_space, hold_switch
-from ingestion.spaces.writing import writing_space, writing_spaces
 
 __all__ = [
     "active_space",

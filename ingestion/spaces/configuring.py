@@ -1,9 +1,4 @@
-"""What a space's row says of its embedder, and what this installation adds to it.
-
-The row holds what makes the vectors what they are: the model, its address, prefixes, pooling.
-The settings hold how it is run here: threads, time limits, the folder of packaged models. Keys
-stand in the environment alone: the row names the variable.
-"""
+"""The configuration of an embedding space, and the space that is active."""
 
 from __future__ import annotations
 
@@ -13,9 +8,31 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 
 from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingRejected
+from ingestion.models import EmbeddingSpace
+
+# Arbitrary and ours: the advisory lock on which space answers.
+SWITCH_LOCK = 7_402_117
+
+
+def active_space() -> EmbeddingSpace | None:
+    """The space that answers; None before the first document."""
+    return EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
+
+
+def hold_switch(*, exclusive: bool = False) -> None:
+    """Keeps the active space what it is until the transaction ends; `exclusive` to change it.
+
+    Documents become searchable under the shared lock, so that a switch finds each of them either
+    whole in the new space or not searchable yet. Searches take no lock.
+    """
+    function = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(%s)", [SWITCH_LOCK])
+
 
 # What belongs to the vectors, and so to the row.
 OF_THE_MODEL = {

@@ -17,8 +17,7 @@ from django.core.cache import cache
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces.configuring import config_of_settings, embedder_config
-from ingestion.spaces.rows import active_space
+from ingestion.spaces.configuring import active_space, config_of_settings, embedder_config
 from ingestion.spaces.throttle import SharedThrottle
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Chunks -> their vectors in a space, and which of them lack one."""
+"""Embed the chunks that a space lacks, and write their vectors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,55 @@ from collections.abc import Iterable, Sequence
 
 from django.db import connection, transaction
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet
+from django.utils import timezone
 
 from ingestion.chunking import ChunkingOptions, embedding_text
 from ingestion.embedding import Embedder, Vectors
 from ingestion.models import Chunk, ChunkEmbedding, Collection, EmbeddingSpace, State
 from ingestion.models.index import WRITTEN_STATES
-from ingestion.spaces.embedders import embedder
-from ingestion.spaces.writing import writing_space
+from ingestion.spaces.configuring import active_space, config_of_settings, hold_switch
+from ingestion.spaces.embedders import embedder, settings_embedder
+from ingestion.spaces.index import create_index
+
+
+def writing_space() -> EmbeddingSpace:
+    """The active space, made on first use of the embedder that the settings name."""
+    return active_space() or _open_first_space()
+
+
+def writing_spaces() -> tuple[EmbeddingSpace, ...]:
+    """The spaces that hold a vector of every searchable chunk, or come to: the active one first.
+
+    A document is ready with a vector in the first; the others are filled behind it (`backfill`),
+    so that an outage of their providers holds nothing up.
+    """
+    active = writing_space()
+    others = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).exclude(pk=active.pk)
+    return (active, *others.order_by("pk"))
+
+
+def _open_first_space() -> EmbeddingSpace:
+    card = settings_embedder().card
+    with transaction.atomic():
+        # Workers that start together must not both find no space.
+        hold_switch(exclusive=True)
+        active = active_space()
+        if active is not None:
+            return active
+        space = EmbeddingSpace.objects.create(
+            name=card.name,
+            fingerprint=card.fingerprint,
+            config=config_of_settings(),
+            dimensions=card.dimensions,
+            max_tokens=card.max_tokens,
+            languages=list(card.languages),
+            state=EmbeddingSpace.State.ACTIVE,
+            activated_at=timezone.now(),
+            filled_at=timezone.now(),
+        )
+        create_index(space)
+    return space
+
 
 # Of the chunks sent, those that still exist: one that is being deleted is left alone rather than
 # waited for, because whoever deletes it may wait for us. The space is held so that it cannot go

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 from django.db.models import Sum
 from tqdm import tqdm
 
-from ingestion import services, terms
+from ingestion import services
+from ingestion.documents.progress import ProgressView, Watch, follow
 from ingestion.errors import IngestionError
+from ingestion.lexical import terms
 from ingestion.models import Collection, Document, State, Visibility
-from ingestion.progress import ProgressView, Watch, follow
 from kbsite.demo.sources import SourceFile
 
 SAMPLES = "Samples"

@@ -2,21 +2,22 @@
 
 from django.contrib import admin
 
-from search.admin import optimisations, workbench
-from search.admin.changes import ProfileChangeAdmin
 from search.admin.curated import HideAdmin, PinAdmin, SynonymAdmin
-from search.admin.events import SearchEventAdmin
-from search.admin.experiments import ExperimentAdmin
-from search.admin.gaps import GapAdmin
-from search.admin.gate import PublicationAdmin, PublishGateAdmin
-from search.admin.golden import GoldenQueryAdmin
-from search.admin.judgements import JudgementAdmin
-from search.admin.profiles import SearchProfileAdmin
 from search.admin.rules import ClassRuleAdmin
-from search.admin.runs import EvaluationRunAdmin
+from search.analytics.admin.events import SearchEventAdmin
+from search.analytics.admin.gaps import GapAdmin
+from search.tuning.admin import optimisations
+from search.tuning.admin.changes import ProfileChangeAdmin
+from search.tuning.admin.experiments import ExperimentAdmin
+from search.tuning.admin.gate import PublicationAdmin, PublishGateAdmin
+from search.tuning.admin.golden import GoldenQueryAdmin
+from search.tuning.admin.golden_pages import JudgementAdmin
+from search.tuning.admin.profiles import SearchProfileAdmin
+from search.tuning.admin.runs import EvaluationRunAdmin
+from search.tuning.admin.workbench import pages
 
 optimisations.install(admin.site)
-workbench.install(admin.site)
+pages.install(admin.site)
 
 __all__ = [
     "ClassRuleAdmin",

@@ -16,15 +16,15 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from unfold.admin import ModelAdmin
 
+from common.admin.pages import OwnPages
 from ingestion.admin.fields import LinesField
-from ingestion.admin.pages import OwnPages
 from ingestion.models import Document
+from search import curation
+from search.curation import Conflicts
 from search.errors import SearchError
 from search.models import ClassWeights, Hide, Pin, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.query.expand import fold_query
-from search.tuning import conflicts, trying
-from search.tuning.conflicts import Conflicts
 
 
 class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -60,7 +60,7 @@ class SynonymForm(CuratedForm):
         fields = ("terms", "one_way", "enabled", "note")
 
     def conflicts(self) -> Conflicts:
-        return conflicts.of_synonym(self.instance)
+        return curation.of_synonym(self.instance)
 
 
 class DocumentForm(CuratedForm):
@@ -86,7 +86,7 @@ class PinForm(DocumentForm):
         fields = ("query", "document", "position", "enabled", "note")
 
     def conflicts(self) -> Conflicts:
-        return conflicts.of_pin(self.instance, viewer=self.viewer)
+        return curation.of_pin(self.instance, viewer=self.viewer)
 
 
 class HideForm(DocumentForm):
@@ -97,7 +97,7 @@ class HideForm(DocumentForm):
         fields = ("query", "document", "enabled", "note")
 
     def conflicts(self) -> Conflicts:
-        return conflicts.of_hide(self.instance)
+        return curation.of_hide(self.instance)
 
 
 class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
@@ -122,7 +122,7 @@ class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
         question = request.POST.get("question", "").strip() or _own_question(form.instance)
         if complete and question:
             try:
-                tried = trying.tried(question, form.instance, viewer=request.user)
+                tried = curation.tried(question, form.instance, viewer=request.user)
                 context |= {"tried": tried}
             except SearchError as error:
                 context |= {"problem": str(error)}

@@ -9,9 +9,9 @@ from django.http import HttpRequest
 
 from ingestion.models import Document, State
 from ingestion.models.library import UNFINISHED
-from search.admin import watching
-from search.admin.weights import beams
+from search.analytics.admin import figures
 from search.models import SearchProfile
+from search.tuning.admin.weights import beams
 
 SHOWN = 8
 
@@ -23,12 +23,12 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         context["library"] = _library(request)
     if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
         context["ranking"] = _ranking()
-    if user.has_perm("search.view_searchevent"):
-        context["searching"] = watching.searching()
-    if user.has_perm("search.view_gap") or user.has_perm("search.change_gap"):
-        context["gaps"] = watching.open_gaps(user)
-    if user.has_perm("search.view_evaluationrun"):
-        context["quality"] = watching.quality()
+    if user.has_perm("analytics.view_searchevent"):
+        context["searching"] = figures.searching()
+    if user.has_perm("analytics.view_gap") or user.has_perm("analytics.change_gap"):
+        context["gaps"] = figures.open_gaps(user)
+    if user.has_perm("tuning.view_evaluationrun"):
+        context["quality"] = figures.quality()
     context["may_upload"] = user.has_perm("ingestion.add_document")
     return context
 

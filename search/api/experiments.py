@@ -16,10 +16,10 @@ from search.api.errors import body
 from search.api.naming import published_profile
 from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
-from search.models import Experiment
-from search.tuning import publishing
 from search.tuning.experiments import planning, running
 from search.tuning.experiments.sequential import Verdict
+from search.tuning.models import Experiment
+from search.tuning.publishing import publications
 
 State = Experiment.State
 
@@ -115,14 +115,14 @@ class ExperimentViewSet(ReadViewSet[Experiment]):
     lookup_url_kwarg = "experiment"
     queryset = Experiment.objects.select_related("a", "b", "added_by")
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": "search.view_experiment",
-        "retrieve": "search.view_experiment",
-        "create": "search.add_experiment",
-        "partial_update": "search.change_experiment",
-        "destroy": "search.delete_experiment",
-        "start": publishing.PUBLISH,
-        "cancel": publishing.PUBLISH,
-        "end": publishing.PUBLISH,
+        "list": "tuning.view_experiment",
+        "retrieve": "tuning.view_experiment",
+        "create": "tuning.add_experiment",
+        "partial_update": "tuning.change_experiment",
+        "destroy": "tuning.delete_experiment",
+        "start": publications.PUBLISH,
+        "cancel": publications.PUBLISH,
+        "end": publications.PUBLISH,
     }
 
     @extend_schema(

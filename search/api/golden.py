@@ -25,9 +25,9 @@ from search.api.serializers import (
     shown_queries,
 )
 from search.errors import RunConflict
-from search.models import GoldenQuery, Judgement
 from search.query.expand import fold_query
-from search.tuning import golden_queries, judging
+from search.tuning.golden import judging, queries
+from search.tuning.models import GoldenQuery, Judgement
 
 
 class GoldenQueryEditSerializer(Parameters):
@@ -60,18 +60,18 @@ class GoldenQueryViewSet(GenericViewSet[GoldenQuery]):
     pagination_class = Pages
     permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": "search.view_goldenquery",
-        "retrieve": "search.view_goldenquery",
-        "create": "search.add_goldenquery",
-        "partial_update": "search.change_goldenquery",
-        "destroy": "search.delete_goldenquery",
-        "judgements": "search.view_judgement",
-        "judge": "search.add_judgement",
-        "clear": "search.add_judgement",
+        "list": "tuning.view_goldenquery",
+        "retrieve": "tuning.view_goldenquery",
+        "create": "tuning.add_goldenquery",
+        "partial_update": "tuning.change_goldenquery",
+        "destroy": "tuning.delete_goldenquery",
+        "judgements": "tuning.view_judgement",
+        "judge": "tuning.add_judgement",
+        "clear": "tuning.add_judgement",
     }
 
     def get_queryset(self) -> QuerySet[GoldenQuery]:
-        return golden_queries.listed(self.request.user)
+        return queries.listed(self.request.user)
 
     def get_object(self) -> GoldenQuery:
         return get_object_or_404(self.get_queryset(), public_id=self.kwargs["golden"])
@@ -104,7 +104,7 @@ class GoldenQueryViewSet(GenericViewSet[GoldenQuery]):
         form = posted(request, GoldenQueryEditSerializer)
         fields = self._fields(form)
         text, collections = fields.get("text", ""), fields.get("collections", [])
-        made = golden_queries.create(text, collections, fields, acting_user=actor(request))
+        made = queries.create(text, collections, fields, acting_user=actor(request))
         return Response(self._one(made), status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -116,7 +116,7 @@ class GoldenQueryViewSet(GenericViewSet[GoldenQuery]):
     def partial_update(self, request: Request, golden: str) -> Response:
         query = self.get_object()
         form = posted(request, GoldenQueryEditSerializer)
-        done = golden_queries.edit(query, self._fields(form), acting_user=actor(request))
+        done = queries.edit(query, self._fields(form), acting_user=actor(request))
         return Response(self._one(done))
 
     @extend_schema(
@@ -128,7 +128,7 @@ class GoldenQueryViewSet(GenericViewSet[GoldenQuery]):
         query = self.get_object()
         if query.judgements.exists():
             raise RunConflict("It has judgements, and none is lost. Set `enabled` to false.")
-        golden_queries.delete(query)
+        queries.delete(query)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     @extend_schema(

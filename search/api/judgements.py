@@ -25,9 +25,9 @@ from search.api.serializers import (
     SlugsField,
     shown_queries,
 )
-from search.models import Judgement
-from search.tuning import exchange, golden_queries, judging
-from search.tuning.formats import FORMATS
+from search.tuning.golden import exchange, judging, queries
+from search.tuning.golden.formats import FORMATS
+from search.tuning.models import Judgement
 
 
 class NewJudgementSerializer(GradeSerializer):
@@ -88,12 +88,12 @@ class JudgementViewSet(GenericViewSet[Judgement]):
     queryset = Judgement.objects.none()
     permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": "search.view_judgement",
-        "create": "search.add_judgement",
-        "undo": "search.add_judgement",
-        "agreement": "search.view_judgement",
-        "export": "search.view_judgement",
-        "import_file": "search.add_goldenquery",
+        "list": "tuning.view_judgement",
+        "create": "tuning.add_judgement",
+        "undo": "tuning.add_judgement",
+        "agreement": "tuning.view_judgement",
+        "export": "tuning.view_judgement",
+        "import_file": "tuning.add_goldenquery",
     }
 
     @extend_schema(
@@ -142,7 +142,7 @@ class JudgementViewSet(GenericViewSet[Judgement]):
         responses=AgreementSerializer,
     )
     def agreement(self, request: Request) -> Response:
-        differing: Any = golden_queries.listed(request.user)
+        differing: Any = queries.listed(request.user)
         differing = differing.filter(spread__gt=0).order_by("-spread", "folded")
         return Response(
             {

@@ -18,14 +18,14 @@ from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
 from search.domain import QueryClass, Signal
 from search.errors import NotPermitted
-from search.models import GoldenQuery, Judgement, Optimisation
-from search.tuning import optimisations, synthetic
-from search.tuning.optimisations import MAX_FOLDS, MEASURES, PRESETS, WEIGHTS, Options
-from search.tuning.optimise import FOLDS
-from search.watching import learning
+from search.tuning.golden import from_clicks, synthetic
+from search.tuning.models import GoldenQuery, Judgement, Optimisation
+from search.tuning.optimiser import optimisations
+from search.tuning.optimiser.optimisations import MAX_FOLDS, MEASURES, PRESETS, WEIGHTS, Options
+from search.tuning.optimiser.weight_search import FOLDS
 
 CHANGE = "search.change_searchprofile"
-JUDGE, SEARCHES = "search.add_judgement", "search.view_searchevent"
+JUDGE, SEARCHES = "tuning.add_judgement", "analytics.view_searchevent"
 FOUND = {
     "verdict": "What to make of it, in a sentence.",
     "reliable": "Whether the interval of the gain lies above 0.",
@@ -166,8 +166,8 @@ class StartingViewSet(GenericViewSet[Judgement]):
     serializer_class = SyntheticSerializer
     permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
-        "make_synthetic": "search.add_goldenquery",
-        "remove_synthetic": "search.delete_goldenquery",
+        "make_synthetic": "tuning.add_goldenquery",
+        "remove_synthetic": "tuning.delete_goldenquery",
         "learn": JUDGE,
         "take_back": JUDGE,
     }
@@ -204,7 +204,7 @@ class StartingViewSet(GenericViewSet[Judgement]):
     )
     def learn(self, request: Request) -> Response:
         self._check_searches(request)
-        return Response({"judgements": learning.learn(acting_user=actor(request))})
+        return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
 
     @extend_schema(
         operation_id="clicks_take_back",
@@ -213,7 +213,7 @@ class StartingViewSet(GenericViewSet[Judgement]):
     )
     def take_back(self, request: Request) -> Response:
         self._check_searches(request)
-        learning.take_back()
+        from_clicks.take_back()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _check_searches(self, request: Request) -> None:

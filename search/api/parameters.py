@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from ingestion.api_choices import ChoiceField
-from ingestion.filetypes import SUPPORTED, main_extensions
+from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.paging import MAX_PAGE, Parameters
 from ingestion.serializers import LanguageField
 from search.api.legacy import CONCEPT_RAG

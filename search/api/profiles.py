@@ -22,10 +22,10 @@ from search.api.reading import ReadViewSet
 from search.api.serializers import CLASSES, ProfileSerializer
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError, RunConflict
-from search.evaluation.golden import fingerprint
 from search.models import SearchProfile
 from search.models.profiles import NAME
-from search.tuning import activation, editing, publishing
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.publishing import activation, drafts, publications
 
 
 class SharesSerializer(Parameters):
@@ -142,7 +142,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         "partial_update": "search.change_searchprofile",
         "destroy": "search.delete_searchprofile",
         "differences": SEE_DRAFTS,
-        "publish": publishing.PUBLISH,
+        "publish": publications.PUBLISH,
     }
 
     def get_queryset(self) -> QuerySet[SearchProfile]:
@@ -180,7 +180,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         if name := given.get("name"):
             held = {field: getattr(base, field) for field in activation.FIELDS}
             shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
-            draft = editing.create(
+            draft = drafts.create(
                 name,
                 {**held, "description": "", **form.settings},
                 {**shares, **form.shares},
@@ -189,7 +189,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             )
         else:
             made = activation.draft_from(base, acting_user=user, reason=given["reason"])
-            draft = editing.edit(made, form.settings, form.shares, acting_user=user).profile
+            draft = drafts.edit(made, form.settings, form.shares, acting_user=user).profile
         return Response(self._shown(draft), status.HTTP_201_CREATED)
 
     @extend_schema(
@@ -204,7 +204,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         profile = self.get_object()
         form = posted(request, ProfileEditSerializer)
         _check_seen(profile, form.validated_data.get("fingerprint"))
-        done = editing.edit(
+        done = drafts.edit(
             profile,
             form.settings,
             form.shares,
@@ -248,7 +248,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     )
     def publish(self, request: Request, name: str, version: int) -> Response:
         given = posted(request, PublishSerializer).validated_data
-        publication = publishing.publish(
+        publication = publications.publish(
             self.get_object(),
             acting_user=actor(request),
             reason=given["reason"],

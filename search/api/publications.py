@@ -18,8 +18,9 @@ from search.api.errors import body
 from search.api.naming import published_profile
 from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
-from search.models import ProfileChange, Publication, PublishGate, SearchProfile
-from search.tuning import gatekeeping, publishing, rollback
+from search.models import SearchProfile
+from search.tuning.models import ProfileChange, Publication, PublishGate
+from search.tuning.publishing import gate_inputs, publications, rollback
 
 State = Publication.State
 
@@ -107,7 +108,7 @@ class GateSerializer(serializers.ModelSerializer[PublishGate]):
 
     class Meta:
         model = PublishGate
-        fields = gatekeeping.FIELDS
+        fields = gate_inputs.FIELDS
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict) and (unknown := sorted(set(data) - set(self.fields))):
@@ -146,10 +147,10 @@ class PublicationViewSet(ReadViewSet[Publication]):
         "run__by_query"
     )
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": "search.view_publication",
-        "retrieve": "search.view_publication",
-        "cancel": publishing.PUBLISH,
-        "override": publishing.OVERRIDE,
+        "list": "tuning.view_publication",
+        "retrieve": "tuning.view_publication",
+        "cancel": publications.PUBLISH,
+        "override": publications.OVERRIDE,
     }
 
     @extend_schema(
@@ -159,7 +160,7 @@ class PublicationViewSet(ReadViewSet[Publication]):
         responses=PublicationSerializer,
     )
     def cancel(self, request: Request, publication: int) -> Response:
-        done = publishing.cancel(self.get_object(), acting_user=actor(request))
+        done = publications.cancel(self.get_object(), acting_user=actor(request))
         return Response(PublicationSerializer(done).data)
 
     @extend_schema(
@@ -170,7 +171,7 @@ class PublicationViewSet(ReadViewSet[Publication]):
     )
     def override(self, request: Request, publication: int) -> Response:
         reason = posted(request, OverrideSerializer).validated_data["reason"]
-        done = publishing.override(self.get_object(), acting_user=actor(request), reason=reason)
+        done = publications.override(self.get_object(), acting_user=actor(request), reason=reason)
         return Response(PublicationSerializer(done).data)
 
 
@@ -180,7 +181,7 @@ class ChangeViewSet(mixins.ListModelMixin, GenericViewSet[ProfileChange]):
     serializer_class = ChangeSerializer
     pagination_class = Pages
     permission_classes = (ActionPermission,)
-    permissions_needed: ClassVar[dict[str, str]] = {"list": "search.view_profilechange"}
+    permissions_needed: ClassVar[dict[str, str]] = {"list": "tuning.view_profilechange"}
     queryset = ProfileChange.objects.select_related("profile", "replaced", "user")
 
     @extend_schema(summary="The audit of profiles", parameters=[ChangeParameters])
@@ -224,8 +225,8 @@ class GateViewSet(GenericViewSet[PublishGate]):
     serializer_class = GateSerializer
     permission_classes = (ActionPermission,)
     permissions_needed: ClassVar[dict[str, str]] = {
-        "retrieve": "search.view_publishgate",
-        "partial_update": "search.change_publishgate",
+        "retrieve": "tuning.view_publishgate",
+        "partial_update": "tuning.change_publishgate",
     }
 
     def get_queryset(self) -> QuerySet[PublishGate]:
@@ -233,10 +234,10 @@ class GateViewSet(GenericViewSet[PublishGate]):
 
     @extend_schema(operation_id="gate_show", summary="The gate's settings")
     def retrieve(self, request: Request) -> Response:
-        return Response(GateSerializer(gatekeeping.gate_row()).data)
+        return Response(GateSerializer(gate_inputs.gate_row()).data)
 
     @extend_schema(operation_id="gate_change", summary="Change the gate's settings")
     def partial_update(self, request: Request) -> Response:
-        form = posted(request, GateSerializer, instance=gatekeeping.gate_row(), partial=True)
-        changed = gatekeeping.change(dict(form.validated_data), acting_user=actor(request))
+        form = posted(request, GateSerializer, instance=gate_inputs.gate_row(), partial=True)
+        changed = gate_inputs.change(dict(form.validated_data), acting_user=actor(request))
         return Response(GateSerializer(changed).data)

@@ -14,9 +14,9 @@ from ingestion.paging import PageParameters, Parameters
 from search.api.naming import named_profile, visible_profiles
 from search.api.reading import ReadViewSet
 from search.api.serializers import ProfileNameSerializer
-from search.evaluation import golden_runs
-from search.models import EvaluationRun
-from search.tuning.reading import QueryRow, query_rows
+from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation.run_figures import QueryRow, query_rows
+from search.tuning.models import EvaluationRun
 
 
 class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
@@ -88,11 +88,11 @@ class RunViewSet(ReadViewSet[EvaluationRun]):
     lookup_url_kwarg = "run"
     queryset = EvaluationRun.objects.select_related("profile", "baseline", "user").defer("by_query")
     permissions_needed: ClassVar[dict[str, str]] = {
-        "list": "search.view_evaluationrun",
-        "retrieve": "search.view_evaluationrun",
-        "create": "search.add_evaluationrun",
-        "cancel": "search.change_evaluationrun",
-        "restart": "search.change_evaluationrun",
+        "list": "tuning.view_evaluationrun",
+        "retrieve": "tuning.view_evaluationrun",
+        "create": "tuning.add_evaluationrun",
+        "cancel": "tuning.change_evaluationrun",
+        "restart": "tuning.change_evaluationrun",
     }
 
     def get_serializer_class(self) -> Any:

@@ -15,9 +15,9 @@ from rest_framework.views import APIView
 from ingestion.api_choices import ChoiceField
 from ingestion.api_requests import posted
 from ingestion.paging import Parameters
+from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
+from search.analytics.models import Interaction
 from search.errors import UnknownSearch
-from search.models import Interaction
-from search.watching.interactions import MAX_SECONDS, Said, record_interaction
 
 
 class InteractionSerializer(Parameters):

@@ -13,9 +13,9 @@ from ingestion.api_requests import posted
 from search import configuration
 from search.api.serializers.comparisons import ComparisonSerializer, PreviewSerializer
 from search.api.serializers.trials import PreviewRequestSerializer, TrialSerializer
-from search.tuning import pool_building
-from search.tuning.comparing import compare, visible_goldens
-from search.tuning.preview import preview
+from search.tuning.workbench import pool_building
+from search.tuning.workbench.comparing import compare, visible_goldens
+from search.tuning.workbench.preview import preview
 
 EXAMPLE = {"weights": {"general": {"vector": 0.5, "keyword": 0.45, "title": 0.05}}}
 

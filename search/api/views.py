@@ -13,13 +13,13 @@ from rest_framework.views import APIView
 
 from ingestion.api_requests import asked
 from search import pipeline
+from search.analytics.models import SearchEvent
+from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.legacy import wants_legacy
 from search.api.parameters import SearchParameters
 from search.api.serializers import SearchResponseSerializer
-from search.models import SearchEvent
-from search.watching.participation import participant
-from search.watching.recording import new_search_id, record_search
+from search.tuning.experiments.participation import participant
 
 
 class SearchView(APIView):

@@ -160,7 +160,9 @@ class Migration(migrations.Migration):
                 (
                     "salt",
                     models.CharField(
-                        default=search.models.experiments.new_salt, editable=False, max_length=32
+                        default=search.tuning.models.experiments.new_salt,
+                        editable=False,
+                        max_length=32,
                     ),
                 ),
                 ("started", models.DateTimeField(blank=True, editable=False, null=True)),

@@ -1,18 +1,15 @@
 """W5: what administrators decide about ranking, and what was measured of it."""
 
-from search.models.changes import ProfileChange
+from search.analytics.models.events import Interaction, SearchEvent
+from search.analytics.models.gaps import Gap, GapSign, GapStep, GapWording, Sign
 from search.models.curated import Calibration, Hide, Pin, Synonym
-from search.models.events import Interaction, SearchEvent
-from search.models.experiments import Experiment, Optimisation
-from search.models.gaps import Gap, GapSign, GapStep, GapWording, Sign
-from search.models.golden import GoldenQuery, Judgement, JudgementAction
 from search.models.labels import QUERY_CLASSES
-from search.models.measured import ConfigurationStamp, EvaluationRun
-from search.models.nights import Alert, Night
-from search.models.pools import CandidatePool
-from search.models.profiles import ClassWeights, SearchProfile
-from search.models.publishing import Publication, PublishGate
+from search.models.profiles import ClassWeights, ConfigurationStamp, SearchProfile
 from search.models.rules import ClassRule
+from search.tuning.models.evaluation import Alert, EvaluationRun, Night
+from search.tuning.models.experiments import Experiment, Optimisation
+from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, JudgementAction
+from search.tuning.models.publishing import ProfileChange, Publication, PublishGate
 
 __all__ = [
     "QUERY_CLASSES",

@@ -11,14 +11,15 @@ from django.utils import timezone
 from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import Profile
-from search.models import ClassRule, ClassWeights, ProfileChange, SearchProfile
+from search.models import ClassRule, ClassWeights, SearchProfile
 from search.presets.own import DEFAULT
 from search.presets.preset import Preset
 from search.presets.shipped import PRESETS
 from search.query.earlier_rules import EARLIER, fingerprint
 from search.query.rules import RULES
 from search.ranking.boosts import as_json
-from search.tuning import activation
+from search.tuning.models import ProfileChange
+from search.tuning.publishing import activation
 
 # Columns of the same name hold the rest of a Profile.
 _ELSEWHERE = {"name", "version", "weights", "normalisers", "boosts"}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from ingestion.filetypes import SUPPORTED, main_extensions
-from ingestion.languages import primary_code
+from ingestion.files.filetypes import SUPPORTED, main_extensions
+from ingestion.lexical.languages import primary_code
 from search.domain import QueryFilters
 from search.errors import InvalidFilter
 

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ingestion.languages import TEXT_CONFIGS, text_config
-from ingestion.ngrams import units
+from ingestion.lexical.languages import TEXT_CONFIGS, text_config
+from ingestion.lexical.ngrams import units
 from search.domain import Classifier, Profile, Weights
 
 # Of the vector's weight. German questions on German text with a model that knows English alone

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ingestion.ngrams import units
+from ingestion.lexical.ngrams import units
 from search.domain import Query
 from search.query.parse import MAX_QUERY_CHARS
 

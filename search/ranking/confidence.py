@@ -17,7 +17,7 @@ from typing import Any, Self
 from search.domain import Hit, KeywordScorer, Query, Signal, TermStatistic, Weights
 
 FIRST_PAGE = 10
-# The most that BM25 gives for one term is idf * (k1 + 1), with the k1 of `ingestion.terms`.
+# The most that BM25 gives for one term is idf * (k1 + 1), with the k1 of `ingestion.lexical.terms`.
 BM25_BOUND = 2.2
 # No judged question is an identifier or pinned. That one answer in twenty is none is a guess.
 DOUBT = 0.05

@@ -12,8 +12,8 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
-from ingestion.ngrams import spaced
 from search.domain import KeywordScorer, Profile, Query
 from search.query.language import configs_of
 from search.retrieval.pruning import pruned

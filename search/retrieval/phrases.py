@@ -11,7 +11,7 @@ import re
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
-from ingestion.ngrams import IN_RUN, has_part, spaced
+from ingestion.lexical.ngrams import IN_RUN, has_part, spaced
 from search.retrieval.sql import literally
 
 # The readings under all text configurations at once (search migration 0003): a constant for the

@@ -12,8 +12,8 @@ from typing import Any
 from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
+from ingestion.lexical.terms import K1
 from ingestion.models import Chunk
-from ingestion.terms import K1
 from search.domain import Profile
 from search.retrieval.sql import named
 

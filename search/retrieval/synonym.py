@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
+from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
-from ingestion.ngrams import spaced
 from search.domain import Profile, Query
 from search.retrieval import lexical
 from search.retrieval.sql import SignalSQL

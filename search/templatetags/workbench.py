@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 
-from search.tuning.judging import GRADES
+from search.tuning.golden.judging import GRADES
 
 register = template.Library()
 

@@ -19,7 +19,9 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models import QuerySet
 
-from ingestion import services, steps, sweeping, terms
+from ingestion import services
+from ingestion.documents import steps, sweeping
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,

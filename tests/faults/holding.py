@@ -11,7 +11,7 @@ from pathlib import Path
 from django.core.files.storage import default_storage
 from django.db import OperationalError, connection
 
-from ingestion.filetypes import HEAD_BYTES
+from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.models import DocumentVersion, State
 
 SWAP = "swap"

@@ -8,8 +8,9 @@ from collections import Counter
 
 import pytest
 
-from ingestion import sweeping
-from ingestion.importing import services
+from ingestion.documents import sweeping
+from ingestion.documents.queueing import BULK, INTERACTIVE, waiting
+from ingestion.intake.importing import services
 from ingestion.models import (
     Chunk,
     Document,
@@ -19,7 +20,6 @@ from ingestion.models import (
     Lane,
     State,
 )
-from ingestion.queueing import BULK, INTERACTIVE, waiting
 from tests.factories import make_collection, upload
 from tests.faults.harness import LONG, kill, wait_for, worker
 

@@ -12,11 +12,12 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from ingestion import services, steps
+from ingestion import services
+from ingestion.documents import steps
+from ingestion.documents.leases import Lease
+from ingestion.edits.rewriting import parsed_text
 from ingestion.errors import StateConflict
-from ingestion.leases import Lease
 from ingestion.models import Chunk, Document, State
-from ingestion.rewriting import parsed_text
 from tests.factories import make_collection, make_document, upload
 from tests.faults.harness import (
     NOTE,

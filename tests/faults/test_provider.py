@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 from pytest import approx
 
-from ingestion import services, spaces, steps
+from ingestion import services, spaces
+from ingestion.documents import steps
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, State
 from tests.factories import make_collection, make_document, upload
 from tests.fake_openai import (

@@ -25,8 +25,9 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 
-from ingestion import backfill, space_changes, spaces
+from ingestion import spaces
 from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
+from ingestion.spaces import backfill, changes
 from ingestion.spaces.index import IndexState, index_of
 from search import configuration
 from search.domain import Signal
@@ -199,7 +200,7 @@ def test_the_model_is_changed_under_search_load(
     configuration.current()
 
     with Searchers() as searchers:
-        second = space_changes.create(
+        second = changes.create(
             "openai",
             {"model": "new", "base_url": new.base_url, "api_key_env": "NEW_PROVIDER_KEY",
              "batch_size": 8},
@@ -232,15 +233,15 @@ def test_the_model_is_changed_under_search_load(
         later = note(collection, 2)
         assert complete(first, later)
         assert not complete(second, later)
-        with pytest.raises(space_changes.SpaceError, match="1 passage has no vector"):
-            space_changes.activate(second, acting_user=None)
+        with pytest.raises(changes.SpaceError, match="1 passage has no vector"):
+            changes.activate(second, acting_user=None)
         fill(second)
         assert complete(second, later)
         remember(vectors)
 
         searchers.go_on()
         first_switch = time.monotonic()
-        space_changes.activate(second, acting_user=None)
+        changes.activate(second, acting_user=None)
         switched = time.monotonic()
         searchers.go_on()
         after = note(collection, 3)
@@ -251,12 +252,12 @@ def test_the_model_is_changed_under_search_load(
         searchers.go_on()
 
         back = time.monotonic()
-        space_changes.roll_back(acting_user=None)
+        changes.roll_back(acting_user=None)
         searchers.go_on()
-        space_changes.activate(second, acting_user=None)
+        changes.activate(second, acting_user=None)
         again_new = time.monotonic()
         searchers.go_on()
-        space_changes.drop(first, acting_user=None)
+        changes.drop(first, acting_user=None)
         fill(first)
         assert not EmbeddingSpace.objects.filter(pk=first.pk).exists()
         searchers.go_on()

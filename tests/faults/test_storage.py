@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from django.core.files.storage import default_storage
 
-from ingestion import services, steps
+from ingestion import services
+from ingestion.documents import steps
 from ingestion.errors import NotStored
 from ingestion.models import Document, DocumentVersion, State
 from tests.factories import make_collection, upload

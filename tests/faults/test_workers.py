@@ -9,10 +9,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from ingestion import queueing, services, steps, sweeping, terms
-from ingestion.leases import claim
+from ingestion import services
+from ingestion.documents import queueing, steps, sweeping
+from ingestion.documents.leases import claim
+from ingestion.documents.queueing import INTERACTIVE, waiting
+from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion, State
-from ingestion.queueing import INTERACTIVE, waiting
 from kbsite.embedded import EmbeddedServers
 from tests.factories import make_collection, upload
 from tests.faults.harness import (

@@ -19,13 +19,16 @@ from django.db import connection
 from django.utils import timezone
 from redis import Redis
 
-from ingestion import deletion, services, steps, sweeping, terms
+from ingestion import services
+from ingestion.documents import deletion, steps, sweeping
+from ingestion.documents.leases import LeaseLost, claim
+from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
-from ingestion.leases import LeaseLost, claim
+from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State, TermFrequency
-from ingestion.progress import Watch
-from search.models import GoldenQuery, Judgement, Pin
+from search.models import Pin
 from search.pipeline import search
+from search.tuning.models import GoldenQuery, Judgement
 from tests.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]

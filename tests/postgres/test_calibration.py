@@ -16,12 +16,12 @@ from django.db import connections, transaction
 
 from ingestion.models import EmbeddingSpace
 from search import configuration
-from search.evaluation.calibration import questions
-from search.evaluation.collections import UNTITLED, read, shelf
-from search.evaluation.reliability import Kind, is_held_out
 from search.models import Calibration, SearchProfile
 from search.pipeline import SearchResponse, search
 from search.ranking import confidence
+from search.tuning.evaluation.calibration import questions
+from search.tuning.evaluation.collections import UNTITLED, read, shelf
+from search.tuning.evaluation.reliability import Kind, is_held_out
 from tests.factories import make_document
 
 pytestmark = pytest.mark.django_db

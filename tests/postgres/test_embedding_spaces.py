@@ -13,7 +13,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
-from ingestion import backfill, space_changes, spaces, steps
+from ingestion import spaces
+from ingestion.documents import steps
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable, SpaceError
 from ingestion.models import (
     Chunk,
@@ -24,9 +25,10 @@ from ingestion.models import (
     EmbeddingSpace,
 )
 from ingestion.models import State as VersionState
-from ingestion.space_report import overview, report_on
+from ingestion.spaces import backfill, changes
 from ingestion.spaces.filling import store, texts_of
 from ingestion.spaces.index import IndexState, build_index, index_of
+from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.throttle import SharedThrottle, patience
 from search import configuration
 from tests.factories import make_collection, make_document, upload
@@ -74,7 +76,7 @@ def first(collection: Collection) -> EmbeddingSpace:
 def second(first: EmbeddingSpace, server: FakeOpenAI, monkeypatch: Any) -> EmbeddingSpace:
     """A space of another model, created and not started."""
     monkeypatch.setenv("NEW_KEY", "new-key")
-    return space_changes.create("openai", options(server), acting_user=None)
+    return changes.create("openai", options(server), acting_user=None)
 
 
 def options(server: FakeOpenAI, **more: Any) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def options(server: FakeOpenAI, **more: Any) -> dict[str, Any]:
 
 
 def fill(space: EmbeddingSpace) -> EmbeddingSpace:
-    space_changes.start(space, acting_user=None)
+    changes.start(space, acting_user=None)
     assert backfill.advance(space.pk)
     space.refresh_from_db()
     return space
@@ -142,7 +144,7 @@ class TestCreating:
 
     def test_one_model_has_one_space(self, second: EmbeddingSpace, server: FakeOpenAI) -> None:
         with pytest.raises(SpaceError, match=f"number {second.pk}, building"):
-            space_changes.create("openai", options(server), acting_user=None)
+            changes.create("openai", options(server), acting_user=None)
 
     @pytest.mark.parametrize(
         ("more", "words"),
@@ -155,7 +157,7 @@ class TestCreating:
         self, first: EmbeddingSpace, server: FakeOpenAI, more: dict[str, Any], words: str
     ) -> None:
         with pytest.raises(EmbeddingRejected, match=words):
-            space_changes.create("openai", options(server, **more), acting_user=None)
+            changes.create("openai", options(server, **more), acting_user=None)
         assert EmbeddingSpace.objects.count() == 1
 
     def test_the_key_of_the_settings_goes_to_no_other_address(
@@ -164,7 +166,7 @@ class TestCreating:
         settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "secret"}}
         with FakeOpenAI(api_key="none") as server:
             given = {"model": "new", "base_url": server.base_url}
-            space_changes.create("openai", given, acting_user=None)
+            changes.create("openai", given, acting_user=None)
             assert {request.authorization for request in server.requests} == {"Bearer none"}
 
 
@@ -182,7 +184,7 @@ class TestFilling:
 
     def test_the_estimate_is_of_what_is_missing(self, second: EmbeddingSpace) -> None:
         tokens = sum(Chunk.objects.values_list("tokens", flat=True))
-        space_changes.configure(second, {"price": Decimal(10)}, acting_user=None)
+        changes.configure(second, {"price": Decimal(10)}, acting_user=None)
         report = report_on(second)
         assert report.missing_tokens == tokens
         assert report.cost == Decimal(tokens) / 100_000
@@ -194,7 +196,7 @@ class TestFilling:
         self, second: EmbeddingSpace, server: FakeOpenAI, collection: Collection
     ) -> None:
         server.then(status(429, retry_after="120"))
-        space_changes.start(second, acting_user=None)
+        changes.start(second, acting_user=None)
         assert not backfill.advance(second.pk)
         second.refresh_from_db()
         assert not second.paused
@@ -210,7 +212,7 @@ class TestFilling:
 
         EmbeddingSpace.objects.filter(pk=second.pk).update(held_until=None)
         server.then(status(401))
-        space_changes.start(second, acting_user=None)
+        changes.start(second, acting_user=None)
         backfill.advance(second.pk)
         second.refresh_from_db()
         assert second.paused
@@ -250,7 +252,7 @@ class TestFilling:
         assert held(second) == 4
 
     def test_one_process_at_a_time(self, second: EmbeddingSpace) -> None:
-        space_changes.start(second, acting_user=None)
+        changes.start(second, acting_user=None)
         other = connection.copy()
         try:
             with other.cursor() as cursor:
@@ -332,7 +334,7 @@ class TestLimits:
         EmbeddingSpace.objects.filter(pk=second.pk).update(
             config=second.config | {"batch_size": 1}, tokens_per_minute=1
         )
-        space_changes.start(second, acting_user=None)
+        changes.start(second, acting_user=None)
         assert not backfill.advance(second.pk)
         second.refresh_from_db()
         assert held(second) == 1
@@ -348,25 +350,25 @@ class TestLimits:
 class TestActivating:
     def test_not_before_it_is_whole(self, second: EmbeddingSpace) -> None:
         with pytest.raises(SpaceError, match=r"2 passages have no vector.*index is not ready"):
-            space_changes.activate(second, acting_user=None)
+            changes.activate(second, acting_user=None)
         fill(second)
         with connection.cursor() as cursor:
             cursor.execute(f"DROP INDEX {second.index_name}")
         with pytest.raises(SpaceError, match="index is not ready"):
-            space_changes.activate(second, acting_user=None)
+            changes.activate(second, acting_user=None)
 
     def test_others_have_a_word_in_it(
         self, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         fill(second)
-        monkeypatch.setattr(space_changes, "activation_checks", [lambda space: ["Too weak."]])
+        monkeypatch.setattr(changes, "activation_checks", [lambda space: ["Too weak."]])
         with pytest.raises(SpaceError, match="Too weak"):
-            space_changes.activate(second, acting_user=None)
+            changes.activate(second, acting_user=None)
 
     def test_it_takes_the_configuration_along(self, second: EmbeddingSpace) -> None:
         fill(second)
         before = configuration.current()
-        space_changes.activate(second, acting_user=None)
+        changes.activate(second, acting_user=None)
         after = configuration.current()
         assert after.stamp != before.stamp
         assert after.space == second
@@ -377,9 +379,9 @@ class TestActivating:
 
     def test_there_and_back_again(self, first: EmbeddingSpace, second: EmbeddingSpace) -> None:
         fill(second)
-        space_changes.activate(second, acting_user=None)
+        changes.activate(second, acting_user=None)
         assert states() == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}
-        space_changes.roll_back(acting_user=None)
+        changes.roll_back(acting_user=None)
         assert states() == {first.pk: State.ACTIVE, second.pk: State.PREVIOUS}
         assert [space.pk for space in spaces.writing_spaces()] == [first.pk, second.pk]
 
@@ -393,7 +395,7 @@ class TestActivating:
 
         def switch_first(lease: Any) -> bool:
             if spaces.writing_space().pk != second.pk:
-                space_changes.activate(second, acting_user=None)
+                changes.activate(second, acting_user=None)
                 assert not activate(lease)
                 return False
             return activate(lease)
@@ -407,25 +409,25 @@ class TestActivating:
         self, first: EmbeddingSpace, second: EmbeddingSpace, server: FakeOpenAI
     ) -> None:
         fill(second)
-        space_changes.activate(second, acting_user=None)
-        third = space_changes.create("openai", options(server, model="third"), acting_user=None)
-        space_changes.activate(fill(third), acting_user=None)
+        changes.activate(second, acting_user=None)
+        third = changes.create("openai", options(server, model="third"), acting_user=None)
+        changes.activate(fill(third), acting_user=None)
         assert states() == {
             first.pk: State.RETIRED, second.pk: State.PREVIOUS, third.pk: State.ACTIVE,
         }  # fmt: skip
         fill(first)
-        space_changes.activate(first, acting_user=None)
+        changes.activate(first, acting_user=None)
         assert states()[first.pk] == State.ACTIVE
 
     def test_an_incomplete_one_in_an_emergency_is_filled_afterwards(
         self, first: EmbeddingSpace, second: EmbeddingSpace, collection: Collection
     ) -> None:
         fill(second)
-        space_changes.activate(second, acting_user=None)
+        changes.activate(second, acting_user=None)
         make_document(collection, "# More\n\nText.", file_name="m.md")
         with pytest.raises(SpaceError, match="1 passage has no vector"):
-            space_changes.roll_back(acting_user=None)
-        space_changes.roll_back(acting_user=None, incomplete=True)
+            changes.roll_back(acting_user=None)
+        changes.roll_back(acting_user=None, incomplete=True)
         assert held(first) == 2
         assert backfill.sweep_spaces() >= 1
         assert backfill.advance(first.pk)
@@ -439,16 +441,16 @@ def states() -> dict[int, str]:
 class TestDropping:
     def test_the_active_one_stays(self, first: EmbeddingSpace) -> None:
         with pytest.raises(SpaceError, match="Activate another one before"):
-            space_changes.drop(first, acting_user=None)
+            changes.drop(first, acting_user=None)
 
     def test_it_goes_with_its_vectors_and_its_index(
         self, first: EmbeddingSpace, second: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(backfill, "DROP_BATCH", 1)
         fill(second)
-        space_changes.drop(second, acting_user=None)
+        changes.drop(second, acting_user=None)
         with pytest.raises(SpaceError, match="being removed"):
-            space_changes.start(second, acting_user=None)
+            changes.start(second, acting_user=None)
         assert backfill.sweep_spaces() == 1
         assert backfill.advance(second.pk)
         assert states() == {first.pk: State.ACTIVE}
@@ -459,8 +461,8 @@ class TestDropping:
         self, first: EmbeddingSpace, second: EmbeddingSpace
     ) -> None:
         fill(second)
-        space_changes.activate(second, acting_user=None)
-        space_changes.drop(first, acting_user=None)
+        changes.activate(second, acting_user=None)
+        changes.drop(first, acting_user=None)
         assert not backfill.advance(first.pk)
         assert held(first) == 2
         EmbeddingSpace.objects.update(left_at=timezone.now() - timedelta(minutes=1))

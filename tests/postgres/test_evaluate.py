@@ -11,11 +11,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import CommandError, call_command
 
-from ingestion import progress
+from ingestion.documents import progress
 from ingestion.models import Collection, Document, DocumentVersion
-from search.evaluation import report
-from search.models import EvaluationRun
 from search.pipeline import search
+from search.tuning.evaluation import report
+from search.tuning.models import EvaluationRun
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

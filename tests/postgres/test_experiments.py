@@ -12,17 +12,19 @@ from django.utils import timezone
 
 from ingestion.models import Document
 from search import configuration
+from search.analytics import recording
+from search.analytics.interactions import Said, record_interaction
+from search.analytics.models import Interaction, SearchEvent
+from search.analytics.visitors import visitor_of
 from search.domain import QueryClass
 from search.errors import ExperimentError, NotPermitted, RunConflict
-from search.models import Experiment, Interaction, ProfileChange, SearchEvent, SearchProfile
+from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
-from search.tuning import publishing
-from search.tuning.experiments import looking, planning, running
-from search.tuning.experiments.assignment import A, B, arm
-from search.watching import recording
-from search.watching.interactions import Said, record_interaction
-from search.watching.participation import participant
-from search.watching.visitors import visitor_of
+from search.tuning.experiments import outcomes, planning, running
+from search.tuning.experiments.arms import A, B, arm
+from search.tuning.experiments.participation import participant
+from search.tuning.models import Experiment, ProfileChange
+from search.tuning.publishing import publications
 from tests.judged import (
     KEYWORDS_ONLY,
     TITLE_ONLY,
@@ -315,7 +317,7 @@ class TestVerdict:
                 event=event, kind="click", document=event.results[place], rank=place + 1, team=team
             )
         make_event("c", visitor="idle", experiment=experiment.pk, arm="mixed", teams="ab")
-        told = looking.told(experiment)
+        told = outcomes.told(experiment)
         # busy: one search each way, a tie. 2 for B, 1 for A, of 5 visitors.
         assert (told.counts, told.units, told.visitors) == ((1, 2), 3, 5)
         assert told.value == pytest.approx(2 / 3)
@@ -364,7 +366,7 @@ class TestVerdict:
                     Interaction.objects.create(
                         event=event, kind=kind, document=event.results[0], rank=1
                     )
-        told = looking.told(experiment)
+        told = outcomes.told(experiment)
         assert told.rates == (15 / 60, 50 / 60)
         assert told.verdict == "b"
         assert told.low is not None
@@ -382,7 +384,7 @@ class TestVerdict:
 
     def test_another_active_profile_ends_it(self, administrator: User) -> None:
         experiment = started(published(depth=60))
-        publishing.publish(draft_with(depth=70), acting_user=administrator)
+        publications.publish(draft_with(depth=70), acting_user=administrator)
         experiment.refresh_from_db()
         assert experiment.state == State.ENDED
         assert "became active" in experiment.end_reason

@@ -13,9 +13,11 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import transaction
 
-from ingestion import services, steps, terms
+from ingestion import services
+from ingestion.documents import steps
 from ingestion.exporting import restoring, writing
-from ingestion.importing.protocol import ImportRefused
+from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -25,8 +27,9 @@ from ingestion.models import (
     Visibility,
 )
 from ingestion.models.library import UNFINISHED
-from search.models import GoldenQuery, Judgement, Pin
+from search.models import Pin
 from search.pipeline import search
+from search.tuning.models import GoldenQuery, Judgement
 from tests.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]

@@ -11,7 +11,8 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection, connections, transaction
 
-from ingestion import spaces, terms
+from ingestion import spaces
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,

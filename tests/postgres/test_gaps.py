@@ -12,9 +12,10 @@ from django.utils import timezone
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility
+from search.analytics import gaps, gathering
+from search.analytics.models import Gap, GapSign, GapStep, GapWording, SearchEvent
 from search.errors import GapError
-from search.models import Gap, GapSign, GapStep, GapWording, Pin, SearchEvent
-from search.watching import gaps, gathering
+from search.models import Pin
 from tests.factories import make_collection, make_document
 from tests.watching import make_event, minutes_ago, say
 

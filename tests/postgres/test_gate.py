@@ -10,10 +10,12 @@ from django.contrib.auth.models import User
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunCancelled, RunConflict
-from search.evaluation import golden, golden_comparison, golden_runs
-from search.models import EvaluationRun, GoldenQuery, ProfileChange, Publication, SearchProfile
+from search.models import SearchProfile
 from search.pipeline import Choices, search
-from search.tuning import editing, gatekeeping, judging, publishing, rollback
+from search.tuning.evaluation import golden, golden_comparison, golden_runs
+from search.tuning.golden import judging
+from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
+from search.tuning.publishing import drafts, gate_inputs, publications, rollback
 from tests.judged import (
     KEYWORDS_ONLY,
     QUESTIONS,
@@ -74,16 +76,16 @@ class TestPublishing:
     def test_without_golden_queries_it_says_that_nothing_was_measured(
         self, administrator: User
     ) -> None:
-        done = publishing.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
+        done = publications.publish(draft_with(KEYWORDS_ONLY), acting_user=administrator)
         assert (done.state, done.run) == (State.PUBLISHED, None)
-        assert done.findings == [gatekeeping.NOTHING_MEASURED]
+        assert done.findings == [gate_inputs.NOTHING_MEASURED]
         assert last_change().findings == done.findings
 
     def test_a_profile_no_worse_is_published_with_its_run(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         before, draft = active_profile(), draft_with(depth=60)
-        done = publishing.publish(draft, acting_user=administrator, reason="Less is faster.")
+        done = publications.publish(draft, acting_user=administrator, reason="Less is faster.")
         assert done.state == State.PUBLISHED
         assert active_profile() == draft
         change = last_change()
@@ -103,8 +105,8 @@ class TestPublishing:
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         before, draft = active_profile(), draft_with(TITLE_ONLY)
-        stamp = editing.edit_stamp(draft)
-        done = publishing.publish(draft, acting_user=administrator)
+        stamp = drafts.edit_stamp(draft)
+        done = publications.publish(draft, acting_user=administrator)
         assert done.state == State.REFUSED
         assert active_profile() == before
         assert any("dough" in finding for finding in done.refusals)
@@ -114,7 +116,7 @@ class TestPublishing:
         assert change.differences
         assert change.run == done.run
         # A refusal is no edit: forms opened before it are not out of date.
-        assert editing.edit_stamp(draft) == stamp
+        assert drafts.edit_stamp(draft) == stamp
 
     def test_a_broken_must_be_first_is_refused_although_no_measure_falls(
         self, documents: dict[str, Document], administrator: User
@@ -125,7 +127,7 @@ class TestPublishing:
         judging.judge(dough, [], documents["inn"], 2, acting_user=administrator)
         GoldenQuery.objects.exclude(text=dough).delete()
 
-        refused = publishing.publish(draft_with(TITLE_ONLY), acting_user=administrator)
+        refused = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
         assert refused.state == State.REFUSED
         (refusal,) = refused.refusals
         assert "must be first is not: “why does yeast make the dough of a loaf rise”" in refusal
@@ -137,8 +139,8 @@ class TestPublishing:
     ) -> None:
         draft = draft_with(TITLE_ONLY)
         with pytest.raises(ProfileError, match="reason"):
-            publishing.publish(draft, acting_user=administrator, override=True)
-        done = publishing.publish(
+            publications.publish(draft, acting_user=administrator, override=True)
+        done = publications.publish(
             draft, acting_user=administrator, override=True, reason="Titles are all we have."
         )
         assert done.state == State.PUBLISHED
@@ -150,14 +152,14 @@ class TestPublishing:
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         draft = draft_with(TITLE_ONLY)
-        refused = publishing.publish(draft, acting_user=administrator)
+        refused = publications.publish(draft, acting_user=administrator)
         with pytest.raises(ProfileError, match="reason"):
-            publishing.override(refused, acting_user=administrator, reason=" ")
+            publications.override(refused, acting_user=administrator, reason=" ")
         draft.class_weights.update(**KEYWORDS_ONLY)
         with pytest.raises(RunConflict, match="edited meanwhile"):
-            publishing.override(refused, acting_user=administrator, reason="All the same.")
+            publications.override(refused, acting_user=administrator, reason="All the same.")
         draft.class_weights.update(**TITLE_ONLY)
-        done = publishing.override(refused, acting_user=administrator, reason="All the same.")
+        done = publications.override(refused, acting_user=administrator, reason="All the same.")
         assert (done.state, active_profile()) == (State.PUBLISHED, draft)
         assert last_change().run == refused.run
 
@@ -176,7 +178,7 @@ class TestPublishing:
             return measured
 
         monkeypatch.setattr(golden_runs, "compare", edited)
-        done = publishing.publish(draft, acting_user=administrator)
+        done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
         assert "edited meanwhile" in done.error
         assert last_change().action == Action.REFUSED
@@ -192,11 +194,11 @@ class TestPublishing:
 
         def overtaken(*arguments: Any, **rest: Any) -> Any:
             monkeypatch.setattr(golden_runs, "compare", measure)
-            assert publishing.publish(quicker, acting_user=None).state == State.PUBLISHED
+            assert publications.publish(quicker, acting_user=None).state == State.PUBLISHED
             return measure(*arguments, **rest)
 
         monkeypatch.setattr(golden_runs, "compare", overtaken)
-        done = publishing.publish(draft, acting_user=administrator)
+        done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, quicker)
         assert f"{quicker} became active meanwhile" in done.error
 
@@ -212,10 +214,10 @@ class TestPublishing:
             raise EmbeddingUnavailable("The model is away.")
 
         monkeypatch.setattr("search.embedding._embed", away)
-        done = publishing.publish(draft, acting_user=administrator)
+        done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
         assert "embedding model did not answer" in done.error
-        again = publishing.publish(
+        again = publications.publish(
             draft, acting_user=administrator, override=True, reason="Urgent."
         )
         assert again.state == State.PUBLISHED
@@ -224,40 +226,40 @@ class TestPublishing:
     def test_the_gate_can_be_switched_off_and_says_so(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        gate = gatekeeping.gate_row()
+        gate = gate_inputs.gate_row()
         gate.enabled = False
         gate.save()
-        done = publishing.publish(draft_with(TITLE_ONLY), acting_user=administrator)
-        assert (done.state, done.findings) == (State.PUBLISHED, [gatekeeping.SWITCHED_OFF])
+        done = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
+        assert (done.state, done.findings) == (State.PUBLISHED, [gate_inputs.SWITCHED_OFF])
 
     def test_synthetic_queries_count_only_where_it_is_wanted(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
         draft = draft_with(TITLE_ONLY)
-        gate = gatekeeping.gate_row()
+        gate = gate_inputs.gate_row()
         gate.count_synthetic = True
         gate.save()
-        assert publishing.publish(draft, acting_user=administrator).state == State.REFUSED
+        assert publications.publish(draft, acting_user=administrator).state == State.REFUSED
         gate.count_synthetic = False
         gate.save()
-        done = publishing.publish(draft, acting_user=administrator)
-        assert done.findings == [gatekeeping.NOTHING_MEASURED]
+        done = publications.publish(draft, acting_user=administrator)
+        assert done.findings == [gate_inputs.NOTHING_MEASURED]
 
     def test_what_the_caller_saw_must_be_what_there_is(self, administrator: User) -> None:
         draft = draft_with()
         with pytest.raises(RunConflict, match="edited since"):
-            publishing.publish(draft, acting_user=administrator, expected="0" * 64)
+            publications.publish(draft, acting_user=administrator, expected="0" * 64)
         seen = golden.fingerprint(draft.as_profile())
-        done = publishing.publish(draft, acting_user=administrator, expected=seen)
+        done = publications.publish(draft, acting_user=administrator, expected=seen)
         assert done.state == State.PUBLISHED
 
     def test_only_who_may_publishes_overrides_and_rolls_back(self, reader: User) -> None:
         draft = draft_with()
         with pytest.raises(NotPermitted):
-            publishing.publish(draft, acting_user=reader)
+            publications.publish(draft, acting_user=reader)
         with pytest.raises(NotPermitted):
-            publishing.publish(draft, acting_user=reader, override=True, reason="Because.")
+            publications.publish(draft, acting_user=reader, override=True, reason="Because.")
         with pytest.raises(NotPermitted):
             rollback.roll_back(acting_user=reader)
 
@@ -276,7 +278,7 @@ class TestPreview:
 
         previewed = {text: ranking(text, snapshot) for text in QUESTIONS}
         assert previewed != {text: ranking(text, None) for text in QUESTIONS}
-        assert publishing.publish(draft, acting_user=administrator).state == State.PUBLISHED
+        assert publications.publish(draft, acting_user=administrator).state == State.PUBLISHED
         assert previewed == {text: ranking(text, None) for text in QUESTIONS}
 
 
@@ -284,8 +286,8 @@ class TestRollback:
     def test_each_step_goes_one_further_back_and_is_audited(self, administrator: User) -> None:
         first = active_profile()
         second, third = draft_with(depth=60), draft_with(depth=70)
-        publishing.publish(second, acting_user=administrator)
-        publishing.publish(third, acting_user=administrator)
+        publications.publish(second, acting_user=administrator)
+        publications.publish(third, acting_user=administrator)
         assert rollback.previous() == second
         rollback.roll_back(acting_user=administrator, reason="Complaints.")
         assert active_profile() == second
@@ -308,9 +310,9 @@ class TestRollback:
             rollback.roll_back(preset, acting_user=administrator)
 
     def test_two_clicks_at_once_go_back_one_step(self, administrator: User) -> None:
-        publishing.publish(draft_with(depth=60), acting_user=administrator)
+        publications.publish(draft_with(depth=60), acting_user=administrator)
         second = draft_with(depth=70)
-        publishing.publish(second, acting_user=administrator)
+        publications.publish(second, acting_user=administrator)
         rollback.roll_back(acting_user=administrator, leaving=second)
         with pytest.raises(RunConflict):
             rollback.roll_back(acting_user=administrator, leaving=second)
@@ -385,33 +387,33 @@ class TestRuns:
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         draft = draft_with(depth=60)
-        waiting = publishing.publish(draft, acting_user=administrator, background=True)
+        waiting = publications.publish(draft, acting_user=administrator, background=True)
         assert waiting.state == State.MEASURING
         with pytest.raises(RunConflict, match="being measured already"):
-            publishing.publish(draft, acting_user=administrator)
-        assert publishing.carry_out(waiting.pk).state == State.PUBLISHED
-        assert publishing.carry_out(waiting.pk).state == State.PUBLISHED
+            publications.publish(draft, acting_user=administrator)
+        assert publications.carry_out(waiting.pk).state == State.PUBLISHED
+        assert publications.carry_out(waiting.pk).state == State.PUBLISHED
         assert ProfileChange.objects.filter(action=Action.PUBLISHED, profile=draft).count() == 1
 
     def test_a_cancelled_publication_publishes_nothing(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         before = active_profile()
-        waiting = publishing.publish(
+        waiting = publications.publish(
             draft_with(depth=60), acting_user=administrator, background=True
         )
-        publishing.cancel(waiting, acting_user=administrator)
-        assert publishing.carry_out(waiting.pk).state == State.CANCELLED
+        publications.cancel(waiting, acting_user=administrator)
+        assert publications.carry_out(waiting.pk).state == State.CANCELLED
         assert active_profile() == before
 
     def test_who_lost_the_right_meanwhile_publishes_nothing(
         self, documents: dict[str, Document], administrator: User
     ) -> None:
-        waiting = publishing.publish(
+        waiting = publications.publish(
             draft_with(depth=60), acting_user=administrator, background=True
         )
         User.objects.filter(pk=administrator.pk).update(is_superuser=False)
-        done = publishing.carry_out(waiting.pk)
+        done = publications.carry_out(waiting.pk)
         assert (done.state, done.error) == (
             State.FAILED, "Whoever asked for it may no longer publish.",
         )  # fmt: skip

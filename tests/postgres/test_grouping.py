@@ -12,8 +12,8 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from pytest_django import DjangoAssertNumQueries
 
+from ingestion.lexical.signatures import fill_signatures, signature
 from ingestion.models import Chunk, Document
-from ingestion.signatures import fill_signatures, signature
 from search.pipeline import SearchResponse, search
 from search.results import results_for
 from search.retrieval import Filters

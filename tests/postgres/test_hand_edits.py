@@ -10,9 +10,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ingestion import services, spaces, steps, terms
+from ingestion import services, spaces
+from ingestion.documents import steps
+from ingestion.documents.leases import LeaseLost, claim
 from ingestion.errors import EmbeddingUnavailable, RefusedEdit, StateConflict
-from ingestion.leases import LeaseLost, claim
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEdit,

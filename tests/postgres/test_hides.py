@@ -8,10 +8,11 @@ import pytest
 from django.contrib.auth.models import User
 
 from ingestion.models import Document
-from search import configuration, suggestions
+from search import configuration
 from search.models import Hide, Pin
+from search.pages import suggestions
 from search.pipeline import Choices, found_wide, search
-from search.tuning.widths import Width
+from search.tuning.workbench.pool_spec import Width
 from tests.judged import active_profile
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

@@ -10,7 +10,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
-from ingestion import steps
+from ingestion.documents import steps
 from ingestion.models import Document, State
 from ingestion.parsing.limits import ParseLimits, default_numbers
 from tests.factories import make_collection, make_document, upload

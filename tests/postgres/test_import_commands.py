@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion import progress
-from ingestion.importing.archives import ArchiveSource
+from ingestion.documents import progress
+from ingestion.intake.importing.archives import ArchiveSource
 from ingestion.models import Chunk, Collection, Document, Import, ImportItem, WatchedFolder
 
 pytestmark = pytest.mark.django_db(transaction=True)

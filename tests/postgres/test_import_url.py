@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion import progress, steps
+from ingestion.documents import progress, steps
 from ingestion.errors import IngestionError
-from ingestion.importing import services, web
-from ingestion.importing.protocol import ImportRefused
-from ingestion.importing.runner import run
+from ingestion.intake.importing import services, web
+from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.intake.importing.runner import run
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind, State
 from tests.factories import make_collection
 from tests.local_site import Answer, Site, local_site, page, redirect

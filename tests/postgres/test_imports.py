@@ -15,9 +15,10 @@ from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
+from ingestion.documents.sweeping import sweep_imports
 from ingestion.errors import IngestionError, StateConflict
-from ingestion.importing import runner, services
-from ingestion.importing.archives import ArchiveSource
+from ingestion.intake.importing import runner, services
+from ingestion.intake.importing.archives import ArchiveSource
 from ingestion.models import (
     Collection,
     Document,
@@ -27,7 +28,6 @@ from ingestion.models import (
     Lane,
     SourceKind,
 )
-from ingestion.sweeping import sweep_imports
 from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db

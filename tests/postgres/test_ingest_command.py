@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from ingestion import progress
+from ingestion.documents import progress
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from tests.factories import make_collection
 

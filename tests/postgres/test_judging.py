@@ -12,9 +12,9 @@ from django.core.management import CommandError, call_command
 
 from ingestion.models import Collection, Document, Visibility
 from search.errors import JudgementError
-from search.models import GoldenQuery, Judgement
-from search.tuning import exchange, golden_queries, judging
-from search.tuning.formats import FORMATS
+from search.tuning.golden import exchange, judging, queries
+from search.tuning.golden.formats import FORMATS
+from search.tuning.models import GoldenQuery, Judgement
 from tests.judged import QUESTIONS, judge_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -98,10 +98,10 @@ class TestJudging:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=administrator)
         judging.judge("private", ["harbour"], documents["ferry"], 3, acting_user=administrator)
         hide(documents)
-        assert [(row.text, row.judged, row.spread) for row in golden_queries.listed(reader)] == [  # type: ignore[attr-defined]
+        assert [(row.text, row.judged, row.spread) for row in queries.listed(reader)] == [  # type: ignore[attr-defined]
             (FERRY, 0, None)
         ]
-        assert golden_queries.listed(administrator).count() == 2
+        assert queries.listed(administrator).count() == 2
         assert not Judgement.objects.visible_to(reader).exists()
 
     def test_where_judges_differ_is_told_in_one_query(
@@ -116,7 +116,7 @@ class TestJudging:
             judging.judge(FERRY, [], documents["ferry"], grade, acting_user=user)
             judging.judge(FERRY, [], documents["tides"], 0, acting_user=user)
         with django_assert_num_queries(1):
-            (row,) = golden_queries.listed(administrator)
+            (row,) = queries.listed(administrator)
         assert (row.judged, row.judges, row.spread) == (2, 2, 2)  # type: ignore[attr-defined]
         # 3 1 | 0 0: observed (2*4/1 + 0) / 4 = 2; pairs of 3 1 0 0: 4+9+9+1+1+0 = 24, expected
         # 2*24/12 = 4; alpha = 1 - 2/4.
@@ -184,7 +184,7 @@ class TestUndo:
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
         with pytest.raises(JudgementError, match="no judgement is lost"):
-            golden_queries.delete(GoldenQuery.objects.get())
+            queries.delete(GoldenQuery.objects.get())
 
 
 class TestFiles:

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
-from ingestion.ngrams import spaced, spaced_sql
 from search.domain import Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.query.language import VECTOR_KEPT

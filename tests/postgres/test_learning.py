@@ -8,8 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from ingestion.models import Document, Visibility
-from search.models import GoldenQuery, Judgement
-from search.watching import learning
+from search.tuning.golden import from_clicks
+from search.tuning.models import GoldenQuery, Judgement
 from tests.factories import make_collection, make_document
 from tests.watching import make_event, say
 
@@ -47,7 +47,7 @@ def test_what_many_say_counts(
     for number, kinds in enumerate(said):
         search_for(document, f"visitor {number}", *kinds)
 
-    assert learning.learn(acting_user=administrator) == (grade is not None)
+    assert from_clicks.learn(acting_user=administrator) == (grade is not None)
     assert [row.grade for row in Judgement.objects.all()] == ([] if grade is None else [grade])
 
 
@@ -56,7 +56,7 @@ def test_one_visitor_has_one_vote(document: Document, administrator: User) -> No
         search_for(document, "ann", "up")
     search_for(document, "bob", "dwell", seconds=10)
 
-    assert learning.learn(acting_user=administrator) == 0
+    assert from_clicks.learn(acting_user=administrator) == 0
 
 
 def test_a_second_time_changes_nothing_and_all_is_taken_back(
@@ -65,13 +65,13 @@ def test_a_second_time_changes_nothing_and_all_is_taken_back(
     own = GoldenQuery.objects.create(text="oven lamp")
     for visitor in "abc":
         search_for(document, visitor, "up")
-    learning.learn(acting_user=administrator)
-    learning.learn(acting_user=administrator)
+    from_clicks.learn(acting_user=administrator)
+    from_clicks.learn(acting_user=administrator)
 
     judgement = Judgement.objects.get()
     assert (judgement.judge, judgement.judge_name) == (None, "searchers")
     assert judgement.query.origin == GoldenQuery.Origin.CLICKS
-    assert learning.take_back() == 1
+    assert from_clicks.take_back() == 1
     assert list(GoldenQuery.objects.all()) == [own]
 
 
@@ -81,7 +81,7 @@ def test_of_what_the_person_may_not_see_nothing_is_learnt(reader: User) -> None:
     for visitor in "abc":
         search_for(hidden, visitor, "up")
 
-    assert learning.learn(acting_user=reader) == 0
+    assert from_clicks.learn(acting_user=reader) == 0
     assert not GoldenQuery.objects.exists()
 
 
@@ -99,6 +99,6 @@ def test_what_is_chosen_over_a_higher_result_touches_the_question(
         say(event, "click", rank=1)
         say(event, "click", rank=2)
 
-    assert learning.learn(acting_user=administrator) == 1
+    assert from_clicks.learn(acting_user=administrator) == 1
     judged = Judgement.objects.get()
     assert (judged.query.text, judged.grade) == ("oven knob", 1)

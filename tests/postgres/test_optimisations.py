@@ -15,17 +15,13 @@ from pytest import approx
 from search import tasks
 from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
-from search.models import (
-    CandidatePool,
-    GoldenQuery,
-    Judgement,
-    Optimisation,
-    ProfileChange,
-    SearchProfile,
-)
-from search.tuning import activation, editing, optimisations, optimising, pools
-from search.tuning.optimisations import OptimisationError, Options
-from search.tuning.optimise import Wanted
+from search.models import SearchProfile
+from search.tuning.models import CandidatePool, GoldenQuery, Judgement, Optimisation, ProfileChange
+from search.tuning.optimiser import optimisations, runner
+from search.tuning.optimiser.optimisations import OptimisationError, Options
+from search.tuning.optimiser.weight_search import Wanted
+from search.tuning.publishing import activation, drafts
+from search.tuning.workbench import pools
 from tests.factories import make_collection, make_document
 
 pytestmark = pytest.mark.django_db
@@ -81,7 +77,7 @@ def misled(administrator: User) -> SearchProfile:
     draft = activation.draft_from(active, acting_user=administrator)
     weights = dict.fromkeys(QueryClass, Weights(0, 0, 1))
     fields = {"feedback": 0.0, "confidence_threshold": 0.0}
-    return editing.edit(draft, fields, weights, acting_user=administrator).profile
+    return drafts.edit(draft, fields, weights, acting_user=administrator).profile
 
 
 def started(profile: SearchProfile, user: User | None, **wanted: Any) -> Optimisation:
@@ -150,7 +146,7 @@ class TestFinding:
 
     def test_no_gain_stays_no_draft(self, misled: SearchProfile, administrator: User) -> None:
         weights = dict.fromkeys(QueryClass, Weights(0.1, 0.9, 0))
-        editing.edit(misled, {}, weights, acting_user=administrator)
+        drafts.edit(misled, {}, weights, acting_user=administrator)
         row = finished(started(misled, administrator))
         assert row.found["verdict"].startswith("No reliable gain")
         assert row.draft is None
@@ -164,7 +160,7 @@ class TestFinding:
         row = finished(started(misled, administrator))
         Optimisation.objects.filter(pk=row.pk).update(draft=None)
         row.refresh_from_db()
-        editing.edit(misled, {"depth": 77}, {}, acting_user=administrator)
+        drafts.edit(misled, {"depth": 77}, {}, acting_user=administrator)
         with pytest.raises(RunConflict, match="edited since"):
             optimisations.make_draft(row, acting_user=administrator)
 
@@ -212,8 +208,8 @@ class TestGoingOn:
             self.told = 0.0
             spoken(self, share)
 
-        spoken = optimising._Reporter.__call__
-        monkeypatch.setattr(optimising._Reporter, "__call__", tell)
+        spoken = runner._Reporter.__call__
+        monkeypatch.setattr(runner._Reporter, "__call__", tell)
         assert tasks.run_optimisation(row.pk) == State.CANCELLED
         assert len(heard) == 3
         row.refresh_from_db()
@@ -241,14 +237,12 @@ class TestGoingOn:
     ) -> None:
         CandidatePool.objects.all().delete()
         shares: list[float] = []
-        monkeypatch.setattr(
-            optimising._Reporter, "__call__", lambda self, share: shares.append(share)
-        )
+        monkeypatch.setattr(runner._Reporter, "__call__", lambda self, share: shares.append(share))
         finished(started(misled, administrator))
         assert shares == sorted(shares)
         assert shares[0] == 0
         assert shares[-1] == approx(1)
-        assert len([share for share in shares if share < optimising.POOLS]) == COUNT
+        assert len([share for share in shares if share < runner.POOLS]) == COUNT
 
 
 class TestAsking:

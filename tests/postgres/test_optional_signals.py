@@ -17,7 +17,7 @@ from search import pipeline
 from search.domain import Signal, Weights
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, SearchResponse
-from search.tuning import activation, publishing
+from search.tuning.publishing import activation, publications
 from tests.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -48,7 +48,7 @@ def profile_with(administrator: User, **fields: object) -> None:
         setattr(draft, name, value)
     draft.full_clean()
     draft.save()
-    publishing.publish(draft, acting_user=administrator)
+    publications.publish(draft, acting_user=administrator)
 
 
 class TestRecency:

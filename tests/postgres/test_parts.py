@@ -7,10 +7,12 @@ import io
 import pytest
 from django.contrib.auth.models import User
 
-from ingestion import parts as parts_module
-from ingestion import services, steps, terms
+from ingestion import services
+from ingestion.documents import parts as parts_module
+from ingestion.documents import steps
+from ingestion.documents.leases import Lease
 from ingestion.domain import Part
-from ingestion.leases import Lease
+from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind, State
 from search.pipeline import search
 from tests.factories import make_collection, make_document, upload

@@ -26,15 +26,16 @@ from search.domain import (
 )
 from search.embedding import QueryVector
 from search.errors import PoolError
-from search.evaluation import arraymeasures, measures
-from search.evaluation.asking import evaluator
-from search.evaluation.golden import ask, golden_set
-from search.models import CandidatePool, GoldenQuery, Judgement, Pin, SearchProfile, Synonym
+from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
-from search.tuning import pools
-from search.tuning.pool_building import build, wanted
-from search.tuning.widths import Width
+from search.tuning.evaluation import arraymeasures, measures
+from search.tuning.evaluation.asking import evaluator
+from search.tuning.evaluation.golden import ask, golden_set
+from search.tuning.models import CandidatePool, GoldenQuery, Judgement
+from search.tuning.workbench import pools
+from search.tuning.workbench.pool_building import build, wanted
+from search.tuning.workbench.pool_spec import Width
 from tests.factories import make_document
 from tests.web.library import lasting_library
 

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection, connections, transaction
 
-from ingestion import terms
+from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, pruning, retrieve

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from ingestion import steps
+from ingestion.documents import steps
 from ingestion.models import Chunk
 from tests.factories import make_collection, upload
 

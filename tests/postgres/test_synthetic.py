@@ -14,9 +14,9 @@ from django.db import connections, transaction
 from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import Visibility
 from search.errors import JudgementError, NotPermitted
-from search.models import GoldenQuery, Judgement
-from search.tuning import judging, synthetic
-from search.tuning.synthetic import as_query, is_telling, shortened
+from search.tuning.golden import judging, synthetic
+from search.tuning.golden.synthetic import as_query, is_telling, shortened
+from search.tuning.models import GoldenQuery, Judgement
 from tests.factories import make_collection, make_document
 from tests.web.admin_client import staff
 

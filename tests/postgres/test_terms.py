@@ -11,7 +11,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from pytest import approx
 
-from ingestion import services, terms
+from ingestion import services
+from ingestion.lexical import terms
 from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
 from search.retrieval import Filters, Scope, retrieve

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingestion import services, spaces, steps
+from ingestion import services, spaces
+from ingestion.documents import steps
 from ingestion.embedding import Embedder
 from ingestion.errors import StateConflict
 from ingestion.models import (

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from django.contrib.auth.models import User
 
-from ingestion import steps
+from ingestion.documents import steps
+from ingestion.intake.watching import services
+from ingestion.intake.watching.scanning import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.library import UNFINISHED
-from ingestion.watching import services
-from ingestion.watching.scanning import scan
 from tests.factories import make_collection, upload
 
 pytestmark = pytest.mark.django_db

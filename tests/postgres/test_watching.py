@@ -15,20 +15,11 @@ from django.core import mail
 from django.utils import timezone
 
 from ingestion.models import Visibility
-from search import reporting
-from search.models import (
-    Alert,
-    EvaluationRun,
-    Gap,
-    GapSign,
-    GapWording,
-    GoldenQuery,
-    Interaction,
-    Night,
-    SearchEvent,
-    SearchProfile,
-)
-from search.watching import alerts, gaps, gathering, nights, privacy
+from search.analytics import gaps, gathering, privacy, reporting
+from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
+from search.models import SearchProfile
+from search.tuning.models import Alert, EvaluationRun, GoldenQuery, Night
+from search.tuning.quality import alerts, nightly
 from tests.factories import make_collection
 from tests.watching import make_event, minutes_ago, say
 
@@ -182,14 +173,14 @@ class TestNights:
         GoldenQuery.objects.create(text="who steers the ship")
         early, late = NOON.replace(hour=3), NOON.replace(hour=4)
 
-        assert nights.run_if_due(now=early) is None
-        night = nights.run_if_due(now=late)
+        assert nightly.run_if_due(now=early) is None
+        night = nightly.run_if_due(now=late)
         assert night is not None
         assert (str(night.date), night.run.kind, night.run.state) == (
             "2026-03-10", "golden", "queued",
         )  # fmt: skip
-        assert nights.run_if_due(now=late) is None
-        assert nights.run_if_due(now=late + timedelta(days=1)) is not None
+        assert nightly.run_if_due(now=late) is None
+        assert nightly.run_if_due(now=late + timedelta(days=1)) is not None
 
     @pytest.mark.parametrize(
         ("at", "hour", "golden"),
@@ -200,14 +191,14 @@ class TestNights:
         settings.NIGHTLY_RUN_AT = at
         if golden:
             GoldenQuery.objects.create(text="who steers the ship")
-        assert nights.run_if_due(now=NOON.replace(hour=hour)) is None
+        assert nightly.run_if_due(now=NOON.replace(hour=hour)) is None
 
     def test_a_fall_is_told_with_its_queries(self) -> None:
         make_night("2026-03-08", {"pump": 0.9, "anchor": 0.8, "sail": 0.5}, verdict="good")
         # .1 + .3 - .04 over three queries: a fall of .12.
         make_night("2026-03-09", {"pump": 0.8, "anchor": 0.5, "sail": 0.54})
 
-        assert nights.judge() == 1
+        assert nightly.judge() == 1
 
         night = Night.objects.get(date="2026-03-09")
         assert (night.verdict, night.fall) == ("fell", pytest.approx(0.12))
@@ -218,7 +209,7 @@ class TestNights:
     def test_only_what_both_nights_asked_is_compared(self) -> None:
         make_night("2026-03-08", {"pump": 0.9, "gone": 1.0}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9, "new": 0.0})
-        nights.judge()
+        nightly.judge()
 
         assert Night.objects.get(date="2026-03-09").verdict == "good"
         assert not Alert.objects.exists()
@@ -226,7 +217,7 @@ class TestNights:
     def test_a_lost_first_place_alone_is_told(self) -> None:
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.9}, first="b")
-        nights.judge()
+        nightly.judge()
 
         assert Alert.objects.get().findings["no_longer_first"] == ["pump"]
 
@@ -234,7 +225,7 @@ class TestNights:
         make_night("2026-03-07", {"pump": 0.9}, verdict="good")
         for date, value in (("08", 0.8), ("09", 0.8), ("10", 0.7), ("11", 0.9), ("12", 0.8)):
             make_night(f"2026-03-{date}", {"pump": value})
-        nights.judge()
+        nightly.judge()
 
         told = [alert.findings["night"] for alert in Alert.objects.order_by("pk")]
         assert told == ["2026-03-08", "2026-03-10", "2026-03-12"]
@@ -244,7 +235,7 @@ class TestNights:
         make_night("2026-03-09", {"pump": 0.881})
         failed = make_night("2026-03-10", {"pump": 0.0})
         EvaluationRun.objects.filter(pk=failed.run_id).update(state="failed", error="No model.")
-        nights.judge()
+        nightly.judge()
 
         assert [night.verdict for night in Night.objects.order_by("date")] == [
             "good", "good", "failed",
@@ -300,7 +291,7 @@ class TestAlerts:
         settings.ALERT_WEBHOOK_URL = hook.address
         make_night("2026-03-08", {"pump": 0.9}, verdict="good")
         make_night("2026-03-09", {"pump": 0.4})
-        nights.judge()
+        nightly.judge()
 
     def test_goes_all_its_ways(self, hook: Hook, caplog: pytest.LogCaptureFixture) -> None:
         assert alerts.deliver() == 1

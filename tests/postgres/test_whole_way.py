@@ -8,7 +8,9 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from pytest import approx
 
-from ingestion import services, steps, terms
+from ingestion import services
+from ingestion.documents import steps
+from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,

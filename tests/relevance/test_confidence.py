@@ -14,16 +14,16 @@ import pytest
 from django.conf import settings
 
 from search import configuration
-from search.evaluation.calibration import ask, questions
-from search.evaluation.collections import (
+from search.ranking.confidence import SHIPPED
+from search.tuning.evaluation.calibration import ask, questions
+from search.tuning.evaluation.collections import (
     UNTITLED,
     JudgedCollection,
     documents_of,
     read,
     shelf,
 )
-from search.evaluation.reliability import Kind, Sample, measure
-from search.ranking.confidence import SHIPPED
+from search.tuning.evaluation.reliability import Kind, Sample, measure
 from tests.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"

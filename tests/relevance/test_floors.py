@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from ingestion import progress
-from search.evaluation.collections import JudgedCollection, read
-from search.evaluation.loading import load
-from search.evaluation.runner import Outcome, evaluate
+from ingestion.documents import progress
+from search.tuning.evaluation.collections import JudgedCollection, read
+from search.tuning.evaluation.loading import load
+from search.tuning.evaluation.runner import Outcome, evaluate
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance" / "cranfield"
 QUERIES, OTHERS = 8, 60

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.anchoring import Anchor, Fit, Misfit, Place, fits, text_hash
-from ingestion.merging import rebased
+from ingestion.edits.anchoring import Anchor, Fit, Misfit, Place, fits, text_hash
+from ingestion.edits.merging import rebased
 
 ROPE = "The rope is ten metres long. It hangs at the second sump. Check it for wear every year."
 PUMP = "The bilge pump is greased at noon by whoever has the watch, whatever the weather may be."

@@ -6,8 +6,7 @@ from datetime import date
 
 import pytest
 
-from search.admin.charts import HEIGHT, WIDTH, bars, line
-from search.admin.drawing import Axis, points
+from common.admin.charts import HEIGHT, WIDTH, Axis, bars, line, points
 
 DAYS = [date(2026, 3, day) for day in (1, 2, 3, 4)]
 

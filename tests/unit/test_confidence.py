@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from ingestion import terms as bm25
+from ingestion.lexical import terms as bm25
 from search.domain import (
     Candidate,
     Contribution,
@@ -26,15 +26,6 @@ from search.domain import (
     Signal,
     TermStatistic,
     Weights,
-)
-from search.evaluation.reliability import (
-    Kind,
-    Sample,
-    auroc,
-    calibration_error,
-    fit,
-    is_held_out,
-    measure,
 )
 from search.ranking import RankingOptions
 from search.ranking.confidence import (
@@ -51,6 +42,15 @@ from search.ranking.confidence import (
     shipped,
 )
 from search.second_try import Ranking, surest
+from search.tuning.evaluation.reliability import (
+    Kind,
+    Sample,
+    auroc,
+    calibration_error,
+    fit,
+    is_held_out,
+    measure,
+)
 
 QUERY = Query("sliding weights")
 TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from search.evaluation.measures import NAMES
-from search.models.publishing import MEASURES
-from search.tuning.gate import First, Kind, Measured, Rules, decide, moved
+from search.tuning.evaluation.measures import NAMES
+from search.tuning.models.publishing import MEASURES
+from search.tuning.publishing.gate import First, Kind, Measured, Rules, decide, moved
 
 RULES = Rules(measure="nDCG@10", margin=0.01, min_queries=4, latency_margin=0.3)
 

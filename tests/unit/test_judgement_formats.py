@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from search.evaluation.agreement import alpha, spread
-from search.tuning.formats import FORMATS, FormatError, Problem, Row
+from search.tuning.evaluation.measures import alpha, spread
+from search.tuning.golden.formats import FORMATS, FormatError, Problem, Row
 
 ROWS = [
     Row(0, "why, oh why?", "d-1", 3, ("handbook",), "ada", "=1+1", True, "concept", "A “title”"),
@@ -126,7 +126,7 @@ def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> 
 
 
 def test_a_zip_that_unpacks_too_far_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("search.tuning.formats.archives.MAX_UNPACKED", 10)
+    monkeypatch.setattr("search.tuning.golden.formats.archives.MAX_UNPACKED", 10)
     with pytest.raises(FormatError, match="too large"):
         read("beir", zipped(qrels_tsv="x" * 11, queries_jsonl=""))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from search.watching.likeness import nearest_group, shares_words, unit
+from search.analytics.gathering import nearest_group, shares_words, unit
 
 EAST, NORTH = [1.0, 0.0], [0.0, 1.0]
 

@@ -7,14 +7,7 @@ import math
 import pytest
 from pytest import approx
 
-from search.evaluation.measures import (
-    NAMES,
-    Interval,
-    difference,
-    latencies,
-    means,
-    measure,
-)
+from search.tuning.evaluation.measures import NAMES, Interval, difference, latencies, means, measure
 
 QRELS = {"q": {"a": 2, "b": 1, "c": 0}}
 

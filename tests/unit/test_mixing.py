@@ -13,8 +13,8 @@ from search.domain import Candidate, Explanation, Hit, Weights
 from search.mixing import mixed
 from search.ranking.grouping import Group
 from search.second_try import Ranking
-from search.tuning.experiments.interleaving import team_draft
-from search.tuning.experiments.telling import of_interleaving, of_split
+from search.tuning.experiments.arms import team_draft
+from search.tuning.experiments.conclusion import of_interleaving, of_split
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])

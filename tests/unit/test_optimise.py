@@ -18,12 +18,12 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.evaluation.measures import interval
-from search.evaluation.pooled import Pool
-from search.evaluation.whatif import Case, WhatIf
 from search.found import Found
-from search.tuning.optimise import NothingToLearn, Wanted, _simplex, _whole, optimise
-from search.tuning.verdict import Optimised
+from search.tuning.evaluation.measures import interval
+from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.whatif import Case, WhatIf
+from search.tuning.optimiser.verdict import Optimised
+from search.tuning.optimiser.weight_search import NothingToLearn, Wanted, _simplex, _whole, optimise
 from tests.pooling import configuration
 
 EQUAL = Weights(0.34, 0.33, 0.33)

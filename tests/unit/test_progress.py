@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from ingestion import progress
-from ingestion.progress import Progress, ProgressView
+from ingestion.documents import progress
+from ingestion.documents.progress import Progress, ProgressView
 
 QUARTER = Progress(files=4, finished=1, chunks=1_200, share=0.25, rate=31.4)
 WORDS = "1/4 files, 1,200 chunks, 31 chunks/s"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion.walking import Seen
-from ingestion.watching.comparing import Known, compare
-from ingestion.watching.patterns import wanted
+from ingestion.intake.walking import Seen
+from ingestion.intake.watching.changes import Known, compare, wanted
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.asked import Choices
-from search.evaluation import arraymeasures, measures
-from search.evaluation.arithmetic import exact_sum
-from search.evaluation.pooled import Pool
-from search.evaluation.whatif import Outcome, WhatIf
 from search.pipeline import Weighed, weigh
+from search.tuning.evaluation import arraymeasures, measures
+from search.tuning.evaluation.arithmetic import exact_sum
+from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.whatif import Outcome, WhatIf
 from tests.pooling import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)

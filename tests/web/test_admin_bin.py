@@ -9,7 +9,8 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from ingestion import services, steps
+from ingestion import services
+from ingestion.documents import steps
 from ingestion.models import Collection, Document, Visibility
 from search.pipeline import search
 from tests.factories import make_collection, make_document

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from ingestion.models import Document
 from search.models import Hide, Pin, SearchProfile, Synonym
 from search.pipeline import search
-from search.tuning import activation, publishing
+from search.tuning.publishing import activation, publications
 from tests.factories import make_collection, make_document
 from tests.web.admin_client import said, signed_in, staff
 
@@ -55,7 +55,7 @@ class TestSynonyms:
         draft.class_weights.filter(query_class="general").update(
             vector="0.5", keyword="0.3", title="0.1", synonym="0.1"
         )
-        publishing.publish(draft, acting_user=administrator)
+        publications.publish(draft, acting_user=administrator)
         assert "gives them a weight" in client.get(SYNONYMS).content.decode()
 
 

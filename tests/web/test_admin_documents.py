@@ -13,7 +13,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from ingestion import services, steps, terms
+from ingestion import services
+from ingestion.documents import steps
+from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
 from tests.factories import make_collection, make_document, upload

@@ -10,16 +10,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from search.domain import QueryClass, Weights
-from search.models import ClassWeights, ProfileChange, SearchProfile
+from search.models import ClassWeights, SearchProfile
 from search.pipeline import search
-from search.tuning import activation, editing, publishing
+from search.tuning.models import ProfileChange
+from search.tuning.publishing import activation, drafts, publications
 from tests.factories import make_collection, make_document
 from tests.web.admin_client import form_data, said, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 LIST = "/admin/search/searchprofile/"
-CHANGES = "/admin/search/profilechange/"
+CHANGES = "/admin/tuning/profilechange/"
 KEYWORDS_ONLY = {
     "weight-general-vector": "0",
     "weight-general-keyword": "1",
@@ -186,7 +187,7 @@ class TestPublish:
     def test_publishing_an_earlier_version_goes_back(
         self, active: SearchProfile, draft: SearchProfile, administrator: User
     ) -> None:
-        publishing.publish(draft, acting_user=administrator)
+        publications.publish(draft, acting_user=administrator)
         save(administrator, active, opened(administrator, active), "_publish")
         active.refresh_from_db()
         draft.refresh_from_db()
@@ -259,7 +260,7 @@ class TestTwoPeople:
         self, draft: SearchProfile, administrator: User
     ) -> None:
         mine = opened(administrator, draft)
-        publishing.publish(draft, acting_user=None)
+        publications.publish(draft, acting_user=None)
         response = save(administrator, draft, mine | {"depth": "80"})
         assert "was published" in errors(response)
         save(administrator, draft, form_data(response, "searchprofile_form"))
@@ -318,7 +319,7 @@ class TestListAndAudit:
         assert queries() == few
 
     def test_the_audit_is_to_read_alone(self, draft: SearchProfile, administrator: User) -> None:
-        editing.edit(draft, {"depth": 60}, {}, acting_user=administrator, reason="Faster.")
+        drafts.edit(draft, {"depth": 60}, {}, acting_user=administrator, reason="Faster.")
         client = signed_in(administrator)
         text = client.get(CHANGES).content.decode()
         assert "depth: 100 → 60" in text
@@ -343,4 +344,4 @@ def test_an_edit_names_only_what_a_profile_has(draft: SearchProfile) -> None:
     from search.errors import ProfileError
 
     with pytest.raises(ProfileError, match="no state"):
-        editing.edit(draft, {"state": "active"}, {}, acting_user=None)
+        drafts.edit(draft, {"state": "active"}, {}, acting_user=None)

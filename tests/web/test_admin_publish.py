@@ -13,9 +13,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_runs
-from search.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
-from search.tuning import gatekeeping, judging, publishing
+from search.tuning.evaluation import golden_runs
+from search.tuning.golden import judging
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
+from search.tuning.publishing import gate_inputs, publications
 from tests.judged import (
     QUESTIONS,
     TITLE_ONLY,
@@ -112,7 +113,7 @@ def test_what_was_edited_behind_the_page_is_not_published(
 def test_a_long_measurement_is_watched_and_can_be_stopped(
     client: Client, documents: dict[str, Document]
 ) -> None:
-    gatekeeping.gate_row()
+    gate_inputs.gate_row()
     PublishGate.objects.update(background_above=1)
     draft = draft_with(depth=60)
     publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
@@ -125,7 +126,7 @@ def test_a_long_measurement_is_watched_and_can_be_stopped(
     assert "Nothing was published" in text_of(stopped)
 
     client.post(publish)
-    publishing.carry_out(Publication.objects.latest("pk").pk)
+    publications.carry_out(Publication.objects.latest("pk").pk)
     assert active_profile() == draft
     shown = text_of(
         client.get(f"{ADMIN}/publication/{Publication.objects.latest('pk').pk}/change/")

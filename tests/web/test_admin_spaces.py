@@ -13,8 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from ingestion import space_changes, spaces
+from ingestion import spaces
 from ingestion.models import ChunkEmbedding, EmbeddingSpace
+from ingestion.spaces import changes
 from tests.factories import make_collection, make_document
 from tests.fake_openai import FakeOpenAI, status
 from tests.web.admin_client import form_data, said, signed_in, staff
@@ -202,4 +203,4 @@ class TestAPI:
         api.force_authenticate(reader)
         assert api.get(API).status_code == 403
         assert api.post(f"{API}{second.pk}/backfill/").status_code == 403
-        assert space_changes.find(str(second.pk)).paused
+        assert changes.find(str(second.pk)).paused

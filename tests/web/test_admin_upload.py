@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from ingestion import steps
+from ingestion.documents import steps
 from ingestion.models import Collection, Document
 from tests.factories import make_collection, make_document
 from tests.web.admin_client import signed_in, staff

@@ -9,14 +9,16 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from ingestion.models import Visibility
-from search.models import EvaluationRun, Gap, GapStep, Night, Pin, SearchProfile
-from search.watching import gathering
+from search.analytics import gathering
+from search.analytics.models import Gap, GapStep
+from search.models import Pin, SearchProfile
+from search.tuning.models import EvaluationRun, Night
 from tests.factories import make_collection, make_document
 from tests.watching import make_event, say
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-QUEUE = "/admin/search/gap/"
+QUEUE = "/admin/analytics/gap/"
 QUERY = "where is the zephyr manual"
 
 
@@ -104,7 +106,7 @@ class TestSearches:
         make_event("pumps", follows=first)
         say(first, "up")
 
-        html = text(admin, "/admin/search/searchevent/")
+        html = text(admin, "/admin/analytics/searchevent/")
         assert html.count(">pumps</a>") == 1
         assert "+1" in html
 
@@ -112,7 +114,7 @@ class TestSearches:
     def test_the_heading_counts_only_what_was_narrowed(self, admin: Client, narrowed: str) -> None:
         make_event("pumps", unsure=True)
         make_event("anchors")
-        address = "/admin/search/searchevent/"
+        address = "/admin/analytics/searchevent/"
         assert "Show all" not in text(admin, address)
         assert "Show all" not in text(admin, f"{address}?o=1")
         assert "Show all" in text(admin, address + narrowed)
@@ -123,20 +125,20 @@ class TestSearches:
         hidden = make_event("treasure under the mast", sources=[cabin.pk])
         clerk = staff("view_searchevent")
 
-        assert "under the mast" not in text(clerk, "/admin/search/searchevent/?q=treasure")
-        assert "under the mast" not in text(clerk, "/admin/search/searchevent/")
-        assert "pumps" in text(clerk, "/admin/search/searchevent/")
-        missing = clerk.get("/admin/search/searchevent/987654/change/")
-        there = clerk.get(f"/admin/search/searchevent/{hidden.pk}/change/")
+        assert "under the mast" not in text(clerk, "/admin/analytics/searchevent/?q=treasure")
+        assert "under the mast" not in text(clerk, "/admin/analytics/searchevent/")
+        assert "pumps" in text(clerk, "/admin/analytics/searchevent/")
+        missing = clerk.get("/admin/analytics/searchevent/987654/change/")
+        there = clerk.get(f"/admin/analytics/searchevent/{hidden.pk}/change/")
         assert there.status_code == missing.status_code == 302
 
     def test_what_searchers_did_is_learnt_and_taken_back(self, admin: Client) -> None:
         manual = make_document(make_collection("Workshop"), "The pump.", file_name="pump.md")
         for visitor in "abc":
             say(make_event("pumps", visitor=visitor, results=[manual.public_id]), "up")
-        address = "/admin/search/searchevent/learn/"
+        address = "/admin/analytics/searchevent/learn/"
 
-        assert "Learn from searchers" in text(admin, "/admin/search/searchevent/")
+        assert "Learn from searchers" in text(admin, "/admin/analytics/searchevent/")
         learnt = admin.post(address, {"learn": ""}, follow=True).content.decode()
         assert "1 judgement stands" in learnt
         taken = admin.post(address, {"take_back": ""}, follow=True).content.decode()
@@ -146,7 +148,7 @@ class TestSearches:
     def test_nobody_changes_them(self, admin: Client) -> None:
         event = make_event("pumps")
         for what in ("add", f"{event.pk}/delete"):
-            assert admin.get(f"/admin/search/searchevent/{what}/").status_code == 403
+            assert admin.get(f"/admin/analytics/searchevent/{what}/").status_code == 403
 
 
 class TestQueue:

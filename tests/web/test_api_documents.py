@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from ingestion import steps
+from ingestion.documents import steps
 from ingestion.errors import DamagedFile
 from ingestion.models import Collection, Document, State, Visibility
 from tests.factories import make_collection, make_document, upload

@@ -10,9 +10,11 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
 from ingestion.models import Collection, Document, Visibility
-from search.evaluation import golden_runs
-from search.models import GoldenQuery, Judgement, ProfileChange, Publication, SearchProfile
-from search.tuning import gatekeeping, judging, publishing
+from search.models import SearchProfile
+from search.tuning.evaluation import golden_runs
+from search.tuning.golden import judging
+from search.tuning.models import GoldenQuery, Judgement, ProfileChange, Publication
+from search.tuning.publishing import gate_inputs, publications
 from tests.judged import (
     QUESTIONS,
     TITLE_ONLY,
@@ -153,7 +155,7 @@ class TestPublishing:
         draft_with(depth=60)
         asked = post(api, "profiles/default@3/publish/")
         assert (asked.status_code, asked.json()["state"]) == (202, "measuring")
-        publishing.carry_out(asked.json()["id"])
+        publications.carry_out(asked.json()["id"])
         shown = api.get(f"{V1}/publications/{asked.json()['id']}/").json()
         assert (shown["state"], shown["progress"]) == ("published", 1)
 
@@ -169,8 +171,8 @@ class TestPublishing:
         }
         assert using == {
             "search/presets/installing.py",
-            "search/tuning/publishing.py",
-            "search/tuning/rollback.py",
+            "search/tuning/publishing/publications.py",
+            "search/tuning/publishing/rollback.py",
         }
 
 
@@ -276,11 +278,11 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
     api: APIClient, publisher: User, documents: dict[str, Document], administrator: User
 ) -> None:
     """What you preview is what you publish, for all golden queries."""
-    from search.evaluation.golden import ask, golden_set
+    from search.tuning.evaluation.golden import ask, golden_set
 
     draft = draft_with({"vector": 0.3, "keyword": 0.4, "title": 0.3}, feedback=0.3)
     previewed = {each.text: ask(each, draft.as_profile()).ranking for each in golden_set()}
-    gate = gatekeeping.gate_row()
+    gate = gate_inputs.gate_row()
     gate.enabled = False
     gate.save()
     assert post(api, f"profiles/default@{draft.version}/publish/").status_code == 200
@@ -290,6 +292,6 @@ def test_the_ranking_over_the_api_is_the_one_that_was_previewed(
         assert body["profile"] == {"name": "default", "version": draft.version}
         found = [result["document"]["id"] for result in body["results"]]
         assert tuple(found) == ranking
-    assert Publication.objects.get().findings == [gatekeeping.SWITCHED_OFF]
+    assert Publication.objects.get().findings == [gate_inputs.SWITCHED_OFF]
     assert Judgement.objects.count() == 3
     assert SearchProfile.objects.filter(state="active").count() == 1

@@ -14,7 +14,7 @@ from ingestion.models import Collection, Visibility
 from search.domain import Signal
 from search.models import SearchProfile
 from search.ranking.fusion import OPTIONAL
-from search.tuning import activation, publishing
+from search.tuning.publishing import activation, publications
 from tests.explaining import recomputed_json
 from tests.factories import make_collection, make_document
 
@@ -152,7 +152,7 @@ def test_a_published_weight_change_acts_on_the_next_search(library: Collection, 
     active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     draft = activation.draft_from(active, acting_user=None)
     draft.class_weights.update(vector=0, keyword=0, title=1)
-    publishing.publish(draft, acting_user=None)
+    publications.publish(draft, acting_user=None)
 
     after = ask(q="sourdough bread")
 

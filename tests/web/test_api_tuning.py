@@ -13,12 +13,14 @@ from rest_framework.test import APIClient
 
 from search import configuration
 from search.domain import QueryClass, Weights
-from search.evaluation.golden import golden_set
-from search.models import GoldenQuery, ProfileChange, SearchProfile
+from search.models import SearchProfile
 from search.pipeline import search
-from search.tuning import activation, editing, judging
-from search.tuning.pool_building import build
-from search.tuning.widths import Width
+from search.tuning.evaluation.golden import golden_set
+from search.tuning.golden import judging
+from search.tuning.models import GoldenQuery, ProfileChange
+from search.tuning.publishing import activation, drafts
+from search.tuning.workbench.pool_building import build
+from search.tuning.workbench.pool_spec import Width
 from tests.web.admin_client import staff
 from tests.web.library import lasting_library
 
@@ -64,7 +66,7 @@ class TestPreview:
         assert len(previewed) == 3
         active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         weights = dict.fromkeys(QueryClass, Weights(0, 1, 0))
-        draft = editing.edit(active, asked["settings"], weights, acting_user=viewer).profile
+        draft = drafts.edit(active, asked["settings"], weights, acting_user=viewer).profile
         published = ProfileChange.Action.PUBLISHED
         activation.activate(draft, action=published, acting_user=viewer)
         for text, shown in previewed.items():
@@ -133,7 +135,7 @@ class TestCandidates:
     ) -> None:
         sent: list[Any] = []
         monkeypatch.setattr(
-            "search.tuning.pool_building.current_app",
+            "search.tuning.workbench.pool_building.current_app",
             SimpleNamespace(send_task=lambda name, args: sent.append((name, args))),
         )
         answer = api.post(CANDIDATES, {"settings": {"depth": 120}}, format="json")

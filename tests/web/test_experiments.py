@@ -10,15 +10,17 @@ from django.contrib.auth.models import Group, User
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from search.models import Experiment, SearchEvent, SearchProfile
+from search.analytics.models import SearchEvent
+from search.models import SearchProfile
 from search.tuning.experiments import planning, running
+from search.tuning.models import Experiment
 from tests.factories import make_collection, make_document
 from tests.judged import active_profile
 from tests.web.admin_client import said, signed_in
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-ADMIN = "/admin/search/experiment/"
+ADMIN = "/admin/tuning/experiment/"
 API = "/api/v1/experiments/"
 
 

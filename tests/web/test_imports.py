@@ -12,9 +12,9 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
-from ingestion.importing import runner
+from ingestion.intake.importing import runner
+from ingestion.intake.watching.scanning import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
-from ingestion.watching.scanning import scan
 from tests.factories import make_collection, upload
 from tests.web.admin_client import said, signed_in, staff
 

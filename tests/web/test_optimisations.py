@@ -10,8 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from search.evaluation.golden import fingerprint
-from search.models import GoldenQuery, Judgement, Optimisation, SearchProfile
+from search.models import SearchProfile
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.models import GoldenQuery, Judgement, Optimisation
 from tests.factories import make_collection, make_document
 from tests.judged import active_profile
 from tests.web.admin_client import form_data, said, signed_in, staff

@@ -11,7 +11,8 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
-from ingestion import services, steps
+from ingestion import services
+from ingestion.documents import steps
 from ingestion.models import Document, DocumentVersion, State, Visibility
 from tests.factories import make_collection
 from tests.samples import builders

@@ -16,8 +16,8 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from search.models import Interaction, SearchEvent
-from search.watching import recording
+from search.analytics import recording
+from search.analytics.models import Interaction, SearchEvent
 from tests.web.library import lasting_library
 
 pytestmark = [pytest.mark.django_db]

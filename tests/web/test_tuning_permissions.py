@@ -10,16 +10,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from rest_framework.test import APIClient
 
-from search.models import (
-    EvaluationRun,
-    Experiment,
-    GoldenQuery,
-    Optimisation,
-    Publication,
-    SearchProfile,
-)
-from search.tuning import gatekeeping, groups
-from search.tuning.groups import GROUPS, install_groups
+from search.models import SearchProfile
+from search.tuning import roles
+from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
+from search.tuning.publishing import gate_inputs
+from search.tuning.roles import GROUPS, install_groups
 from tests.judged import active_profile, draft_with
 from tests.web.walker import routes
 
@@ -143,7 +138,7 @@ def names(administrator: User) -> dict[str, Any]:
     query = GoldenQuery.objects.create(text="Where is the ferry?")
     retired = SearchProfile.objects.filter(state="retired").first()
     experiment = Experiment.objects.create(name="Try it", a=active_profile(), b=retired)
-    gatekeeping.gate_row()
+    gate_inputs.gate_row()
     optimisation = Optimisation.objects.create(profile=draft)
     return {
         "optimisation": optimisation.pk,
@@ -246,11 +241,11 @@ class TestGroups:
         Group.objects.get(name=JUDGE).delete()
         install_groups()
         assert not group.permissions.exists()
-        assert Group.objects.get(name=JUDGE).permissions.count() == len(groups.JUDGE)
+        assert Group.objects.get(name=JUDGE).permissions.count() == len(roles.JUDGE)
 
     def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
         """As after the migrations of a fresh database, whatever order its signals come in."""
         Group.objects.all().delete()
         Permission.objects.all().delete()
         install_groups()
-        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(groups.PUBLISHER)
+        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(roles.PUBLISHER)

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from ingestion.models import Document
-from search.models import Gap, SearchEvent
-from search.watching import gathering
+from search.analytics import gathering
+from search.analytics.models import Gap, SearchEvent
 from tests.web import test_visibility, walker
 from tests.web.test_visibility import (
     PROBES,
@@ -60,7 +60,7 @@ def test_searches_of_insiders_leave_no_trace(
 
     boss = Client()
     boss.force_login(User.objects.create_superuser("boss"))
-    for address in ("/admin/search/searchevent/", "/admin/search/gap/"):
+    for address in ("/admin/analytics/searchevent/", "/admin/analytics/gap/"):
         assert "Goldtruhe" in boss.get(address).content.decode()  # or there were nothing to hide
 
     seen = walk(client, Subject.of(open_document))

@@ -15,13 +15,14 @@ from django.urls import reverse
 from ingestion.models import Collection, Document, Visibility
 from search import configuration
 from search.asked import Choices
-from search.evaluation import golden_runs
-from search.evaluation.whatif import WhatIf
-from search.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange, SearchProfile
+from search.models import SearchProfile
 from search.pipeline import search, weigh
-from search.tuning import pools
-from search.tuning.pool_building import build
-from search.tuning.widths import Width
+from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation.whatif import WhatIf
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange
+from search.tuning.workbench import pools
+from search.tuning.workbench.pool_building import build
+from search.tuning.workbench.pool_spec import Width
 from tests.web.admin_client import form_data, signed_in, staff
 from tests.web.library import lasting_library
 
@@ -167,7 +168,7 @@ class TestPreview:
     ) -> None:
         client = signed_in(tuner)
         first = ask(client, "preview", body(client, active, "barometer"))
-        monkeypatch.setattr("search.tuning.preview.found_wide", None)
+        monkeypatch.setattr("search.tuning.workbench.preview.found_wide", None)
         asked = body(client, active, "barometer", feedback="0", fusion="rrf", **KEYWORDS)
         second = ask(client, "preview", asked)
         assert (first.status_code, second.status_code) == (200, 200)
@@ -191,7 +192,7 @@ class TestPreview:
             ranked.append(args[2].name)
             return weigh(*args)
 
-        monkeypatch.setattr("search.tuning.preview.weigh", counting)
+        monkeypatch.setattr("search.tuning.workbench.preview.weigh", counting)
         first = ask(client, "preview", body(client, active, "barometer", **KEYWORDS))
         assert len(ranked) == 2
         monkeypatch.setattr("search.results._read", None)
@@ -300,7 +301,7 @@ class TestMeasures:
     ) -> None:
         sent: list[Any] = []
         monkeypatch.setattr(
-            "search.tuning.pool_building.current_app",
+            "search.tuning.workbench.pool_building.current_app",
             SimpleNamespace(send_task=lambda name, args: sent.append((name, args))),
         )
         client = signed_in(tuner)

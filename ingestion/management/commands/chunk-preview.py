@@ -9,10 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from ingestion.documents.previewing import ChunkPreview, preview_chunks
 from ingestion.domain import ChunkDraft
 from ingestion.errors import IngestionError
 from ingestion.parsing.scratch import scratch_directory
-from ingestion.previewing import ChunkPreview, preview_chunks
 
 
 class Command(BaseCommand):

@@ -9,11 +9,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion import backfill, space_changes
+from ingestion.documents.progress import worker_answers
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
-from ingestion.progress import worker_answers
-from ingestion.space_report import Report, overview, report_on
+from ingestion.spaces import backfill, changes
+from ingestion.spaces.report import Report, overview, report_on
 
 LOOK_SECONDS = 0.5
 # The options of `create` that belong to the model; empty ones are left to it.
@@ -88,24 +88,24 @@ class Command(BaseCommand):
 
     def _create(self, options: dict[str, Any]) -> None:
         given = {name: options[name] for name in (*MODEL_OPTIONS, "languages")}
-        space = space_changes.create(
+        space = changes.create(
             options["kind"], given, name=options["name"], limits=_limits(options), acting_user=None
         )
         self._show(space)
         self.stdout.write(f"\nNext: manage.py embedding-space backfill {space.pk}")
 
     def _configure(self, options: dict[str, Any]) -> None:
-        space = space_changes.find(options["space"])
+        space = changes.find(options["space"])
         limits = _limits(options)
-        self._show(space_changes.configure(space, limits, name=options["name"], acting_user=None))
+        self._show(changes.configure(space, limits, name=options["name"], acting_user=None))
 
     def _backfill(self, options: dict[str, Any]) -> None:
-        space = space_changes.find(options["space"])
+        space = changes.find(options["space"])
         report = report_on(space)
         self.stdout.write(f"{report.missing:,} passages to embed{report.cost_words}.")
         if not options["yes"] and report.cost and not self._agreed("Start?"):
             return
-        space = space_changes.start(space, acting_user=None)
+        space = changes.start(space, acting_user=None)
         if options["here"]:
             self._fill_here(space)
         elif options["follow"]:
@@ -116,38 +116,38 @@ class Command(BaseCommand):
             self.stdout.write(f"The workers are at it: manage.py embedding-space status {space.pk}")
 
     def _pause(self, options: dict[str, Any]) -> None:
-        self._show(space_changes.pause(space_changes.find(options["space"]), acting_user=None))
+        self._show(changes.pause(changes.find(options["space"]), acting_user=None))
 
     def _index(self, options: dict[str, Any]) -> None:
-        space = space_changes.find(options["space"])
+        space = changes.find(options["space"])
         if not backfill.make_index(space):
             raise CommandError("A worker is at it just now: see status.")
         self._show(space)
 
     def _status(self, options: dict[str, Any]) -> None:
         if options["space"]:
-            self._show(space_changes.find(options["space"]))
+            self._show(changes.find(options["space"]))
             return
         spaces = list(EmbeddingSpace.objects.order_by("pk"))
         self.stdout.write("\n\n".join("\n".join(r.lines) for r in map(report_on, spaces)))
         self.stdout.write("\n".join(("", *overview(spaces))))
 
     def _activate(self, options: dict[str, Any]) -> None:
-        space = space_changes.activate(
-            space_changes.find(options["space"]),
+        space = changes.activate(
+            changes.find(options["space"]),
             incomplete=options["incomplete"],
             acting_user=None,
         )
         self._show(space)
 
     def _rollback(self, options: dict[str, Any]) -> None:
-        self._show(space_changes.roll_back(incomplete=options["incomplete"], acting_user=None))
+        self._show(changes.roll_back(incomplete=options["incomplete"], acting_user=None))
 
     def _drop(self, options: dict[str, Any]) -> None:
-        space = space_changes.find(options["space"])
+        space = changes.find(options["space"])
         if not options["yes"] and not self._agreed(f"Remove {space} with all its vectors?"):
             return
-        space_changes.drop(space, acting_user=None)
+        changes.drop(space, acting_user=None)
         self.stdout.write("The workers remove it; status shows how far they are.")
 
     def _fill_here(self, space: EmbeddingSpace) -> None:
@@ -217,7 +217,7 @@ def _add_incomplete(parser: Any) -> None:
 
 
 def _limits(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in space_changes.LIMITS if options[name] is not None}
+    return {name: options[name] for name in changes.LIMITS if options[name] is not None}
 
 
 def _price(value: str) -> Decimal:

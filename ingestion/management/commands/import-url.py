@@ -12,8 +12,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from ingestion.importing.counting import Counts
-from ingestion.importing.web import MAX_DEPTH
+from ingestion.intake.importing.services import Counts
+from ingestion.intake.importing.web import MAX_DEPTH
 from ingestion.models import Import
 
 # "import" is a word of the language, and no name that a statement could take.

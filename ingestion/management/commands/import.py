@@ -16,12 +16,12 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.errors import IngestionError
-from ingestion.importing import services
-from ingestion.importing.archives import PATH
-from ingestion.importing.counting import Counts, counts_of
-from ingestion.importing.manifests import BASE
-from ingestion.importing.protocol import MANIFEST_ENDS
-from ingestion.importing.runner import run
+from ingestion.intake.importing import services
+from ingestion.intake.importing.archives import PATH
+from ingestion.intake.importing.manifests import BASE
+from ingestion.intake.importing.protocol import MANIFEST_ENDS
+from ingestion.intake.importing.runner import run
+from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.management.intake import IntakeCommand
 from ingestion.models import DocumentVersion, Import, ImportItem
 from ingestion.models.library import UNFINISHED

@@ -8,11 +8,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import QuerySet
 
+from ingestion.intake.watching.scanning import scan
+from ingestion.intake.watching.services import confirm_deletion, line_of
 from ingestion.management.plain import PlainCommand
 from ingestion.models import WatchedFile, WatchedFolder
-from ingestion.watching.reporting import line_of
-from ingestion.watching.scanning import scan
-from ingestion.watching.services import confirm_deletion
 
 # Between two looks at a file that may still be being written.
 SETTLE_SECONDS = 2.0

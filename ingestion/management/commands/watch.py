@@ -8,12 +8,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from ingestion.errors import IngestionError
+from ingestion.intake.watching.scanning import scan
+from ingestion.intake.watching.services import checked_path, line_of
 from ingestion.management.intake import language_code
 from ingestion.management.plain import PlainCommand
 from ingestion.models import Collection, WatchedFolder
-from ingestion.watching.reporting import line_of
-from ingestion.watching.scanning import scan
-from ingestion.watching.services import checked_path
 
 
 class Command(PlainCommand):

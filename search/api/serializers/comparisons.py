@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from search.api.serializers.searches import ConfidenceField
-from search.tuning.comparing import Change, Comparison, Row
-from search.tuning.preview import Place, Preview, Side
+from search.tuning.workbench.comparing import Change, Comparison, Row
+from search.tuning.workbench.preview import Place, Preview, Side
 
 MAX_LISTED = 50
 

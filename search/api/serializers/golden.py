@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from ingestion.models import Document
 from ingestion.paging import Parameters
 from search.api.serializers.profiles import CLASSES
-from search.models import GoldenQuery, Judgement
+from search.tuning.models import GoldenQuery, Judgement
 
 
 class SlugsField(serializers.ListField):

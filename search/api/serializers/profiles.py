@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from search.domain import Profile, QueryClass, Signal
-from search.evaluation.golden import fingerprint
 from search.models import SearchProfile
+from search.tuning.evaluation.golden import fingerprint
 
 SIGNALS = [signal.value for signal in Signal]
 CLASSES = [query_class.value for query_class in QueryClass]

@@ -11,7 +11,7 @@ from search import configuration
 from search.api.naming import named_profile
 from search.domain import Profile, QueryClass, Weights
 from search.models import SearchProfile
-from search.tuning.preview import SHOWN, trial
+from search.tuning.workbench.preview import SHOWN, trial
 
 MAX_SHOWN = 50
 

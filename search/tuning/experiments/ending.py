@@ -8,8 +8,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from search import configuration
-from search.models import Experiment, ProfileChange, SearchProfile
-from search.tuning.experiments import looking
+from search.models import SearchProfile
+from search.tuning.experiments import outcomes
+from search.tuning.models import Experiment, ProfileChange
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -24,7 +25,7 @@ def finish(experiment: Experiment, *, reason: str, user: User | None) -> Experim
 
     One that does not run is returned as it is.
     """
-    held = looking.note(experiment)
+    held = outcomes.note(experiment)
     if held.state != State.RUNNING:
         return held
     held.state, held.ended, held.end_reason = State.ENDED, timezone.now(), reason

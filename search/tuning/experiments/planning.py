@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from search.errors import ExperimentError, RunConflict
-from search.models import Experiment
+from search.tuning.models import Experiment
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

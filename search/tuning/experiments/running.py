@@ -16,12 +16,13 @@ from django.db import transaction
 from django.utils import timezone
 
 from search.errors import ExperimentError, NotPermitted, RunConflict
-from search.evaluation import golden_runs
-from search.models import EvaluationRun, Experiment, SearchProfile
-from search.tuning import gatekeeping, publishing
-from search.tuning.experiments import looking
+from search.models import SearchProfile
+from search.tuning.evaluation import golden_runs
+from search.tuning.experiments import outcomes
 from search.tuning.experiments.ending import Action, State, audit, finish
 from search.tuning.experiments.planning import check_draft, check_published, locked
+from search.tuning.models import EvaluationRun, Experiment
+from search.tuning.publishing import gate_inputs, publications
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -53,7 +54,7 @@ def start(
         active = _lock_active()
         held = locked(experiment)
         _check_startable(held)
-        preview = gatekeeping.preview()
+        preview = gate_inputs.preview()
         arms = [each for each in (held.a, held.b) if active is None or each.pk != active.pk]
         measured = arms if preview.queries else []
         held.state, held.asked_by = State.CHECKING, acting_user
@@ -109,10 +110,10 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
 
 def look(experiment: Experiment) -> Experiment:
     """The experiment with its verdict as of now, ended where its stop rule says so."""
-    held = looking.note(experiment)
+    held = outcomes.note(experiment)
     if held.state != State.RUNNING or held.started is None:
         return held
-    if looking.is_decided(held):
+    if outcomes.is_decided(held):
         return finish(held, reason=DECIDED, user=None)
     if timezone.now() >= held.started + timedelta(days=held.days):
         return finish(held, reason=TOO_LONG, user=None)
@@ -165,7 +166,7 @@ def _settle(pk: int) -> Experiment:
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     """What the gate finds of each arm, and what of it refuses."""
     if not runs:
-        return [gatekeeping.unmeasured()], []
+        return [gate_inputs.unmeasured()], []
     findings, refusals = [], []
     for run in runs:
         if run.state != EvaluationRun.State.DONE:
@@ -173,7 +174,7 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
             findings.append(text)
             refusals.append(text)
             continue
-        verdict = gatekeeping.verdict(run)
+        verdict = gate_inputs.verdict(run)
         findings += [f"{run.profile}: {finding.text}" for finding in verdict.findings]
         refusals += [f"{run.profile}: {finding.text}" for finding in verdict.refusals]
     return findings, refusals
@@ -193,7 +194,7 @@ def _changed(held: Experiment, runs: list[EvaluationRun], active: SearchProfile 
         return "A run is gone. Start it again."
     if any(run.baseline_id != (active.pk if active else None) for run in runs):
         return f"{active} became active meanwhile. Start it again to measure against that."
-    user, needed = held.asked_by, publishing.permissions(override=held.override)
+    user, needed = held.asked_by, publications.permissions(override=held.override)
     if user is not None and not (user.is_active and user.has_perms(needed)):
         return "Whoever asked for it may no longer start experiments."
     return ""
@@ -218,7 +219,7 @@ def _check_startable(held: Experiment) -> None:
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raises NotPermitted. The system itself, None, may."""
-    if user is not None and not user.has_perms(publishing.permissions(override=override)):
+    if user is not None and not user.has_perms(publications.permissions(override=override)):
         what = "start experiments against the gate" if override else "start or end experiments"
         raise NotPermitted(f"You do not have permission to {what}.")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingestion.fetching import Guard, Policy, read_rules
+from ingestion.intake.fetching import Guard, Policy, read_rules
 from tests.local_site import Site, local_site
 
 

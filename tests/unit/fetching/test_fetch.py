@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 import trustme
 
-from ingestion.fetching import (
+from ingestion.intake.fetching import (
     AddressRefused,
     Fetched,
     FetchError,

@@ -10,9 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.fetching import AddressRefused, FetchError, Guard, TooLong, read_rules, read_target
-from ingestion.fetching.guard import Resolver, checked_addresses
-from ingestion.fetching.networks import why_special
+from ingestion.intake.fetching import (
+    AddressRefused,
+    FetchError,
+    Guard,
+    TooLong,
+    read_rules,
+    read_target,
+)
+from ingestion.intake.fetching.guard import Resolver, checked_addresses
+from ingestion.intake.fetching.networks import why_special
 
 PUBLIC = "93.184.216.34"
 

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from ingestion.fetching import (
+from ingestion.intake.fetching import (
     FetchError,
     PauseWanted,
     Policy,

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ingestion import filetypes
 from ingestion.errors import DamagedFile, NoText, ParseFailed, ParseLimitExceeded
-from ingestion.filetypes import FileType, sniff
+from ingestion.files import filetypes
+from ingestion.files.filetypes import FileType, sniff
 from tests.samples import builders
 
 from .conftest import Parse

@@ -8,7 +8,7 @@ import pytest
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import TypeMismatch
-from ingestion.filetypes import TEXT, sniff
+from ingestion.files.filetypes import TEXT, sniff
 from ingestion.parsing.cleaning import clean_block, clean_text
 from ingestion.parsing.encoding import decode
 from ingestion.parsing.html import decode_html

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ingestion import filetypes
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
-from ingestion.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
+from ingestion.files import filetypes
+from ingestion.files.filetypes import HEAD_BYTES, SUPPORTED, FileType, sniff
 from ingestion.parsing.registry import MODULES, parser_for
 from tests.samples import builders
 from tests.samples.outlook import make_msg

@@ -19,8 +19,8 @@ import pytest
 
 from ingestion.domain import ParsedDocument
 from ingestion.errors import DamagedFile, IngestionError, ParseLimitExceeded
+from ingestion.files.storage import display_name
 from ingestion.parsing import ParseLimits, parse_file, scratch
-from ingestion.storage import display_name
 from tests.samples import builders
 
 from . import hostile

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ingestion import filetypes
 from ingestion.errors import DamagedFile, NoText, TypeMismatch
-from ingestion.filetypes import sniff
+from ingestion.files import filetypes
+from ingestion.files.filetypes import sniff
 from ingestion.parsing.notebook import OUTPUT_CHARS
 from ingestion.parsing.pandoc import TOO_DEEP_WARNING
 from tests.samples.builders import CODE, TABLE

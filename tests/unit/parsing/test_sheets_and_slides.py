@@ -7,7 +7,6 @@ import zipfile
 
 import pytest
 
-from ingestion import filetypes
 from ingestion.domain import BlockKind
 from ingestion.errors import (
     DamagedFile,
@@ -17,7 +16,8 @@ from ingestion.errors import (
     ParseLimitExceeded,
     TypeMismatch,
 )
-from ingestion.filetypes import HEAD_BYTES, FileType, sniff
+from ingestion.files import filetypes
+from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from tests.samples.builders import TABLE, make_docx, make_zip
 from tests.samples.ole import make_ole, make_ppt
 from tests.samples.sheets_and_slides import make_odp, make_ods, make_pptx, make_xlsx

@@ -9,7 +9,8 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect
 
-from ingestion import steps, terms
+from ingestion.documents import steps
+from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State
 from search.models import SearchProfile
 from tests.factories import make_collection, make_document, upload
@@ -226,7 +227,7 @@ class TestWeights:
 
         page.goto(QUESTION)
         expect(page.locator(".result-link").first).to_have_text("Stage")
-        page.goto("/admin/search/profilechange/")
+        page.goto("/admin/tuning/profilechange/")
         expect(page.locator("tr", has_text="Exact words first.").first).to_contain_text(
             "general, keyword: 0% → 100%"
         )
@@ -259,7 +260,7 @@ def test_no_page_is_wider_than_the_screen_or_asks_another_host(
         f"{DOCUMENTS}{failed.pk}/delete/", "/admin/ingestion/collection/",
         "/admin/ingestion/collection/add/", "/admin/ingestion/identifierpattern/",
         "/admin/ingestion/embeddingspace/", PROFILES, active_profile_page(),
-        "/admin/search/classrule/", "/admin/search/profilechange/", "/admin/knox/authtoken/",
+        "/admin/search/classrule/", "/admin/tuning/profilechange/", "/admin/knox/authtoken/",
         "/admin/auth/user/", f"/admin/auth/user/{admin.pk}/change/", "/admin/auth/group/",
     ):  # fmt: skip
         answer = page.goto(address)

@@ -8,7 +8,8 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from search.models import GoldenQuery, ProfileChange, SearchProfile
+from search.models import SearchProfile
+from search.tuning.models import GoldenQuery, ProfileChange
 from tests.factories import make_collection
 from tests.web.browser.conftest import OpenPage
 

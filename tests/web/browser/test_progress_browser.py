@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from ingestion import steps
+from ingestion.documents import steps
 from ingestion.models import EmbeddingSpace, Import, WatchedFolder
 from tests.factories import make_collection, make_document, upload
 from tests.web.browser.conftest import OpenPage

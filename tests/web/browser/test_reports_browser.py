@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from search.models import Interaction, SearchEvent
+from search.analytics.models import Interaction, SearchEvent
 from tests.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 from tests.web.library import CONNECTIONS, REGIONS

@@ -13,12 +13,12 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect
 
-from ingestion import terms
+from ingestion.lexical import terms
 from search import configuration
-from search.evaluation import golden_comparison
-from search.models import GoldenQuery, Judgement
-from search.tuning.pool_building import build
-from search.tuning.widths import Width
+from search.tuning.evaluation import golden_comparison
+from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.workbench.pool_building import build
+from search.tuning.workbench.pool_spec import Width
 from tests.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 
@@ -215,7 +215,7 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     expect(page.get_by_text("default v2 is active again")).to_be_visible()
     assert found_by_readers(reader) == at_first
 
-    page.goto("/admin/search/profilechange/")
+    page.goto("/admin/tuning/profilechange/")
     audited(page, "Edited", "Exact words first.", "general, keyword")
     audited(page, "Refused", "Codes must be found.", MUST_BE_FIRST)
     audited(page, "Edited", "Meaning instead.", "general, vector")

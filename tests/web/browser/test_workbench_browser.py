@@ -10,13 +10,14 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
-from ingestion import terms
+from ingestion.lexical import terms
 from search import configuration
-from search.evaluation import golden_comparison, golden_runs
-from search.models import EvaluationRun, Judgement, SearchProfile
-from search.tuning import judging
-from search.tuning.pool_building import build
-from search.tuning.widths import Width
+from search.models import SearchProfile
+from search.tuning.evaluation import golden_comparison, golden_runs
+from search.tuning.golden import judging
+from search.tuning.models import EvaluationRun, Judgement
+from search.tuning.workbench.pool_building import build
+from search.tuning.workbench.pool_spec import Width
 from tests.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 

@@ -1,0 +1,1 @@
+"""Plumbing that both applications need. It imports neither."""

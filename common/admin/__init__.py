@@ -1,0 +1,1 @@
+"""Bases for the admin of both applications."""

@@ -1,0 +1,199 @@
+"""Bases for ModelAdmin classes: own pages and buttons, read-only rows, rows that a person may see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from django.contrib import messages
+from django.contrib.admin.sites import AdminSite
+from django.contrib.admin.utils import model_ngettext
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+
+from search.errors import SearchError
+
+Summary = tuple[list[Any], dict[str, int], set[str], list[Any]]
+
+
+class VisibleOnly:
+    """For a ModelAdmin whose manager knows `visible_to`: lists, pages, history, autocomplete."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        queryset = super().get_queryset(request)  # type: ignore[misc]
+        return queryset.visible_to(request.user)  # type: ignore[no-any-return]
+
+
+def actor(request: HttpRequest) -> User:
+    """Who acts: the admin lets nobody in who is not signed in."""
+    return cast("User", request.user)
+
+
+class AuditedByServices:
+    """For a ModelAdmin whose changes go through services, which write the audit row themselves."""
+
+    def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
+        return None
+
+    def log_change(self, request: HttpRequest, obj: Model, message: Any) -> None:
+        return None
+
+    def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        return None
+
+
+def deletion_summary(
+    objects: Sequence[Model], counts: Iterable[tuple[type[Model], int]], lacking: set[str]
+) -> Summary:
+    """What a confirmation page shows: the objects themselves, and how many rows go with them.
+
+    Django's own collector would load every chunk and every embedding to list them.
+    """
+    totals = {str(model_ngettext(model._meta, 2)): count for model, count in counts if count}
+    return [str(one) for one in objects], totals, lacking, []
+
+
+Row = TypeVar("Row", bound=Model)
+
+
+class OwnPages(Generic[Row]):
+    """For a ModelAdmin: the address of an own page, its row, and the way back to Django's page."""
+
+    if TYPE_CHECKING:
+        admin_site: Any
+        opts: Any
+        media: Any
+        get_form: Callable[..., Any]
+        get_object: Callable[[HttpRequest, str], Row | None]
+        has_add_permission: Callable[..., bool]
+        has_view_permission: Callable[..., bool]
+        has_change_permission: Callable[..., bool]
+        message_user: Callable[..., None]
+
+        def get_urls(self) -> list[URLPattern]: ...
+        def get_queryset(self, request: HttpRequest) -> Any: ...
+        def get_changelist_instance(self, request: HttpRequest) -> Any: ...
+
+    def own_page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
+        """An address for members of staff, named like Django's own: ingestion_document_retry."""
+        guarded = self.admin_site.admin_view(view)
+        full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return cast("URLPattern", path(route, guarded, name=full_name))
+
+    def changeable(self, request: HttpRequest, pk: int) -> Row:
+        """The row, for who may change it; 404 where they see none, 403 where they only see it."""
+        row = self.get_object(request, str(pk))
+        if row is None:
+            raise Http404
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        return row
+
+    def tried_form(self, request: HttpRequest) -> Any:
+        """The form of a row that is tried out before it is saved: the posted one, over its row.
+
+        Raises PermissionDenied for who may not save it.
+        """
+        pk = request.POST.get("row", "")
+        row = self.get_object(request, pk) if pk.isdecimal() else None
+        may = self.has_change_permission(request, row) if row else self.has_add_permission(request)
+        if not may or request.method != "POST":
+            raise PermissionDenied
+        return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
+
+    def page_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
+        """What the admin's frame needs around a page."""
+        return {
+            **self.admin_site.each_context(request),
+            "model_admin": self,
+            "title": title,
+            "media": self.media,
+        }
+
+    def back_to(self, pk: int) -> HttpResponse:
+        """A redirect to Django's page of the row."""
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_change", pk)
+
+
+View = Callable[..., HttpResponse]
+
+
+class ReadOnly:
+    """For a ModelAdmin whose rows are written by services alone."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class ActionPages(OwnPages[Row]):
+    """For a ModelAdmin with own pages and buttons, whose services raise a SearchError."""
+
+    def seen(self, request: HttpRequest, pk: int | str) -> Row:
+        """The row, for who may see it. Raises Http404."""
+        row = self.get_object(request, str(pk))
+        if row is None or not self.has_view_permission(request, row):
+            raise Http404
+        return row
+
+    def shown(
+        self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]
+    ) -> TemplateResponse:
+        """A page in the admin's frame; `template` is below admin/search/."""
+        frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        return TemplateResponse(request, f"admin/search/{template}", {**frame, **context})
+
+    def acted(
+        self,
+        request: HttpRequest,
+        pk: int,
+        act: Callable[[Row], str],
+        *,
+        permission: str,
+        failure: int = messages.ERROR,
+    ) -> HttpResponse:
+        """Does what a button of the row's page asks, and goes back there.
+
+        What `act` returns is told, and what a service says against it.
+        """
+        row = self.seen(request, pk)
+        if not request.user.has_perm(permission):
+            raise PermissionDenied
+        if request.method == "POST":
+            try:
+                self.message_user(request, act(row), messages.SUCCESS)
+            except SearchError as error:
+                self.message_user(request, str(error), failure)
+        return self.back_to(row.pk)
+
+
+def become(row: Model, saved: Model) -> None:
+    """Makes `row`, with which the admin goes on, the one that a service has written."""
+    row.pk = saved.pk
+    row._state.adding = False
+    row.refresh_from_db()
+
+
+def whole_number(value: object) -> int:
+    """The whole number; -1, which names nothing, for anything else."""
+    return int(str(value)) if str(value).isdecimal() else -1
+
+
+def install(site: AdminSite, root: str, pages: Mapping[str, tuple[View, str]]) -> None:
+    """Puts pages that are no model's among the site's: below `root`, by their addresses."""
+    inherited = site.get_urls
+    site.get_urls = lambda: [  # type: ignore[method-assign]
+        *(path(root + at, site.admin_view(view), name=name) for at, (view, name) in pages.items()),
+        *inherited(),
+    ]

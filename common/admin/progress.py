@@ -1,0 +1,98 @@
+"""Cells that change by themselves while workers are at their row, and how a page renews them.
+
+A marked cell says whose it is, and whether more is to come. While more is, the page's script
+(static/admin/steelyard/progress.js) asks the list's `progress/` for all such cells of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+from django.core.exceptions import PermissionDenied
+from django.db.models import Model, QuerySet
+from django.forms import Script
+from django.http import HttpRequest, JsonResponse
+from django.template.loader import render_to_string
+from django.urls import URLPattern
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.text import Truncator
+
+from common.admin.pages import OwnPages, Row
+
+# The rows that one poll may ask about: a list page shows fewer.
+MAX_POLLED = 200
+SHORT_ERROR_CHARS = 80
+
+
+def live(row: Model, name: str, content: object, *, unfinished: bool) -> SafeString:
+    """`content`, marked so that the page can replace it; it asks for more while `unfinished`."""
+    return format_html(
+        '<span class="sy-live" data-row="{}" data-cell="{}"{}>{}</span>',
+        row.pk,
+        name,
+        SafeString(" data-unfinished" if unfinished else ""),
+        content,
+    )
+
+
+def state_label(
+    text: str,
+    variant: str = "",
+    *,
+    percent: int | None = None,
+    bar: str = "Progress",
+    note: str = "",
+    error: str = "",
+    is_brief: bool = False,
+) -> SafeString:
+    """A state as a coloured label, with a bar unless `percent` is None, a remark and an error.
+
+    `is_brief` shows the beginning of the error: all of it stands on the row's own page.
+    """
+    context = {
+        "text": text,
+        "variant": variant,
+        "percent": percent,
+        "bar": bar,
+        "note": note,
+        "error": Truncator(error).chars(SHORT_ERROR_CHARS) if is_brief else error,
+        "whole_error": error if is_brief else "",
+    }
+    return SafeString(render_to_string("admin/steelyard/state.html", context))
+
+
+class LiveCells(OwnPages[Row]):
+    """For a ModelAdmin whose rows change by themselves.
+
+    `live_cells` names the cells that do; the method `state_cell` makes the one named "state".
+    """
+
+    live_cells: ClassVar[Sequence[str]]
+
+    class Media:
+        js = (Script("admin/steelyard/progress.js", defer=True),)
+
+    def live_rows(self, rows: QuerySet[Row]) -> Iterable[Row]:
+        """`rows`, with what their cells need that is in no column, read for all together."""
+        return rows
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        page = super().get_changelist_instance(request)
+        page.result_list = self.live_rows(page.result_list)
+        return page
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.own_page("progress/", self.progress_view, "progress"), *super().get_urls()]
+
+    def progress_view(self, request: HttpRequest) -> JsonResponse:
+        """The changing cells of the rows asked for, as far as the reader may see them."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]
+        rows = self.live_rows(self.get_queryset(request).filter(pk__in=ids))
+        return JsonResponse({"rows": [{"id": row.pk, "cells": self._cells(row)} for row in rows]})
+
+    def _cells(self, row: Row) -> dict[str, SafeString]:
+        return {name: getattr(self, f"{name}_cell")(row) for name in self.live_cells}

@@ -1,0 +1,1 @@
+"""U5: a document's versions, from stored file to searchable, the bin, and its parts."""

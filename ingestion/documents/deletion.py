@@ -1,0 +1,263 @@
+"""The bin: documents and collections are put away, brought back, or removed for good.
+
+    delete   -> out of search and of BM25's statistics at once; files, chunks and embeddings stay
+    restore  -> back as it was, in one transaction
+    purge    -> no trace of the text: rows, files, statistics, titles in the audit
+
+A document takes its parts along. A collection is only marked: nobody can read what is in it, and
+its documents stay as they are until a task removes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.admin.models import CHANGE, DELETION
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from ingestion.audit import forget, log
+from ingestion.documents import activation, versions
+from ingestion.documents.activation import remove_unused
+from ingestion.documents.queueing import enqueue, enqueue_purge
+from ingestion.errors import StateConflict
+from ingestion.lexical import terms
+from ingestion.models import Collection, Document, DocumentVersion
+from ingestion.models.library import UNFINISHED
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def grace() -> timedelta:
+    """How long what was deleted can come back."""
+    return timedelta(days=settings.DELETION_GRACE_DAYS)
+
+
+def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
+    """How many documents were put in the bin; search finds none of them from then on.
+
+    Their parts go along. Work under way on them stops. With DELETION_GRACE_DAYS=0 they are
+    removed for good.
+    """
+    count = 0
+    for given in documents:
+        with transaction.atomic():
+            document = _locked(given.pk, deleted_at=None)
+            if document is None:
+                continue
+            now = timezone.now()
+            for member in _family(document, deleted_at=None):
+                _put_away(member, now, acting_user)
+            log(acting_user, document, DELETION, "Put in the bin")
+            count += 1
+        if not settings.DELETION_GRACE_DAYS:
+            purge([given], acting_user=acting_user)
+    return count
+
+
+def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
+    """How many documents came back from the bin, as searchable as they were, with their parts.
+
+    Raises StateConflict for the first that cannot: the collection holds its file or a document
+    of its source by now, or what it was a part of is in the bin.
+    """
+    count = 0
+    for given in documents:
+        with _place_kept(str(given)), transaction.atomic():
+            document = _locked(given.pk)
+            if document is None or document.deleted_at is None:
+                continue
+            _check_place(document)
+            for member in _family(document, deleted_at=document.deleted_at):
+                _bring_back(member)
+            log(acting_user, document, CHANGE, "Restored from the bin")
+            count += 1
+    return count
+
+
+def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
+    """How many documents were removed for good, in the bin or not, with all that was made of them.
+
+    A stored file stays where another version names it.
+    """
+    count = 0
+    for given in documents:
+        with transaction.atomic():
+            document = _locked(given.pk)
+            if document is None:
+                continue
+            family = _family(document)
+            files: set[tuple[str, str]] = set()
+            for member in family:
+                activation.hide(member)
+                files |= set(member.versions.values_list("file", "sha256"))
+                forget(acting_user, member)
+            document.delete()
+            transaction.on_commit(partial(remove_unused, files))
+            count += 1
+    return count
+
+
+def delete_collection(collection: Collection, *, acting_user: User | None) -> None:
+    """Puts a collection with everything in it in the bin. Its size does not matter: one mark."""
+    with transaction.atomic():
+        marked = Collection.objects.kept().filter(pk=collection.pk)
+        if not marked.update(deleted_at=timezone.now(), deleted_by=acting_user):
+            return
+        _stop_work(Q(document__collection=collection))
+        log(acting_user, collection, DELETION, "Put in the bin with its documents")
+        if not settings.DELETION_GRACE_DAYS:
+            enqueue_purge()
+
+
+def keep_out_of_bin(collection: Collection) -> None:
+    """Lets nobody put the collection in the bin until the transaction ends.
+
+    Raises StateConflict where somebody has.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM ingestion_collection WHERE id = %s AND deleted_at IS NULL FOR SHARE",
+            [collection.pk],
+        )
+        if cursor.fetchone() is None:
+            raise StateConflict(
+                f"The collection “{collection}” is in the bin: restore it, or choose another one."
+            )
+
+
+def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
+    """Brings a collection back with its documents. Raises StateConflict where its name is taken."""
+    with _place_kept(collection.name), transaction.atomic():
+        rows = Collection.objects.select_for_update(of=("self",))
+        row = rows.filter(pk=collection.pk).exclude(deleted_at=None).first()
+        if row is None:
+            return
+        same = Collection.objects.kept().filter(Q(name=row.name) | Q(slug=row.slug))
+        if same.exists():
+            raise StateConflict(
+                f"There is a collection “{row.name}” (or its address “{row.slug}”) by now. "
+                "Rename that one first."
+            )
+        Collection.objects.filter(pk=row.pk).update(deleted_at=None, deleted_by=None)
+        waiting = DocumentVersion.objects.filter(
+            document__collection=row, document__deleted_at=None, state__in=UNFINISHED
+        )
+        for pk in waiting.values_list("pk", flat=True):
+            enqueue(pk)
+        log(acting_user, row, CHANGE, "Restored from the bin")
+
+
+def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
+    """Has a worker remove a collection that is in the bin, now rather than when its time comes."""
+    with transaction.atomic():
+        # Past its time, whatever the grace period.
+        long_ago = datetime(1970, 1, 1, tzinfo=timezone.get_current_timezone())
+        rows = Collection.objects.filter(pk=collection.pk).exclude(deleted_at=None)
+        if rows.update(deleted_at=long_ago):
+            log(acting_user, collection, DELETION, "Removed for good with its documents")
+            enqueue_purge()
+
+
+def purge_bin(*, now: bool = False) -> tuple[int, int]:
+    """How many documents and collections were removed: those past their grace period, or all."""
+    limit = timezone.now() - (timedelta(0) if now else grace())
+    expired = Document.objects.filter(deleted_at__lte=limit).only("pk")
+    documents = purge(_one_by_one(expired), acting_user=None)
+    collections = 0
+    for collection in Collection.objects.filter(deleted_at__lte=limit):
+        inside = Document.objects.filter(collection=collection).only("pk")
+        documents += purge(_one_by_one(inside), acting_user=None)
+        with transaction.atomic():
+            collection.delete()
+        collections += 1
+    if documents or collections:
+        terms.fold()
+    return documents, collections
+
+
+def _one_by_one(documents: Any) -> Iterator[Document]:
+    """The documents, each asked for when its turn comes: a purge may take hours."""
+    pks = list(documents.order_by("pk").values_list("pk", flat=True))
+    for pk in pks:
+        yield Document(pk=pk)
+
+
+def _locked(pk: int, **wanted: object) -> Document | None:
+    rows = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    return rows.filter(pk=pk, **wanted).first()
+
+
+def _family(document: Document, **wanted: object) -> list[Document]:
+    """The document and, of its parts and theirs, those that are wanted; all of them locked."""
+    family, level = [document], [document]
+    while level:
+        rows = Document.objects.select_for_update(of=("self",)).order_by("pk")
+        level = list(rows.filter(parent__in=level, **wanted))
+        family += level
+    return family
+
+
+def _put_away(document: Document, now: datetime, acting_user: User | None) -> None:
+    activation.hide(document)
+    Document.objects.filter(pk=document.pk).update(deleted_at=now, deleted_by=acting_user)
+    _stop_work(Q(document=document))
+
+
+def _stop_work(which: Q) -> None:
+    """Takes the leases away: whoever works on these versions stops at the next write."""
+    unfinished = DocumentVersion.objects.filter(which, state__in=UNFINISHED)
+    unfinished.update(lease=None, leased_until=None, enqueued_at=None)
+
+
+def _bring_back(document: Document) -> None:
+    Document.objects.filter(pk=document.pk).update(deleted_at=None, deleted_by=None)
+    activation.show(document)
+    for pk in document.versions.filter(state__in=UNFINISHED).values_list("pk", flat=True):
+        enqueue(pk)
+
+
+@contextmanager
+def _place_kept(name: str) -> Iterator[None]:
+    """Makes a StateConflict of losing the place between the look at it and the return to it."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise StateConflict(
+            f"“{name}” cannot come back: its place has been taken at this very moment. Look at what"
+            " is there now and try again."
+        ) from error
+
+
+def _check_place(document: Document) -> None:
+    """Raises StateConflict where another document has taken this one's place meanwhile."""
+    if document.collection.deleted_at is not None:
+        raise StateConflict(
+            f"Its collection “{document.collection}” is in the bin: restore that first."
+        )
+    parent = document.parent
+    if parent is not None:
+        if parent.deleted_at is not None:
+            raise StateConflict(f"It is a part of “{parent}”, which is in the bin: restore that.")
+        others = parent.parts.filter(part_path=document.part_path, deleted_at=None)
+    else:
+        same_bytes = versions.held(document.collection_id, document.content_hash)
+        if same_bytes is not None:
+            raise StateConflict(
+                f"“{document}” cannot come back: its file was uploaded again as “{same_bytes}”. "
+                "Delete that one first, or leave this one in the bin."
+            )
+        others = Document.objects.kept().filter(collection=document.collection_id)
+        others = others.filter(source=document.source) if document.source else others.none()
+    if other := others.first():
+        raise StateConflict(
+            f"“{document}” cannot come back: “{other}” has come from the same place meanwhile. "
+            "Delete that one first, or leave this one in the bin."
+        )

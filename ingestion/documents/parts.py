@@ -1,0 +1,147 @@
+"""U2: the members of an archive and the attachments of a message become documents of their own.
+
+A part is known by its place in the whole. Each is taken in by a transaction of its own, in which
+the whole's version is still ours: an attempt that dies leaves the parts it has finished, and the
+next one finds them unchanged (docs/adr/0019-parts.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, Sum
+
+from ingestion.documents import deletion
+from ingestion.documents.leases import Lease
+from ingestion.documents.titles import title_from_file_name
+from ingestion.documents.versions import add_version
+from ingestion.domain import Part
+from ingestion.errors import RefusedUpload
+from ingestion.files import storage
+from ingestion.models import Document, Lane, SourceKind
+from ingestion.parsing import ParseLimits
+
+DEEPEST = 3
+"""How many documents a part may be within: an archive in a message in an archive. A guess."""
+
+_NAMES_SHOWN = 20
+
+
+def take_in(lease: Lease, parts: Sequence[Part]) -> list[str]:
+    """What is wrong with the parts, for people, once the whole's parts are these and no others.
+
+    A new one becomes a document, a changed one gets a new version, the same bytes are left alone,
+    and what is there no longer is put in the bin. Raises LeaseLost.
+    """
+    whole = lease.version.document
+    fitting, warnings = _fitting(whole, parts)
+    for part in fitting:
+        try:
+            _take_one(lease, part)
+        except RefusedUpload as error:
+            warnings.append(f"Not read: {part.path}. {error}")
+    _drop_others(lease, {part.path for part in parts})
+    return warnings
+
+
+def _take_one(lease: Lease, part: Part) -> None:
+    whole = lease.version.document
+    with part.file.open("rb") as file:
+        examined = storage.examine(file, PurePosixPath(part.path).name)
+        with transaction.atomic():
+            # First the bytes, then the rows, as every upload does.
+            storage.hold(examined.sha256)
+            with lease.writing() as version:
+                document = _known(whole, part.path)
+                if document is None and _was_deleted(whole, part.path, examined.sha256):
+                    return
+                if document is not None and document.content_hash == examined.sha256:
+                    return
+                stored = storage.store(file, examined)
+                document = document or _create(whole, part.path, stored)
+                add_version(document, stored, lane=Lane(version.lane))
+
+
+def _known(whole: Document, path: str) -> Document | None:
+    rows = Document.objects.kept().select_for_update(of=("self",))
+    return rows.filter(parent=whole, part_path=path).first()
+
+
+def _was_deleted(whole: Document, path: str, sha256: str) -> bool:
+    """Whether a person put this very part in the bin: it stays there until the bytes change."""
+    binned = whole.parts.filter(part_path=path, content_hash=sha256, deleted_at__isnull=False)
+    return binned.exclude(deleted_by=None).exists()
+
+
+def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
+    return Document.objects.create(
+        collection_id=whole.collection_id,
+        parent=whole,
+        part_path=path,
+        source_kind=SourceKind.PART,
+        title=title_from_file_name(stored.file_name)[:500],
+        language=whole.language if whole.language_given else "",
+        language_given=whole.language_given,
+        content_hash=stored.sha256,
+        added_by_id=whole.added_by_id,
+    )
+
+
+def _drop_others(lease: Lease, paths: set[str]) -> None:
+    """Puts those parts in the bin that the whole no longer has."""
+    held = lease.version.document.parts.filter(deleted_at=None)
+    gone = [part for part in held.only("pk", "part_path") if part.part_path not in paths]
+    if gone:
+        lease.update(progress=0)  # raises where the version is no longer ours
+        deletion.delete(gone, acting_user=None)
+
+
+def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+    """The parts that may be taken in, and why the others are not.
+
+    Each file alone is bounded where it is parsed. This bounds what grows from one upload: files
+    in files in files.
+    """
+    above = _above(whole)
+    if not parts or not above:
+        return list(parts), []
+    if len(above) >= DEEPEST:
+        return [], [_left_out(parts, "they lie too deep in other files")]
+    limits = ParseLimits.of(settings.PARSE_LIMITS)
+    count, size = _grown(above[-1], whole)
+    for index, part in enumerate(parts):
+        count, size = count + 1, size + part.size
+        if count > limits.archive_entries or size > limits.archive_bytes:
+            reason = "the files within one upload are too many, or too large together"
+            return list(parts[:index]), [_left_out(parts[index:], reason)]
+    return list(parts), []
+
+
+def _above(document: Document) -> list[Document]:
+    """What the document is a part of, the nearest first."""
+    above: list[Document] = []
+    while document.parent is not None and len(above) < DEEPEST:
+        document = document.parent
+        above.append(document)
+    return above
+
+
+def _grown(root: Document, whole: Document) -> tuple[int, int]:
+    """How many files stand in the upload `root` by now, and the bytes of those below its own.
+
+    The parts of `whole` do not count: they are about to be taken in anew.
+    """
+    below = Q(parent__parent=root) | Q(parent__parent__parent=root)
+    inside = Document.objects.filter(deleted_at=None).exclude(parent=whole)
+    count = inside.filter(Q(parent=root) | below).count()
+    size = inside.filter(below).aggregate(bytes=Sum("latest__size", default=0))["bytes"]
+    return count, int(size)
+
+
+def _left_out(parts: Sequence[Part], reason: str) -> str:
+    shown = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
+    more = f" and {len(parts) - _NAMES_SHOWN:,} more" if len(parts) > _NAMES_SHOWN else ""
+    return f"Not read, since {reason}: {shown}{more}. Upload them by themselves."

@@ -1,0 +1,83 @@
+"""The chunks that a file would have: parsed as an upload is, chunked as asked, nothing stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingestion import spaces
+from ingestion.chunking import ChunkingOptions, chunk_blocks
+from ingestion.documents.titles import title_from_file_name
+from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
+from ingestion.embedding import Embedder
+from ingestion.lexical.languages import detect_language, primary_code
+from ingestion.parsing.opening import open_file
+
+# A preview is looked at while somebody waits.
+OCR_PAGES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPreview:
+    """A file as search would hold it. `language` is a code, empty where none was recognised."""
+
+    title: str
+    language: str
+    parsed: ParsedDocument
+    options: ChunkingOptions
+    model: str
+    chunks: tuple[ChunkDraft, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(chunk.tokens for chunk in self.chunks)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The paths of the files within the file: they would become documents of their own."""
+        return tuple(part.path for part in self.parsed.parts)
+
+    @property
+    def kinds(self) -> Iterator[tuple[BlockKind, int]]:
+        """How many blocks of each kind were found."""
+        for kind in BlockKind:
+            if count := sum(block.kind is kind for block in self.parsed.blocks):
+                yield kind, count
+
+
+def preview_chunks(
+    path: Path,
+    file_name: str,
+    *,
+    parts_to: Path,
+    chunk_tokens: int = 200,
+    overlap_tokens: int = 20,
+    language: str = "",
+) -> ChunkPreview:
+    """What an upload of the file at `path` would be cut into, under the active embedding model.
+
+    Raises IngestionError for a file that would be refused or would fail, ValueError with a
+    sentence for sizes that do not go together.
+    """
+    model = spaces.embedder()
+    options = _options(chunk_tokens, overlap_tokens, model)
+    parsed = open_file(path, file_name, parts_to=parts_to, ocr_pages=OCR_PAGES)
+    title = parsed.title.strip() or title_from_file_name(file_name)
+    said = primary_code(parsed.language) or detect_language(extracted_text(parsed.blocks)) or ""
+    return ChunkPreview(
+        title=title,
+        language=language or said,
+        parsed=parsed,
+        options=options,
+        model=model.card.name,
+        chunks=tuple(chunk_blocks(parsed.blocks, options, model.tokenizer, title=title)),
+    )
+
+
+def _options(chunk_tokens: int, overlap_tokens: int, model: Embedder) -> ChunkingOptions:
+    """The sizes asked for, cut to the model's window as a collection's are."""
+    ChunkingOptions(chunk_tokens, overlap_tokens, max(chunk_tokens, model.card.max_tokens))
+    target = min(chunk_tokens, model.card.max_tokens)
+    overlap = min(overlap_tokens, (target - 1) // 2)
+    return ChunkingOptions(target, overlap, model.card.max_tokens)

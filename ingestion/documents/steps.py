@@ -1,0 +1,289 @@
+"""U2-U5: what a worker does with one version, from a stored file to searchable chunks.
+
+Each step leaves its result in the database and the next attempt starts behind it: a worker
+that dies costs the step it was in. A lease says which attempt holds a version, and every
+write asks for it, so that two workers given the same task do the work once.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_date, parse_datetime
+
+from ingestion import spaces
+from ingestion.chunking import chunk_blocks, embedding_text
+from ingestion.documents import activation, parts, reuse
+from ingestion.documents.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
+from ingestion.documents.titles import with_file_name
+from ingestion.domain import (
+    BlockKind,
+    ChunkDraft,
+    ParsedDocument,
+    block_spans,
+    extracted_text,
+)
+from ingestion.edits import carrying
+from ingestion.edits.rewriting import names_of
+from ingestion.edits.rewriting import patterns as known_patterns
+from ingestion.errors import (
+    DamagedFile,
+    EmbeddingUnavailable,
+    IngestionError,
+    NoText,
+    RepeatedCrash,
+)
+from ingestion.files import storage
+from ingestion.identifiers import Pattern, placed_forms
+from ingestion.lexical import terms
+from ingestion.lexical.languages import detect_language, primary_code, text_config
+from ingestion.lexical.signatures import signature
+from ingestion.models import (
+    Chunk,
+    ChunkEmbedding,
+    DocumentVersion,
+    Identifier,
+    State,
+)
+from ingestion.parsing.opening import open_file
+from ingestion.parsing.scratch import scratch_directory
+from ingestion.spaces.filling import store
+
+logger = logging.getLogger(__name__)
+
+CHUNK_BATCH = 500
+EMBEDDING_BATCH = 128
+# Shares of a version's progress bar: embedding takes nearly all of the time.
+PARSED, CHUNKED = 0.05, 0.10
+RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
+MAX_RETRY_AFTER = 3600.0  # seconds; a provider that asks for more is asked again (a guess)
+
+
+def advance(version_id: int) -> bool:
+    """True when this call brought the version to an end; False when there was nothing to do here.
+
+    The version may be finished, waiting for its next attempt, or held by another worker.
+    """
+    lease = claim(version_id)
+    if lease is None:
+        return False
+    with lease:
+        try:
+            return _attempt(lease)
+        except LeaseLost:
+            logger.info("Version %s was taken over, superseded or deleted", version_id)
+            return False
+
+
+def _attempt(lease: Lease) -> bool:
+    """True when the version came to an end, ready or failed; False when it has to wait."""
+    try:
+        _run(lease)
+    except EmbeddingUnavailable as error:
+        _postpone(lease, error)
+        return False
+    except IngestionError as error:
+        activation.fail(lease, error)
+    return True
+
+
+def _run(lease: Lease) -> None:
+    version = lease.version
+    if lease.keeps_crashing:
+        raise RepeatedCrash(
+            f"Processing this file stopped unexpectedly {MAX_ATTEMPTS} times. The worker's log "
+            "says why; when that is mended, retry."
+        )
+    if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
+        _parse_and_chunk(lease)
+    _embed(lease)
+    while not activation.activate(lease):
+        _embed(lease)  # another space became the active one meanwhile
+
+
+def _postpone(lease: Lease, error: EmbeddingUnavailable) -> None:
+    """Gives the version back with the reason and the earliest time of the next attempt."""
+    delay = min(RETRY_BASE * 2 ** min(lease.version.attempts, 10), RETRY_MAX)
+    delay = max(delay, timedelta(seconds=min(error.retry_after or 0, MAX_RETRY_AFTER)))
+    lease.update(
+        error=f"{error} Trying again in about {int(delay.total_seconds())} seconds.",
+        error_code=error.code,
+        not_before=timezone.now() + delay,
+        enqueued_at=None,
+        lease=None,
+        leased_until=None,
+    )
+
+
+def _parse_and_chunk(lease: Lease) -> None:
+    version = lease.version
+    lease.update(state=State.PARSING, progress=0)
+    parsed = _parse(lease)
+    text = extracted_text(parsed.blocks)
+    if not text.strip():
+        raise NoText("The file holds no text. If it is a scan, run it through OCR first.")
+    document = version.document
+    language = _language(version, parsed, text)
+    title = document.title if document.title_given else (parsed.title.strip() or document.title)
+    lease.update(
+        state=State.CHUNKING,
+        progress=PARSED,
+        text=text,
+        title=title[:500],
+        language=language,
+        author=parsed.author[:500],
+        page_count=parsed.page_count,
+        file_created=_moment(parsed.created),
+        file_modified=_moment(parsed.modified),
+        parser=parsed.parser[:80],
+        warnings=list(parsed.warnings),
+    )
+    _store_chunks(lease, parsed)
+    carrying.carry(lease, spaces.embedder().tokenizer)
+    named = with_file_name(version.title, version.file_name)
+    terms.read_terms(version.pk, title=named)
+    reuse.copy_vectors(lease)
+    count = version.chunks.count()
+    lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+
+
+def _parse(lease: Lease) -> ParsedDocument:
+    """What the stored file holds; by then its parts are documents of their own."""
+    version = lease.version
+    try:
+        with storage.local_copy(str(version.file.name)) as path, scratch_directory() as folder:
+            parsed = open_file(path, version.file_name, parts_to=folder)
+            refused = parts.take_in(lease, parsed.parts)
+    except FileNotFoundError:
+        raise DamagedFile("The stored file is missing. Upload it again.") from None
+    return replace(parsed, warnings=(*parsed.warnings, *refused))
+
+
+def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
+    """Given by a person, set for the collection, stated by the file, detected, or the default."""
+    document = version.document
+    given = document.language if document.language_given else ""
+    return (
+        given
+        or document.collection.language
+        or primary_code(parsed.language)
+        or detect_language(text)
+        or settings.DEFAULT_LANGUAGE
+    )
+
+
+def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
+    """Writes the version's chunks and identifiers in batches, from the beginning."""
+    version = lease.version
+    collection = version.document.collection
+    embedder = spaces.embedder(spaces.writing_space())
+    options = spaces.chunking_options(collection, embedder)
+    headings = [
+        (start, block.text)
+        for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
+        if block.kind is BlockKind.HEADING
+    ]
+    patterns = known_patterns()
+    with lease.writing():
+        version.chunks.all().delete()
+    drafts = chunk_blocks(parsed.blocks, options, embedder.tokenizer, title=version.title)
+    for batch in _batches(drafts, CHUNK_BATCH):
+        with lease.writing():
+            chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
+            Identifier.objects.bulk_create(
+                row
+                for chunk in chunks
+                for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
+            )
+
+
+def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
+    return Chunk(
+        collection_id=version.document.collection_id,
+        document_id=version.document_id,
+        version=version,
+        ordinal=draft.ordinal,
+        text=draft.text,
+        kind=draft.kind,
+        heading_path=list(draft.heading_path),
+        page=draft.page,
+        start=draft.start,
+        end=draft.end,
+        tokens=draft.tokens,
+        content_hash=draft.content_hash,
+        signature=signature(draft.text),
+        text_config=text_config(version.language),
+    )
+
+
+def _identifiers(
+    chunk: Chunk, title: str, headings: Sequence[tuple[int, str]], patterns: Sequence[Pattern]
+) -> Iterator[Identifier]:
+    """One row for each form that the chunk names, at its best place.
+
+    `headings` are the version's with their offsets, in order: small sections share a chunk, and
+    their own headings then stand in its text.
+    """
+    first = bisect_left(headings, (chunk.start, ""))
+    last = bisect_left(headings, (chunk.end, ""))
+    own = [text for _, text in headings[first:last]]
+    placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
+    for form, (place, strength) in placed.items():
+        yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
+
+
+def _embed(lease: Lease) -> None:
+    """Embeds what has no vector in the active space yet; each finished batch is kept.
+
+    The other spaces that are written to come behind it (`backfill`): their providers hold nothing
+    up. Which space is active is asked for every batch: a switch costs the batch it came in.
+    """
+    version = lease.version
+    total = max(version.chunk_count, 1)
+    while True:
+        space = spaces.writing_space()
+        waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
+        # With its version, which the manager reads of each chunk: left out, a query for each.
+        chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
+        if not chunks:
+            return
+        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
+        embedder = spaces.embedder(space)
+        options = spaces.chunking_options(version.document.collection, embedder)
+        texts = [
+            embedding_text(
+                version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options
+            )
+            for chunk in chunks
+        ]
+        for indices, vectors in embedder.embed_batches(texts):
+            with lease.writing():
+                store(space, [chunks[i].pk for i in indices], vectors)
+            left -= len(indices)
+        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
+
+
+def _moment(stated: str) -> datetime | None:
+    """A file's own date as an aware moment; None for none or an unreadable one."""
+    try:
+        moment = parse_datetime(stated)
+        if moment is None and (day := parse_date(stated[:10])):
+            moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    except ValueError:
+        return None
+    if moment is not None and timezone.is_naive(moment):
+        moment = moment.replace(tzinfo=UTC)
+    return moment
+
+
+def _batches(drafts: Iterable[ChunkDraft], size: int) -> Iterator[list[ChunkDraft]]:
+    iterator = iter(drafts)
+    while batch := list(islice(iterator, size)):
+        yield batch

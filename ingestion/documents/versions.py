@@ -1,0 +1,110 @@
+"""The versions of a document: a new one is queued, an older one is made current again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.contrib.admin.models import CHANGE
+from django.db import transaction
+
+from ingestion.audit import log
+from ingestion.documents.activation import finish
+from ingestion.documents.queueing import enqueue
+from ingestion.errors import StateConflict
+from ingestion.files import storage
+from ingestion.models import Document, DocumentVersion, Lane, State
+from ingestion.models.library import UNFINISHED
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def make_current(version: DocumentVersion, *, acting_user: User | None) -> DocumentVersion:
+    """A new, queued version with the file of an older one: a revert, and nothing is ever half.
+
+    What is searched now stays until the new version is ready; passages that the two have in
+    common keep their embeddings. Raises StateConflict where the version is the current one, its
+    file is no longer kept, or another document holds these bytes; Document.DoesNotExist where
+    the document was deleted.
+    """
+    with transaction.atomic():
+        storage.hold(version.sha256)
+        document = locked(version.document_id)
+        older = DocumentVersion.objects.defer("text").get(pk=version.pk)
+        _check_revert(document, older)
+        fresh = add_version(document, file_of(older), restored_from=older)
+        message = f"Version {older.number} made current again as version {fresh.number}"
+        log(acting_user, document, CHANGE, message)
+    return fresh
+
+
+def _check_revert(document: Document, older: DocumentVersion) -> None:
+    if older.pk == document.current_id == document.latest_id:
+        raise StateConflict(f"Version {older.number} is the current one already.")
+    if not older.file:
+        raise StateConflict(
+            f"The file of version {older.number} is no longer kept (VERSIONS_KEPT). "
+            "Upload it again as a new version."
+        )
+    holder = held(document.collection_id, older.sha256)
+    if holder is not None and holder.pk != document.pk:
+        raise StateConflict(
+            f"“{holder.title}” in this collection holds the same file. Delete that one first."
+        )
+
+
+def locked(document_id: int) -> Document:
+    """The document, locked to the end of the transaction; DoesNotExist where it was deleted."""
+    return Document.objects.kept().select_for_update(of=("self",)).get(pk=document_id)
+
+
+def held(collection_id: int, sha256: str) -> Document | None:
+    """The document of a collection that holds these bytes; parts of others do not count."""
+    documents = Document.objects.kept().select_related("latest", "collection")
+    return documents.filter(collection=collection_id, content_hash=sha256, parent=None).first()
+
+
+def add_version(
+    document: Document,
+    stored: storage.StoredFile,
+    *,
+    lane: Lane = Lane.INTERACTIVE,
+    restored_from: DocumentVersion | None = None,
+) -> DocumentVersion:
+    """A new, queued version; an unfinished one before it is superseded and will not be finished."""
+    numbers = document.versions.values_list("number", flat=True)
+    for waiting in document.versions.select_for_update().filter(state__in=UNFINISHED):
+        waiting.chunks.all().delete()
+        finish(waiting, State.SUPERSEDED)
+    version = DocumentVersion.objects.create(
+        document=document,
+        number=max(numbers, default=0) + 1,
+        title=document.title,
+        language=document.language,
+        file=stored.name,
+        file_name=stored.file_name,
+        media_type=stored.media_type,
+        size=stored.size,
+        sha256=stored.sha256,
+        lane=lane,
+        restored_from=restored_from,
+    )
+    document.latest = version
+    document.content_hash = stored.sha256
+    document.save(update_fields=["latest", "content_hash", "updated"])
+    enqueue(version.pk)
+    return version
+
+
+def latest_of(document: Document) -> DocumentVersion | None:
+    """The newest version without its text, which may be tens of megabytes."""
+    if document.latest_id is None:
+        return None
+    return DocumentVersion.objects.defer("text").get(pk=document.latest_id)
+
+
+def file_of(version: DocumentVersion) -> storage.StoredFile:
+    """The stored file that a version names."""
+    return storage.StoredFile(
+        str(version.file.name), version.file_name, version.size, version.sha256, version.media_type
+    )

@@ -1,0 +1,1 @@
+"""Passages corrected by hand, and how corrections survive a new version."""

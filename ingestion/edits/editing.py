@@ -1,0 +1,238 @@
+"""Hand edits: a person changes, disables, pins or annotates a passage that search reads.
+
+    prepare -> the new text counted and embedded, before anything is locked
+    write   -> text, lexemes, statistics, identifiers, vectors in one transaction
+
+The passage is found all the time, by its old text and then by its new one. `carrying` takes the
+edits to later versions of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.contrib.admin.models import CHANGE
+from django.db import transaction
+from django.db.models import Q
+
+from ingestion import spaces
+from ingestion.audit import log
+from ingestion.chunking.prefix import TextLimits
+from ingestion.documents import versions
+from ingestion.documents.queueing import enqueue, enqueue_filling
+from ingestion.documents.titles import with_file_name
+from ingestion.edits.carrying import anchor
+from ingestion.edits.merging import rebased
+from ingestion.edits.rewriting import parsed_text, patterns, rewrite
+from ingestion.embedding import Vectors
+from ingestion.errors import RefusedEdit, StateConflict
+from ingestion.lexical import terms
+from ingestion.models import (
+    Chunk,
+    ChunkEdit,
+    ChunkEmbedding,
+    Document,
+    DocumentVersion,
+    EmbeddingSpace,
+    State,
+)
+from ingestion.models.edits import MAX_QUESTION_CHARS
+from ingestion.models.library import UNFINISHED
+from ingestion.spaces.filling import leave_to_backfill, store, texts_of
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+MAX_QUESTIONS = 50
+REPLACED = "The passage was replaced or edited by somebody else meanwhile. Load the page again."
+
+Embedded = tuple[EmbeddingSpace, Vectors]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """All that a person wants of a passage; as it was parsed where nothing is said."""
+
+    text: str = ""
+    disabled: bool = False
+    questions: tuple[str, ...] = ()
+    note: str = ""
+
+
+def edit_chunk(
+    chunk: Chunk, wish: Wish, *, acting_user: User | None, seen: str = ""
+) -> ChunkEdit | None:
+    """The chunk's edit; None where nothing is left of one, since the wish is the parsed passage.
+
+    `seen` is the content hash that the person had before them. Raises StateConflict when the
+    passage is another by now, RefusedEdit for a text or questions that cannot be, and
+    EmbeddingUnavailable while the model is away: nothing is changed then.
+    """
+    return _edit(chunk, _cleaned(wish), acting_user, seen)
+
+
+def undo(edit: ChunkEdit, *, acting_user: User | None) -> None:
+    """Gives the passage back as it was parsed; an edit without a place is discarded."""
+    chunk = applied_to(edit)
+    if chunk is not None:
+        _edit(chunk, Wish(), acting_user, "")
+        return
+    with transaction.atomic():
+        document = versions.locked(edit.document_id)
+        ChunkEdit.objects.filter(pk=edit.pk).delete()
+        log(acting_user, document, CHANGE, f"Discarded an edit of passage {edit.ordinal + 1}")
+
+
+def place(edit: ChunkEdit, chunk: Chunk, *, acting_user: User | None) -> ChunkEdit | None:
+    """An edit that had no place, on the passage that a person chose for it.
+
+    Where the changed words still stand there they are changed; else the edit's text replaces
+    the passage's. Raises like `edit_chunk`, and StateConflict for a passage that has an edit.
+    """
+    if chunk.edit_id is not None:
+        raise StateConflict("That passage has an edit already. Undo that one first.")
+    text = ""
+    if edit.text:
+        text = rebased(edit.original, edit.text, chunk.text) or edit.text
+    wish = Wish(text, edit.disabled, tuple(edit.questions), edit.note)
+    return _edit(chunk, wish, acting_user, chunk.content_hash, placed=edit)
+
+
+def applied_to(edit: ChunkEdit) -> Chunk | None:
+    """The searched passage that the edit is applied to; None for one without a place."""
+    document = Document.objects.get(pk=edit.document_id)
+    if document.current_id is None:
+        return None
+    return Chunk.objects.filter(version=document.current_id, edit=edit).first()
+
+
+def count_tokens(chunk: Chunk, text: str) -> tuple[int, int]:
+    """The text's tokens, and the most that fit the model's window behind title and headings."""
+    model = spaces.embedder()
+    options = spaces.chunking_options(chunk.version.document.collection, model)
+    limits = TextLimits(chunk.version.title, options, model.tokenizer)
+    return model.tokenizer.count(text), limits.of(tuple(chunk.heading_path))
+
+
+def _cleaned(wish: Wish) -> Wish:
+    text = wish.text.replace("\x00", "").replace("\r\n", "\n").strip()
+    questions = [" ".join(question.replace("\x00", "").split()) for question in wish.questions]
+    questions = list(dict.fromkeys(filter(None, questions)))
+    if len(questions) > MAX_QUESTIONS or any(len(q) > MAX_QUESTION_CHARS for q in questions):
+        raise RefusedEdit(
+            f"A passage is pinned to {MAX_QUESTIONS} questions at most, each of at most "
+            f"{MAX_QUESTION_CHARS} letters."
+        )
+    if wish.text and not text:
+        raise RefusedEdit("The text is empty. To take the passage out of search, disable it.")
+    return Wish(text, wish.disabled, tuple(questions), wish.note.replace("\x00", "").strip())
+
+
+def _edit(
+    chunk: Chunk,
+    wish: Wish,
+    acting_user: User | None,
+    seen: str,
+    placed: ChunkEdit | None = None,
+) -> ChunkEdit | None:
+    text = wish.text or parsed_text(chunk)
+    embedded = _embedded(chunk, text) if text != chunk.text else None
+    with transaction.atomic():
+        document = versions.locked(chunk.document_id)
+        held = _held(document, chunk, seen or chunk.content_hash)
+        terms.count_out(held.version_id, chunk_id=held.pk)
+        edit = _stored(held, text, wish, placed, acting_user)
+        if embedded is not None:
+            _replace_text(held, text, embedded)
+        if edit is not None:
+            _anchor(edit, held)
+        Chunk.objects.filter(pk=held.pk).update(searchable=not wish.disabled, edit=edit)
+        terms.count_in(held.version_id, chunk_id=held.pk)
+        _begin_again(document)
+        log(acting_user, document, CHANGE, _message(held, edit))
+    return edit
+
+
+def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
+    """The chunk, locked. Raises StateConflict unless it is searched's and as it was seen."""
+    rows = Chunk.objects.select_for_update(of=("self",)).select_related("version", "edit")
+    held = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
+    if held is None:
+        raise StateConflict(REPLACED)
+    return held
+
+
+def _stored(
+    held: Chunk, text: str, wish: Wish, placed: ChunkEdit | None, acting_user: User | None
+) -> ChunkEdit | None:
+    """The edit with what is wished, without its anchor; None and deleted where nothing is."""
+    edit = placed or held.edit
+    if text == parsed_text(held) and not (wish.disabled or wish.questions or wish.note):
+        if edit is not None:
+            edit.delete()
+            held.edit = None
+        return None
+    if edit is None:
+        edit = ChunkEdit(document_id=held.document_id, added_by=acting_user)
+    edit.disabled, edit.note = wish.disabled, wish.note
+    edit.questions = list(wish.questions)
+    return edit
+
+
+def _replace_text(held: Chunk, text: str, embedded: Embedded) -> None:
+    space, vectors = embedded
+    version = held.version
+    spaces.hold_switch()
+    if spaces.writing_space().pk != space.pk:
+        raise StateConflict("The embedding model was changed just now. Save the edit again.")
+    rewrite(held, text, version, spaces.embedder(space).tokenizer, patterns())
+    named = with_file_name(version.title, version.file_name)
+    terms.read_terms(version.pk, title=named, chunk_id=held.pk)
+    ChunkEmbedding.objects.filter(chunk=held).delete()
+    store(space, [held.pk], vectors)
+    for space_id in leave_to_backfill(Q(pk=held.pk)):
+        enqueue_filling(space_id)
+
+
+def _anchor(edit: ChunkEdit, held: Chunk) -> None:
+    around = Chunk.objects.filter(version=held.version_id)
+    beside = {c.ordinal: c for c in around.filter(ordinal__in=_beside(held.ordinal))}
+    anchor(edit, held, beside.get(held.ordinal - 1), beside.get(held.ordinal + 1))
+    edit.save()
+
+
+def _beside(ordinal: int) -> Sequence[int]:
+    return [ordinal - 1, ordinal + 1] if ordinal else [1]
+
+
+def _embedded(chunk: Chunk, text: str) -> Embedded:
+    """The text's vector in the active space; the others written to are filled behind it."""
+    tokens, most = count_tokens(chunk, text)
+    if tokens > most:
+        raise RefusedEdit(
+            f"The text has {tokens} tokens; the embedding model reads {most} of a passage with "
+            "these headings. Shorten it."
+        )
+    changed = copy(chunk)
+    changed.text = text
+    space = spaces.writing_space()
+    model = spaces.embedder(space)
+    return space, model.embed_documents(texts_of([changed], model))
+
+
+def _begin_again(document: Document) -> None:
+    """Has a version under way begin again: it was cut before this edit and would lose it."""
+    under_way = document.versions.filter(state__in=UNFINISHED).exclude(state=State.QUEUED)
+    for pk in under_way.values_list("pk", flat=True):
+        DocumentVersion.objects.filter(pk=pk).update(
+            state=State.QUEUED, progress=0, attempts=0, lease=None, leased_until=None
+        )
+        enqueue(pk)
+
+
+def _message(chunk: Chunk, edit: ChunkEdit | None) -> str:
+    passage = f"passage {chunk.ordinal + 1}"
+    return f"Edited {passage} ({', '.join(edit.kinds)})" if edit else f"Restored {passage}"

@@ -1,0 +1,1 @@
+"""U1: stored files, their types and downloads."""

@@ -1,0 +1,351 @@
+"""What a file is: its content decides, its name only tells text formats apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
+from ingestion.files.source_languages import LANGUAGES
+from ingestion.files.text_signs import HTML_START, looks_like_rst, looks_like_text
+
+HEAD_BYTES = 65_536
+"""How much of a file `sniff` wants to see."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileType:
+    """A format that can be parsed. `extension` is the usual one, with its dot."""
+
+    media_type: str
+    extension: str
+    label: str
+
+
+PDF = FileType("application/pdf", ".pdf", "PDF")
+DOCX = FileType(
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ".docx",
+    "Word document",
+)
+DOC = FileType("application/msword", ".doc", "Word 97-2003 document")
+ODT = FileType("application/vnd.oasis.opendocument.text", ".odt", "OpenDocument text")
+RTF = FileType("application/rtf", ".rtf", "Rich Text Format")
+EPUB = FileType("application/epub+zip", ".epub", "EPUB book")
+HTML = FileType("text/html", ".html", "HTML page")
+MARKDOWN = FileType("text/markdown", ".md", "Markdown")
+RST = FileType("text/x-rst", ".rst", "reStructuredText")
+ASCIIDOC = FileType("text/asciidoc", ".adoc", "AsciiDoc")
+ORG = FileType("text/org", ".org", "Org document")
+XLSX = FileType(
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".xlsx", "Excel workbook"
+)
+XLS = FileType("application/vnd.ms-excel", ".xls", "Excel 97-2003 workbook")
+ODS = FileType("application/vnd.oasis.opendocument.spreadsheet", ".ods", "OpenDocument spreadsheet")
+PPTX = FileType(
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".pptx",
+    "PowerPoint presentation",
+)
+PPT = FileType("application/vnd.ms-powerpoint", ".ppt", "PowerPoint 97-2003 presentation")
+ODP = FileType(
+    "application/vnd.oasis.opendocument.presentation", ".odp", "OpenDocument presentation"
+)
+IPYNB = FileType("application/x-ipynb+json", ".ipynb", "Jupyter notebook")
+EML = FileType("message/rfc822", ".eml", "E-mail message")
+MSG = FileType("application/vnd.ms-outlook", ".msg", "Outlook message")
+ZIP = FileType("application/zip", ".zip", "ZIP archive")
+JSON = FileType("application/json", ".json", "JSON file")
+JSON_LINES = FileType("application/x-ndjson", ".jsonl", "JSON Lines file")
+XML = FileType("application/xml", ".xml", "XML file")
+TEXT = FileType("text/plain", ".txt", "plain text")
+CSV = FileType("text/csv", ".csv", "CSV table")
+TSV = FileType("text/tab-separated-values", ".tsv", "TSV table")
+_SOURCE_CODE = {
+    extension: FileType(language.media_type, language.extensions[0], language.label)
+    for language in LANGUAGES
+    for extension in language.extensions
+}
+SOURCE_TYPES = frozenset(_SOURCE_CODE.values())
+
+SUPPORTED: Mapping[str, FileType] = MappingProxyType(
+    {
+        ".pdf": PDF,
+        ".docx": DOCX,
+        ".docm": DOCX,
+        ".dotx": DOCX,
+        ".dotm": DOCX,
+        ".doc": DOC,
+        ".dot": DOC,
+        ".odt": ODT,
+        ".rtf": RTF,
+        ".xlsx": XLSX,
+        ".xlsm": XLSX,
+        ".xltx": XLSX,
+        ".xltm": XLSX,
+        ".xls": XLS,
+        ".xlt": XLS,
+        ".ods": ODS,
+        ".pptx": PPTX,
+        ".pptm": PPTX,
+        ".ppsx": PPTX,
+        ".ppsm": PPTX,
+        ".potx": PPTX,
+        ".potm": PPTX,
+        ".ppt": PPT,
+        ".pps": PPT,
+        ".pot": PPT,
+        ".odp": ODP,
+        ".ipynb": IPYNB,
+        ".epub": EPUB,
+        ".html": HTML,
+        ".htm": HTML,
+        ".xhtml": HTML,
+        ".xht": HTML,
+        ".md": MARKDOWN,
+        ".markdown": MARKDOWN,
+        ".mdown": MARKDOWN,
+        ".mkd": MARKDOWN,
+        ".mdx": MARKDOWN,
+        ".rmd": MARKDOWN,
+        ".qmd": MARKDOWN,
+        ".rst": RST,
+        ".rest": RST,
+        ".adoc": ASCIIDOC,
+        ".asciidoc": ASCIIDOC,
+        ".org": ORG,
+        ".txt": TEXT,
+        ".text": TEXT,
+        ".log": TEXT,
+        ".me": TEXT,
+        ".1st": TEXT,
+        ".nfo": TEXT,
+        ".srt": TEXT,
+        ".vtt": TEXT,
+        ".ics": TEXT,
+        ".vcf": TEXT,
+        ".po": TEXT,
+        ".wiki": TEXT,
+        ".textile": TEXT,
+        ".csv": CSV,
+        ".tsv": TSV,
+        ".tab": TSV,
+        ".eml": EML,
+        ".msg": MSG,
+        ".oft": MSG,
+        ".zip": ZIP,
+        ".json": JSON,
+        ".geojson": JSON,
+        ".jsonld": JSON,
+        ".har": JSON,
+        ".webmanifest": JSON,
+        ".jsonl": JSON_LINES,
+        ".ndjson": JSON_LINES,
+        ".xml": XML,
+        ".rss": XML,
+        ".atom": XML,
+        ".rdf": XML,
+        ".xsd": XML,
+        ".xsl": XML,
+        ".xslt": XML,
+        ".wsdl": XML,
+        ".opml": XML,
+        ".gpx": XML,
+        ".kml": XML,
+        ".nxml": XML,
+        ".jats": XML,
+        ".dita": XML,
+        ".plist": XML,
+        **_SOURCE_CODE,
+    }
+)
+"""File name extension, lower case with its dot, to the type it promises."""
+
+_TEXT_TYPES = SOURCE_TYPES | {
+    *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
+}
+# Office itself saves newer content under the old extension and opens all of it alike.
+_ALIKE: Mapping[FileType, frozenset[FileType]] = {
+    DOC: frozenset({DOCX, RTF}),
+    XLS: frozenset({XLSX}),
+    PPT: frozenset({PPTX}),
+}
+_ZIP_TYPES = frozenset({DOCX, XLSX, PPTX, ODT, ODS, ODP, EPUB})
+_MIMETYPES = {item.media_type.encode(): item for item in (ODT, ODS, ODP, EPUB)}
+_FOLDERS = {b"word/": DOCX, b"xl/": XLSX, b"ppt/": PPTX}
+_OFFICE_FIRST = (b"[Content_Types].xml", b"_rels/", b"docProps/", *_FOLDERS)
+_LOCAL_HEADER = re.compile(rb"PK\x03\x04.{26}([\w\[\]/.-]{1,200})", re.DOTALL)
+# Stream names of an OLE container, and the type of an encrypted one by its own name.
+_STREAMS = {
+    "WordDocument".encode("utf-16-le"): DOC,
+    "PowerPoint Document".encode("utf-16-le"): PPT,
+    "Workbook".encode("utf-16-le"): XLS,
+    "Book\x00".encode("utf-16-le"): XLS,
+    "__substg1.0_".encode("utf-16-le"): MSG,
+}
+_ENCRYPTED_IN_OLE = frozenset({DOCX, XLSX, PPTX})
+
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+"""A ZIP container's first bytes; the second of one that is empty."""
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_FOREIGN_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\x1f\x8b", "a gzip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x7fELF", "a program"),
+    (b"MZ\x90", "a Windows program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"%!PS", "a PostScript file"),
+)
+
+
+def sniff(head: bytes, file_name: str) -> FileType:
+    """The file's type, from its first HEAD_BYTES bytes and its name.
+
+    Raises EmptyFile, UnsupportedType (nothing here reads it) or TypeMismatch (the name
+    promises something else than the content holds).
+    """
+    if not head:
+        raise EmptyFile(f"“{file_name}” is empty (0 bytes). Check the original and upload again.")
+    extension = PurePosixPath(file_name).suffix.lower()
+    named = SUPPORTED.get(extension)
+    if foreign := _foreign_content(head):
+        raise _refusal(file_name, named, foreign)
+    if head.startswith(_ZIP):
+        return _settle(file_name, named, _zip_type(head, file_name, named))
+    if head.startswith(_OLE):
+        return _settle(file_name, named, _ole_type(head, file_name, named))
+    # Readers allow for rubbish before it; a text may speak of it.
+    begins = head.lstrip().startswith(b"%PDF-")
+    if begins or (b"%PDF-" in head[:1024] and named not in _TEXT_TYPES):
+        return _settle(file_name, named, PDF)
+    if head.lstrip()[:5] == b"{\\rtf":
+        return _settle(file_name, named, RTF)
+    if not looks_like_text(head):
+        raise _refusal(file_name, named, "binary data of an unknown kind")
+    return _text_type(head, file_name, named)
+
+
+def _foreign_content(head: bytes) -> str:
+    """What a file that cannot be parsed holds, for people; empty when nothing is known."""
+    for signature, description in _FOREIGN_SIGNATURES:
+        if head.startswith(signature):
+            return description
+    return "an MPEG video stream" if _is_mpeg_stream(head) else ""
+
+
+def _is_mpeg_stream(head: bytes) -> bool:
+    """Whether each packet of 188 bytes begins with "G"; TypeScript and video share .ts.
+
+    Its packets may be stuffed with bytes that would pass for a legacy encoding.
+    """
+    return len(head) >= 564 and set(head[: 188 * 20 : 188]) == {0x47} and not head.isascii()
+
+
+def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+    # What stands first in the file itself, not in one that is packed in it.
+    first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    for media_type, content in _MIMETYPES.items():
+        if first == b"mimetype" and media_type in head[:200]:
+            return content
+    # Names in the local headers alone: compressed bytes can spell anything.
+    names = _LOCAL_HEADER.findall(head)
+    found = [
+        content
+        for folder, content in _FOLDERS.items()
+        if any(name.startswith(folder) for name in names)
+    ]
+    if named is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
+        # Somebody's own folder may be called "word", or hold a document.
+        return ZIP
+    if named is not None and (named in found or (not found and named in _ZIP_TYPES)):
+        return named
+    if found:
+        return found[0]
+    if named is None and not PurePosixPath(file_name).suffix:
+        return ZIP
+    raise _refusal(file_name, named, "a ZIP archive")
+
+
+def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+    """The type by the names of streams. One document may hold others: the file's name decides.
+
+    The names often stand at the end of a file, out of sight: then its parser must tell.
+    """
+    found = [content for stream, content in _STREAMS.items() if stream in head]
+    if named is None and PurePosixPath(file_name).suffix:
+        # A message or a drawing, with a document inside it at most.
+        raise _refusal(file_name, None, "an old Microsoft Office file")
+    if named is not None and named in found:
+        return named
+    if found:
+        return found[0]
+    if named is MSG:
+        return named
+    # A .docx in an OLE container is an encrypted one: its parser says so.
+    if named is not None and (named in _ALIKE or named in _ENCRYPTED_IN_OLE):
+        return named
+    raise _refusal(file_name, named, "an old Microsoft Office file")
+
+
+def _settle(file_name: str, named: FileType | None, content: FileType) -> FileType:
+    """The content's type, unless the name promises another."""
+    if named is None or named is content or content in _ALIKE.get(named, frozenset()):
+        return content
+    raise TypeMismatch(
+        f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
+        f"Rename it to end in {content.extension} and upload it again."
+    )
+
+
+def _text_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
+    text = head.decode("utf-8", "replace")
+    start = text.lstrip("\ufeff \t\r\n")
+    content = HTML if HTML_START.match(start) else XML if start.startswith("<?xml ") else TEXT
+    if named is IPYNB and text.lstrip("\ufeff \t\r\n").startswith("{"):
+        return IPYNB
+    if named is None:
+        if PurePosixPath(file_name).suffix:
+            raise _refusal(file_name, None, "text of a kind that is not listed here")
+        return content
+    if named not in _TEXT_TYPES:
+        raise TypeMismatch(
+            f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
+            f"Rename it to end in {content.extension}, or export it again as {named.label}."
+        )
+    # Sphinx projects, Django's documentation among them, keep reStructuredText in .txt files.
+    return RST if named is TEXT and looks_like_rst(text) else named
+
+
+def main_extensions() -> tuple[str, ...]:
+    """The usual extension of each format, without its dot; not those of source code, too many."""
+    listed = set(SUPPORTED.values()) - SOURCE_TYPES
+    return tuple(sorted(file_type.extension.lstrip(".") for file_type in listed))
+
+
+def _refusal(
+    file_name: str, named: FileType | None, content: str
+) -> UnsupportedType | TypeMismatch:
+    if named is not None:
+        return TypeMismatch(
+            f"“{file_name}” is named like {_a(named.label)} but holds {content}. It is damaged "
+            "or has the wrong extension: open it in its own program and export it again."
+        )
+    names = ", ".join(f".{name}" for name in main_extensions())
+    return UnsupportedType(
+        f"“{file_name}” holds {content}, which cannot be searched. Upload one of these: {names}, "
+        "or source code."
+        " Text of another kind can be renamed to .txt; other archives must be packed as .zip."
+    )
+
+
+def _a(label: str) -> str:
+    if label.startswith(("plain text", "Rich Text", "Markdown", "reStructured", "OpenDocument")):
+        return label
+    return f"{'an' if label[0] in 'AEHIOX' and label != 'HTML' else 'a'} {label}"

@@ -1,0 +1,150 @@
+"""U1: bytes -> stored file, hash, size, sniffed type."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import tempfile
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from django.conf import settings
+from django.core.files.base import File
+from django.core.files.storage import default_storage
+from django.db import connection
+
+from ingestion.errors import EmptyFile, FileTooLarge, NotStored
+from ingestion.files.filetypes import FileType, sniff
+
+logger = logging.getLogger(__name__)
+
+HEAD_BYTES = 8192
+BLOCK_BYTES = 1024 * 1024
+MAX_NAME_CHARS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file in storage. `name` is its storage name, `file_name` what the person called it."""
+
+    name: str
+    file_name: str
+    size: int
+    sha256: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What reading a file once tells, before anything is stored."""
+
+    file_name: str
+    size: int
+    sha256: str
+    type: FileType
+
+
+def examine(file: IO[bytes], file_name: str) -> Examined:
+    """Size, hash and type of a file; the file is rewound.
+
+    Raises EmptyFile, FileTooLarge or UnsupportedType, so that a refused upload leaves nothing.
+    """
+    file.seek(0)
+    digest = hashlib.sha256()
+    head, size = b"", 0
+    while block := file.read(BLOCK_BYTES):
+        head = head or block[:HEAD_BYTES]
+        size += len(block)
+        if size > settings.MAX_UPLOAD_BYTES:
+            limit = settings.MAX_UPLOAD_BYTES // (1024 * 1024)
+            raise FileTooLarge(
+                f"The file is larger than {limit} MB. Split it, or raise MAX_UPLOAD_MB."
+            )
+        digest.update(block)
+    file.seek(0)
+    if not size:
+        raise EmptyFile("The file is empty. Check that it was saved, and upload it again.")
+    name = display_name(file_name)
+    return Examined(name, size, digest.hexdigest(), sniff(head, name))
+
+
+def hold(sha256: str) -> None:
+    """Waits until no other transaction stores or removes these bytes; holds them to its end."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [sha256])
+
+
+def store(file: IO[bytes], examined: Examined) -> StoredFile:
+    """The file in storage, under a name made of its hash: equal bytes are kept once.
+
+    Raises NotStored, and then nothing is left of it.
+    """
+    digest = examined.sha256
+    name = f"originals/{digest[:2]}/{digest}"
+    try:
+        if not default_storage.exists(name):
+            name = _save(name, file)
+    except OSError as error:
+        logger.exception("Could not store %s", name)
+        reason = error.strerror or type(error).__name__
+        raise NotStored(
+            f"The file could not be stored ({reason}). Make room where the files are kept, see "
+            "that the server may write there, and upload it again."
+        ) from error
+    return StoredFile(name, examined.file_name, examined.size, digest, examined.type.media_type)
+
+
+def _save(name: str, file: IO[bytes]) -> str:
+    """The name under which a storage holds all of the file, or, when this raises, nothing."""
+    try:
+        target = Path(default_storage.path(name))
+    except NotImplementedError:
+        return default_storage.save(name, File(file))  # an object storage takes all or nothing
+    # On a disk that fills up half a file would be left, and its name says that it is whole.
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(prefix=".draft-", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as stored:
+            shutil.copyfileobj(file, stored, BLOCK_BYTES)
+            stored.flush()
+            os.fsync(stored.fileno())
+        if settings.FILE_UPLOAD_PERMISSIONS is not None:
+            Path(draft).chmod(settings.FILE_UPLOAD_PERMISSIONS)
+        Path(draft).replace(target)
+    except BaseException:
+        Path(draft).unlink(missing_ok=True)
+        raise
+    return name
+
+
+def display_name(file_name: str) -> str:
+    """A file name as people read it: never a path, no control or direction characters."""
+    last = PurePosixPath(file_name.replace("\\", "/")).name
+    clean = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip(" .")
+    if len(clean) > MAX_NAME_CHARS:
+        stem, suffix = Path(clean).stem, Path(clean).suffix[:20]
+        clean = stem[: MAX_NAME_CHARS - len(suffix)] + suffix
+    return clean or "unnamed"
+
+
+@contextmanager
+def local_copy(name: str) -> Iterator[Path]:
+    """A path on this machine's disk that holds the stored file, for as long as the block runs."""
+    try:
+        yield Path(default_storage.path(name))
+    except NotImplementedError:
+        with tempfile.NamedTemporaryFile() as copy, default_storage.open(name) as stored:
+            shutil.copyfileobj(stored, copy)
+            copy.flush()
+            yield Path(copy.name)
+
+
+def remove(name: str) -> None:
+    """Deletes a stored file that no version names any longer."""
+    default_storage.delete(name)

@@ -1,0 +1,1 @@
+"""Many files at once: imports, watched folders, web addresses."""

@@ -1,0 +1,121 @@
+"""Connections to checked addresses only, ended at a fixed moment whatever the other side does."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cache
+from types import TracebackType
+from typing import Any, Self
+
+import httpcore2
+
+from ingestion.intake.fetching.guard import Guard, Resolver, checked_addresses
+
+
+class Deadline:
+    """A moment after which every connection given to it is cut. Use as a context manager.
+
+    Time-outs of single reads would let a server send a byte every second, for ever.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds
+        self._sockets: list[socket.socket] = []
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        with self._lock:
+            for one in self._sockets:
+                one.close()
+            self._sockets.clear()
+
+    @property
+    def left(self) -> float:
+        """Seconds left; 0 or less when it has passed."""
+        return self._ends - time.monotonic()
+
+    def watch(self, connection: socket.socket) -> None:
+        """Cuts `connection` when the moment comes, even while it waits in a TLS handshake."""
+        with self._lock:
+            # TLS takes the descriptor over; a second one reaches the same connection.
+            self._sockets.append(connection.dup())
+
+    def _cut(self) -> None:
+        with self._lock:
+            for one in self._sockets:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+
+class CheckedBackend(httpcore2.NetworkBackend):
+    """Resolves a host once, checks every address, and connects to just those.
+
+    The name in the request and in the TLS handshake stays the host's: nothing resolves it again,
+    so that a name server that changes its answer changes nothing.
+    """
+
+    def __init__(self, guard: Guard, resolver: Resolver, deadline: Deadline) -> None:
+        self._guard = guard
+        self._resolver = resolver
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore2.NetworkStream:
+        left = self._deadline.left
+        failure: Exception | None = None
+        for address in checked_addresses(self._guard, self._resolver, host, port, left):
+            seconds = max(min(self._deadline.left, timeout or self._deadline.left), 0.01)
+            try:
+                stream = httpcore2.SyncBackend().connect_tcp(str(address), port, seconds)
+            except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
+                failure = error
+                continue
+            self._deadline.watch(stream.get_extra_info("socket"))
+            return stream
+        raise failure or httpcore2.ConnectError(f"{host} has no address")
+
+    def connect_unix_socket(
+        self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
+    ) -> httpcore2.NetworkStream:
+        raise httpcore2.ConnectError("Only hosts are connected to")
+
+
+def pool(
+    guard: Guard, resolver: Resolver, deadline: Deadline, tls: ssl.SSLContext | None
+) -> httpcore2.ConnectionPool:
+    """Connections for one address. Proxies of the environment are not used, nor looked for."""
+    return httpcore2.ConnectionPool(
+        ssl_context=tls or _system_trust(),
+        network_backend=CheckedBackend(guard, resolver, deadline),
+        max_keepalive_connections=0,
+        http2=False,
+    )
+
+
+@cache
+def _system_trust() -> ssl.SSLContext:
+    """The system's authorities, or those of SSL_CERT_FILE; reading them takes 50 ms."""
+    return ssl.create_default_context()

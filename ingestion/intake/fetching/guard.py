@@ -1,0 +1,277 @@
+"""What may be fetched: the address as written, its host, its port, and where the host leads."""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from queue import Empty, SimpleQueue
+from urllib.parse import quote, urljoin, urlsplit, urlunsplit
+
+import idna
+
+from ingestion.intake.fetching.errors import AddressRefused, FetchError, TooLong
+from ingestion.intake.fetching.networks import (
+    Address,
+    inner,
+    is_beyond_names,
+    read_address,
+    why_special,
+)
+
+logger = logging.getLogger(__name__)
+
+SCHEMES = {"http": 80, "https": 443}
+# Document.source holds so many characters.
+MAX_URL_CHARS = 1000
+
+Resolver = Callable[[str, int], Sequence[str]]
+"""(host, port) -> its addresses as texts; raises OSError."""
+
+_UNWANTED = re.compile(r"[\x00-\x20\x7f\\]")
+# Forms that some resolvers take for IPv4 addresses: 2130706433, 0x7f.1, 0177.0.0.1, 127.1.
+_NUMBER_FORM = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
+_SAFE_IN_PATH = "/:@!$&'()*+,;=~%-._"
+_SAFE_IN_QUERY = f"{_SAFE_IN_PATH}?[]"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An address to fetch, in the one form that all its spellings have. `host` is ASCII."""
+
+    scheme: str
+    host: str
+    port: int
+    url: str
+
+    @property
+    def origin(self) -> str:
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A host (exact, or with all below it where it begins with a dot) or a network, and a port."""
+
+    host: str = ""
+    network: IPv4Network | IPv6Network | None = None
+    port: int | None = None
+
+    def matches_host(self, host: str, port: int) -> bool:
+        if not self.host or self.port not in (None, port):
+            return False
+        return host == self.host.lstrip(".") or (
+            self.host.startswith(".") and host.endswith(self.host)
+        )
+
+    def matches_address(self, address: Address, port: int) -> bool:
+        if self.network is None or self.port not in (None, port):
+            return False
+        return any(
+            one.version == self.network.version and one in self.network
+            for one in (address, inner(address))
+        )
+
+
+def read_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
+    """The rules of a setting's list. Raises ValueError with the text that is none."""
+    return tuple(_read_rule(text.strip()) for text in texts if text.strip())
+
+
+def _read_rule(text: str) -> Rule:
+    host, port = text, None
+    if match := re.fullmatch(r"(\[[^\]]*\]|[^:]*):(\d{1,5})", text):
+        host, port = match[1], int(match[2])
+    host = host.strip("[]")
+    try:
+        return Rule(network=ip_network(host, strict=False), port=port)
+    except ValueError:
+        dot = "." if host.startswith(".") else ""
+        try:
+            name = _ascii_host(host.removeprefix("."))
+        except AddressRefused as error:
+            raise ValueError(f"“{text}” is neither a host nor a network.") from error
+        if "/" in host or "*" in host:
+            raise ValueError(f"“{text}” is neither a host nor a network.") from None
+        return Rule(host=dot + name, port=port)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """Which hosts, ports and addresses may be reached. What denies wins over what allows.
+
+    `allow` opens internal addresses, to a host by its name or to a network; a rule with a port
+    opens that port, too. A name alone never opens link-local and metadata addresses.
+    """
+
+    allow: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    ports: frozenset[int] = frozenset(SCHEMES.values())
+
+    def check(self, target: Target) -> None:
+        """Raises AddressRefused by what the address itself says; asks no name server."""
+        if any(rule.matches_host(target.host, target.port) for rule in self.deny):
+            raise AddressRefused(f"The host {target.host} is on the list of refused ones.")
+        literal = read_address(target.host)
+        if literal is not None:
+            self.check_address(literal, target.host, target.port)
+        elif not self._may_use_port(target.host, None, target.port):
+            raise self._port_refused(target.port)
+
+    def check_address(self, address: Address, host: str, port: int) -> None:
+        """Raises AddressRefused unless a connection for `host` may go to `address`."""
+        if any(rule.matches_address(address, port) for rule in self.deny):
+            raise AddressRefused(f"{host} leads to an address on the list of refused ones.")
+        if not self._may_use_port(host, address, port):
+            raise self._port_refused(port)
+        if any(rule.matches_address(address, port) for rule in self.allow):
+            return
+        reason = why_special(address)
+        by_name = any(rule.matches_host(host, port) for rule in self.allow)
+        if reason and (is_beyond_names(address) or not by_name):
+            # Where a name leads inside is nobody's business who cannot ask that name server.
+            logger.warning("Refused to fetch from %s, which is at %s (%s)", host, address, reason)
+            raise AddressRefused(
+                f"{host} is an internal address, or leads to one. Only public addresses are "
+                "fetched; an administrator can allow others in URL_IMPORT_ALLOW."
+            )
+
+    def _may_use_port(self, host: str, address: Address | None, port: int) -> bool:
+        return port in self.ports or any(
+            rule.port == port
+            and (
+                rule.matches_host(host, port)
+                or (address is None and rule.network is not None)
+                or (address is not None and rule.matches_address(address, port))
+            )
+            for rule in self.allow
+        )
+
+    def _port_refused(self, port: int) -> AddressRefused:
+        allowed = ", ".join(map(str, sorted(self.ports)))
+        return AddressRefused(
+            f"Port {port} is not fetched from, only {allowed}. An administrator can add it to "
+            "URL_IMPORT_PORTS."
+        )
+
+
+def read_target(url: str, base: str = "") -> Target:
+    """The target that a text names, seen from `base`. Raises AddressRefused."""
+    text = url.strip()
+    try:
+        joined = urljoin(base, text) if base else text
+        parts = urlsplit(joined)
+        port = parts.port
+    except ValueError as error:
+        raise AddressRefused(f"“{_shown(url)}” is no web address.") from error
+    if _UNWANTED.search(parts.netloc) or re.search(r"[\x00-\x1f\x7f]", text):
+        raise AddressRefused(f"“{_shown(url)}” holds characters that no web address has.")
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise AddressRefused(
+            f"“{_shown(url)}” cannot be fetched. Give an address that begins with https:// or "
+            "http://."
+        )
+    if "@" in parts.netloc:
+        raise AddressRefused("An address with a user name or password in it is not fetched.")
+    host = _ascii_host(parts.hostname)
+    port = SCHEMES[parts.scheme] if port is None else port
+    if port == 0:
+        raise AddressRefused("Port 0 is none.")
+    canonical = _canonical(parts.scheme, host, port, parts.path, parts.query)
+    if len(canonical) > MAX_URL_CHARS:
+        raise AddressRefused(f"The address is longer than {MAX_URL_CHARS} characters.")
+    return Target(parts.scheme, host, port, canonical)
+
+
+def _canonical(scheme: str, host: str, port: int, path: str, query: str) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    netloc = shown if port == SCHEMES[scheme] else f"{shown}:{port}"
+    path = _without_dots(quote(path or "/", safe=_SAFE_IN_PATH))
+    return urlunsplit((scheme, netloc, path, quote(query, safe=_SAFE_IN_QUERY), ""))
+
+
+def _without_dots(path: str) -> str:
+    """The path without its "." and ".." segments, never above the root."""
+    kept: list[str] = []
+    segments = path.split("/")[1:]
+    for place, segment in enumerate(segments):
+        if segment not in (".", ".."):
+            kept.append(segment)
+            continue
+        if segment == ".." and kept:
+            kept.pop()
+        if place == len(segments) - 1:
+            kept.append("")
+    return "/" + "/".join(kept)
+
+
+def _ascii_host(host: str) -> str:
+    """The host in lower-case ASCII, an address in its usual form. Raises AddressRefused."""
+    literal = read_address(host)
+    if literal is not None and "%" not in host:
+        return str(literal)
+    try:
+        name = idna.encode(host.rstrip("."), uts46=True).decode() if host else ""
+    except idna.IDNAError:
+        # Names with underscores are no names of the standard, and in use.
+        name = host.rstrip(".").lower()
+    literal = read_address(name)
+    if literal is not None and "%" not in name:
+        return str(literal)
+    if _NUMBER_FORM.fullmatch(name) or not re.fullmatch(r"[a-z0-9_.-]+", name) or ".." in name:
+        raise AddressRefused(
+            f"“{_shown(host)}” is no host's name, nor an address in its usual form."
+        )
+    return name
+
+
+def _shown(text: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in text[:120])
+
+
+def resolve(host: str, port: int) -> Sequence[str]:
+    """What the system's resolver answers."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def checked_addresses(
+    guard: Guard, resolver: Resolver, host: str, port: int, seconds: float
+) -> list[Address]:
+    """The addresses of `host`, every one of which may be connected to.
+
+    One bad address among good ones refuses them all: it is there to be tried next. Raises
+    AddressRefused, TooLong, FetchError.
+    """
+    literal = read_address(host)
+    texts = [host] if literal is not None else _resolved(resolver, host, port, seconds)
+    addresses = [address for text in texts if (address := read_address(text)) is not None]
+    if not addresses:
+        raise FetchError(f"The host {host} has no address. Check its spelling.")
+    for address in addresses:
+        guard.check_address(address, host, port)
+    return addresses
+
+
+def _resolved(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
+    """The resolver's answer, or TooLong after `seconds`: the system's knows no such limit."""
+    answers: SimpleQueue[Sequence[str] | OSError | UnicodeError] = SimpleQueue()
+
+    def ask() -> None:
+        try:
+            answers.put(resolver(host, port))
+        except (OSError, UnicodeError) as error:
+            answers.put(error)
+
+    threading.Thread(target=ask, daemon=True, name="resolve").start()
+    try:
+        answer = answers.get(timeout=max(seconds, 0.01))
+    except Empty:
+        raise TooLong(f"No name server said in time where {host} is. Try again later.") from None
+    if isinstance(answer, Exception):
+        raise FetchError(f"The host {host} was not found. Check its spelling.") from answer
+    return answer

@@ -1,0 +1,95 @@
+"""What a fetched file is to be called: its content says what it is, its address only hints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from email.message import Message
+from pathlib import PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from ingestion.errors import RefusedUpload, TypeMismatch
+from ingestion.files import filetypes
+from ingestion.files.filetypes import FileType, sniff
+
+_MAX_STEM = 150
+_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,9}")
+_BY_MEDIA_TYPE: dict[str, FileType] = {}
+for _type in filetypes.SUPPORTED.values():
+    _BY_MEDIA_TYPE.setdefault(_type.media_type, _type)
+_BY_MEDIA_TYPE |= {
+    "text/x-markdown": filetypes.MARKDOWN,
+    "text/xml": filetypes.XML,
+    "application/rss+xml": filetypes.XML,
+    "application/atom+xml": filetypes.XML,
+    "application/xhtml+xml": filetypes.HTML,
+    "application/csv": filetypes.CSV,
+}
+
+
+def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
+    """A name whose extension is true to the content in `head`.
+
+    What a server claims only decides between kinds of plain text. A name without an extension
+    that is known comes back where nothing here reads the content: who stores it says so.
+    """
+    given = _given_name(headers.get("content-disposition", "")) or _name_in(url)
+    extension = PurePosixPath(given).suffix.lower()
+    if not _EXTENSION.fullmatch(extension):
+        extension = ""  # "release-1.2" has none
+    stem = given[: len(given) - len(extension)][:_MAX_STEM].strip(" .") or "page"
+    named = filetypes.SUPPORTED.get(extension)
+    content = _content(head, stem)
+    if content is None:
+        return f"{stem}{extension}" if named else given[:_MAX_STEM] or stem
+    if content is filetypes.TEXT:
+        claimed = _BY_MEDIA_TYPE.get(headers.get("content-type", "").split(";")[0].strip().lower())
+        for wish in (named, claimed):
+            if wish is not None and wish is not filetypes.HTML and _holds(head, stem, wish):
+                return f"{stem}{extension if wish is named else wish.extension}"
+    elif named is not None and _holds(head, stem, named) and not _is_page(content, named):
+        return f"{stem}{extension}"
+    return f"{stem}{content.extension}"
+
+
+def _is_page(content: FileType, named: FileType) -> bool:
+    """Whether a page came where the name promised a file: `notes.md` shown by a web front end."""
+    return content is filetypes.HTML and named is not filetypes.HTML
+
+
+def _content(head: bytes, stem: str) -> FileType | None:
+    """The type by the content alone; None where it does not say, or nothing reads it."""
+    try:
+        return sniff(head, stem.replace(".", " "))
+    except RefusedUpload:
+        return None
+    except TypeMismatch:
+        return None
+
+
+def _holds(head: bytes, stem: str, wish: FileType) -> bool:
+    try:
+        return sniff(head, f"{stem.replace('.', ' ')}{wish.extension}").media_type != ""
+    except (RefusedUpload, TypeMismatch):
+        return False
+
+
+def _given_name(disposition: str) -> str:
+    """The name in a Content-Disposition header, of either form; never a path."""
+    if not disposition:
+        return ""
+    message = Message()
+    message["Content-Disposition"] = disposition.encode("ascii", "ignore").decode()
+    try:
+        name = message.get_filename("") or ""
+    except (LookupError, ValueError):
+        return ""
+    return PurePosixPath(name.replace("\\", "/")).name
+
+
+def _name_in(url: str) -> str:
+    parts = urlsplit(url)
+    last = unquote(parts.path.rstrip("/").rpartition("/")[2], errors="replace")
+    return PurePosixPath(last.replace("\\", "/")).name or (parts.hostname or "page").replace(
+        ".", " "
+    )

@@ -1,0 +1,230 @@
+"""Lists of files (CSV, JSON Lines) with what each document is called; and the sources by kind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+
+from ingestion.intake.importing.archives import ArchiveSource, local_file
+from ingestion.intake.importing.folders import FolderSource, allowed, opened
+from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken
+from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
+from ingestion.lexical.languages import primary_code
+from ingestion.models import Document, Import, ImportItem
+
+BASE = "base"
+"""The option that names the folder which a command's relative paths start from."""
+
+OWN = ("path", "url", "title", "language", "collection", "metadata")
+LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
+LONGEST_LINE = 1_000_000
+
+
+class ManifestSource(Source):
+    """The files and addresses that a manifest names."""
+
+    def check(self) -> None:
+        with _text(self.of) as file:
+            if next(_rows(file), None) is None:
+                raise ImportRefused("The manifest names nothing. Check that it is the right file.")
+
+    def discover(self) -> Iterator[Found]:
+        lines: dict[str, int] = {}
+        with _text(self.of) as file:
+            for number, row in _rows(file):
+                found = _found(number, row)
+                first = lines.setdefault(found.reference, number)
+                if first != number:
+                    error = f"Line {number} names the same as line {first}."
+                    found = Found(f"line {number}", metadata={"error": error})
+                yield found
+
+    def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
+        return self._described(item)
+
+    @contextmanager
+    def _described(self, item: ImportItem) -> Iterator[Taken]:
+        given = item.metadata
+        with self._opened(item) as taken:
+            yield replace(
+                taken,
+                title=given.get("title") or taken.title,
+                language=given.get("language") or taken.language,
+                found=(),
+            )
+
+    def _opened(self, item: ImportItem) -> AbstractContextManager[Taken]:
+        if item.metadata.get("url"):
+            # The registry names this class, too.
+            pass
+
+            return source_of(Import.Kind.URL, self.of).take(item)
+        path = Path(item.reference)
+        if base := self.of.options.get(BASE):
+            path = Path(base, path)
+        elif not path.is_absolute():
+            raise ImportRefused("Write the whole path, from / on.")
+        file = allowed(self.of, path)
+        if not file.exists():  # `opened` would say that it is gone, which nobody knows
+            raise Skip("There is no file at this path. Correct the line if there should be one.")
+        return opened(file.parent, file.name)
+
+
+@contextmanager
+def _text(of: Import) -> Iterator[IO[str]]:
+    with local_file(of) as path:
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield file
+        except UnicodeDecodeError as error:
+            raise ImportRefused("The manifest is not in UTF-8. Save it as UTF-8.") from error
+
+
+def _rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    """Each line's number with its values, or with what is wrong with it."""
+    head = file.read(1)
+    while head.isspace():
+        head = file.read(1)
+    file.seek(0)
+    yield from _json_rows(file) if head == "{" else _csv_rows(file)
+
+
+def _json_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise ImportRefused(f"Line {number} is longer than {LONGEST_LINE:,} letters.")
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, f"it is no JSON: {error}"
+        else:
+            yield number, row if isinstance(row, dict) else "it is no JSON object: {…}"
+
+
+def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
+    header = file.readline(LONGEST_LINE)
+    delimiter = max(",;\t", key=header.count)
+    names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter), [])]
+    if not {"path", "url"} & set(names):
+        raise ImportRefused(
+            "The manifest's first line names no column “path” or “url”. Write the names of the "
+            "columns there: path, url, title, language, collection, metadata."
+        )
+    if len(set(names)) < len(names):
+        raise ImportRefused("The manifest's first line names a column twice.")
+    reader = csv.reader(file, delimiter=delimiter, strict=True)
+    while True:
+        number = reader.line_num + 2  # after the header, from 1
+        try:
+            values = next(reader, None)
+        except csv.Error as error:
+            yield number, f"it is no CSV: {error}"
+            continue
+        if values is None:
+            return
+        if not any(value.strip() for value in values):
+            continue
+        if len(values) > len(names):
+            yield number, f"it has {len(values)} values for {len(names)} columns"
+        else:
+            yield number, dict(zip(names, (value.strip() for value in values), strict=False))
+
+
+def _found(number: int, row: Mapping[str, Any] | str) -> Found:
+    """What a line names; a line in error becomes an item that fails and says why."""
+    try:
+        if isinstance(row, str):
+            raise ValueError(row)
+        return _item(row)
+    except ValueError as error:
+        return Found(f"line {number}", metadata={"error": f"Line {number}: {error}."})
+
+
+def _item(row: Mapping[str, Any]) -> Found:
+    """The item of a line. Raises ValueError with what is wrong."""
+    given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
+    if any("\0" in text or not _is_text(text) for text in _strings(row)):
+        raise ValueError("it holds characters that no text has")
+    for name in ("path", "url", "title", "language", "collection"):
+        if not isinstance(given.get(name, ""), str):
+            raise ValueError(f"“{name}” is no text")
+    if ("path" in given) == ("url" in given):
+        raise ValueError("give either a path or a url")
+    if "url" in given and not settings.URL_IMPORT:
+        raise ValueError("fetching from the web is switched off: set URL_IMPORT=1")
+    if len(given.get("title", "")) > LONGEST_TITLE:
+        raise ValueError(f"the title is longer than {LONGEST_TITLE} letters")
+    if "language" in given:
+        given["language"] = _language(given["language"])
+    others = {name: value for name, value in row.items() if name not in OWN and value != ""}
+    metadata = {**others, **_object(given.pop("metadata", {}))}
+    reference = given.pop("path", "") or given["url"]
+    return Found(reference, metadata={**given, **({"metadata": metadata} if metadata else {})})
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text within a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
+
+
+def _is_text(value: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _language(value: str) -> str:
+    code = primary_code(value)
+    if not code:
+        raise ValueError(f"“{value}” is no language code: give two letters, such as en")
+    return code
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"“metadata” is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError("“metadata” is no JSON object: {…}")
+    return value
+
+
+SOURCES: dict[str, type[Source]] = {
+    Import.Kind.ARCHIVE: ArchiveSource,
+    Import.Kind.MANIFEST: ManifestSource,
+    Import.Kind.FOLDER: FolderSource,
+    Import.Kind.URL: UrlSource,
+    Import.Kind.SITE: SiteSource,
+    Import.Kind.SITEMAP: SitemapSource,
+}
+
+
+def source_for(of: Import) -> Source:
+    """The source of an import, not yet open. Raises ImportRefused for a kind that none serves."""
+    return source_of(of.kind, of)
+
+
+def source_of(kind: str, of: Import) -> Source:
+    """The source of a kind, for an import that may be of another: a manifest names addresses."""
+    if kind not in SOURCES:
+        raise ImportRefused(f"Nothing here imports “{Import.Kind(kind).label}”.")
+    return SOURCES[kind](of)

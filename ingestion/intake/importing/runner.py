@@ -1,0 +1,257 @@
+"""Runs an import, slice by slice: finds what there is, takes it one by one.
+
+discover -> ImportItem rows, waiting; from the start again until the end was reached
+take     -> each waiting row in a transaction of its own: the document and what became of
+            the item are written together, so that a kill at any moment doubles nothing
+slice    -> after some seconds the worker gives the import back and turns to documents
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+
+from django.db.models import F, Max
+from django.utils import timezone
+
+from ingestion.documents.holds import Hold, HoldLost
+from ingestion.documents.queueing import enqueue_import
+from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
+from ingestion.intake.importing.manifests import source_for
+from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
+from ingestion.intake.importing.services import remove_file
+from ingestion.models import Collection, Document, Import, ImportItem, Lane
+from ingestion.services import Receipt, receive
+
+logger = logging.getLogger(__name__)
+
+# Guesses: long enough that opening the origin again costs little, short enough for the documents
+# that share the worker.
+SLICE_SECONDS = 10.0
+PAUSE_SECONDS = 1.0
+# An item that ends its worker this often, or is put off so often, will do it again.
+MAX_ATTEMPTS = 5
+FOUND_BATCH = 500
+# A unique index takes no longer values: 2704 bytes, of which some are the import's number.
+LONGEST_REFERENCE_BYTES = 2_000
+LONGEST_SOURCE = Document._meta.get_field("source").max_length or 1_000
+
+S = ImportItem.State
+_OUTCOMES = {
+    "added": S.ADDED,
+    "replaced": S.REPLACED,
+    "unchanged": S.DUPLICATE,
+    "duplicate": S.DUPLICATE,
+}
+
+
+def run(
+    import_id: int,
+    *,
+    seconds: float = SLICE_SECONDS,
+    by_command: bool = False,
+    check: Callable[[], None] = lambda: None,
+) -> bool:
+    """True when work was done here; False when the import is over, held, not due or not ours.
+
+    Takes items for so many seconds; what is then left is enqueued again, unless a command runs
+    it. `check` is called between two items and may raise to end the run.
+    """
+    # What a command reads lies on its machine, where no worker need be.
+    rows = Import.objects.filter(state__in=Import.OPEN, collection__deleted_at=None)
+    rows = rows.exclude(not_before__gt=timezone.now())
+    if not by_command:
+        rows = rows.exclude(options__has_key="host")
+    hold = Hold.claim(rows, import_id, state=Import.State.RUNNING, attempts=F("attempts") + 1)
+    if hold is None:
+        return False
+    of = Import.objects.select_related("collection", "added_by").get(pk=import_id)
+    try:
+        with hold:
+            left = _Run(of, hold, time.monotonic() + seconds, check).work()
+            if left is not None and not by_command:
+                # Within the hold: another that is stopped just now is not asked for again.
+                enqueue_import(of.pk, seconds=left)
+    except HoldLost:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One slice of an import."""
+
+    of: Import
+    hold: Hold
+    deadline: float
+    check: Callable[[], None]
+
+    def work(self) -> float | None:
+        """Seconds until the next slice; None when the import has ended."""
+        try:
+            if self.of.attempts > MAX_ATTEMPTS:
+                raise ImportRefused(
+                    "Reading it ended the worker again and again. Look at the worker's log, "
+                    "then let the import go on, or import it in smaller pieces."
+                )
+            with source_for(self.of) as source:
+                if self.of.discovered is None:
+                    self._discover(source)
+                return self._take_some(source)
+        except TryLater as later:
+            # What cannot even be looked through is given up in the end; items count for themselves.
+            begun = {} if self.of.discovered is None else {"attempts": 0}
+            due = timezone.now() + timedelta(seconds=later.seconds)
+            self.hold.update(not_before=due, **begun)
+            return later.seconds
+        except IngestionError as error:
+            self._end(Import.State.FAILED, str(error))
+        except OSError as error:
+            logger.exception("Import %s was stopped", self.of.pk)
+            self._end(
+                Import.State.FAILED,
+                f"The server could not read or store a file ({error.strerror or error}). Mend "
+                "that, then let the import go on.",
+            )
+        return None
+
+    def _discover(self, source: Source) -> None:
+        for batch in _batches(source.discover(), FOUND_BATCH):
+            self.check()
+            with self.hold.writing():
+                self._note(batch)
+        self.hold.update(discovered=timezone.now(), attempts=0)
+
+    def _note(self, found: Iterable[Found]) -> None:
+        """Writes down what is not known yet, after what is."""
+        items = ImportItem.objects.filter(of=self.of)
+        first = (items.aggregate(last=Max("position"))["last"] or 0) + 1
+        rows = [_item(self.of, one, first + place) for place, one in enumerate(found)]
+        ImportItem.objects.bulk_create(rows, ignore_conflicts=True)
+
+    def _take_some(self, source: Source) -> float | None:
+        waiting = ImportItem.objects.filter(of=self.of, state=S.WAITING).order_by("position", "pk")
+        while (item := waiting.first()) is not None:
+            self.check()
+            if time.monotonic() > self.deadline:
+                self.hold.update(attempts=0)
+                return PAUSE_SECONDS
+            self._take(source, item)
+        self._end(Import.State.DONE)
+        return None
+
+    def _take(self, source: Source, item: ImportItem) -> None:
+        """One item, to its end. Raises TryLater where the whole import is to wait."""
+        item.attempts += 1
+        item.save(update_fields=["attempts"])
+        try:
+            if error := item.metadata.get("error"):
+                raise ImportRefused(str(error))
+            if item.attempts > MAX_ATTEMPTS:
+                raise ImportRefused(
+                    "Taking it ended the worker again and again. Look at it, then try it again."
+                )
+            with source.take(item) as taken, self.hold.writing():
+                receipt = self._file(taken, item)
+                self._write(item, _OUTCOMES[receipt.outcome], _said(receipt), receipt.document)
+                self._note(taken.found)
+        except Skip as skip:
+            self._note_end(item, S.SKIPPED, str(skip), skip.found)
+        except TryLater as later:
+            if item.attempts < MAX_ATTEMPTS:
+                raise
+            self._note_end(item, S.FAILED, str(later))
+        except NotStored:
+            raise  # a full disk is no fault of the item: the import waits for a person
+        except (UnsupportedType, EmptyFile) as error:
+            self._note_end(item, S.SKIPPED if source.takes_what_it_finds else S.FAILED, str(error))
+        except IngestionError as error:
+            self._note_end(item, S.FAILED, str(error))
+
+    def _file(self, taken: Taken, item: ImportItem) -> Receipt:
+        if len(taken.source) > LONGEST_SOURCE or len(taken.source.encode()) > 2_500:
+            raise ImportRefused(
+                f"Its path or address is longer than {LONGEST_SOURCE:,} letters. Give it a "
+                "shorter one."
+            )
+        return receive(
+            self._collection(item),
+            taken.file,
+            file_name=taken.file_name,
+            source=taken.source,
+            source_kind=taken.source_kind,
+            title=taken.title,
+            language=taken.language or self.of.language,
+            acting_user=self.of.added_by,
+            lane=Lane.BULK,
+        )
+
+    def _collection(self, item: ImportItem) -> Collection:
+        """The import's collection, or the one that a manifest's line names."""
+        name = str(item.metadata.get("collection") or "")
+        if not name or name in (self.of.collection.name, self.of.collection.slug):
+            return self.of.collection
+        seen = Collection.objects.kept()
+        if self.of.added_by is not None:
+            seen = seen.visible_to(self.of.added_by)
+        found = seen.filter(name=name).first() or seen.filter(slug=name).first()
+        if found is None:
+            raise ImportRefused(f"There is no collection “{name}”. Make it first, or correct it.")
+        return found
+
+    def _note_end(
+        self, item: ImportItem, state: ImportItem.State, message: str, found: Iterable[Found] = ()
+    ) -> None:
+        with self.hold.writing():
+            self._write(item, state, message)
+            self._note(found)
+
+    def _write(
+        self,
+        item: ImportItem,
+        state: ImportItem.State,
+        message: str = "",
+        document: Document | None = None,
+    ) -> None:
+        ImportItem.objects.filter(pk=item.pk).update(
+            state=state, message=message, document=document
+        )
+
+    def _end(self, state: Import.State, error: str = "") -> None:
+        with self.hold.writing():
+            Import.objects.filter(pk=self.of.pk).update(
+                state=state, error=error, finished=timezone.now(), attempts=0
+            )
+        failed = ImportItem.objects.filter(of=self.of, state=S.FAILED)
+        if state == Import.State.DONE and not failed.exists():
+            remove_file(self.of)
+            Import.objects.filter(pk=self.of.pk).update(file="")
+
+
+def _item(of: Import, found: Found, position: int) -> ImportItem:
+    reference, metadata = found.reference, dict(found.metadata)
+    if len(reference.encode()) > LONGEST_REFERENCE_BYTES:
+        # Kept apart by its digest; nothing can be filed under so long a name.
+        digest = hashlib.sha256(reference.encode()).hexdigest()[:12]
+        reference = f"{reference[:400]}… ({digest})"
+        metadata = {"error": "Its path or address is too long. Give it a shorter one."}
+    return ImportItem(
+        of=of, reference=reference, position=position, depth=found.depth, metadata=metadata
+    )
+
+
+def _said(receipt: Receipt) -> str:
+    if receipt.unchanged or not receipt.duplicate:
+        return ""
+    return f"The collection holds these bytes already, as “{receipt.document.title}”."
+
+
+def _batches(found: Iterable[Found], size: int) -> Iterator[list[Found]]:
+    iterator = iter(found)
+    while batch := list(islice(iterator, size)):
+        yield batch

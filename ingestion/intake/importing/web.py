@@ -1,0 +1,281 @@
+"""Pages from the web: one address, what it links to, or what a sitemap lists."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import IO, Any, ClassVar
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+
+from ingestion.files.filetypes import HEAD_BYTES
+from ingestion.intake.fetching import (
+    Guard,
+    Page,
+    PauseWanted,
+    Policy,
+    Robots,
+    RobotsRefused,
+    Target,
+    fetch,
+    file_name,
+    read_page,
+    read_rules,
+    read_sitemap,
+    read_target,
+)
+from ingestion.intake.importing.fetched import FETCHED, held, remember
+from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
+from ingestion.models import Import, ImportItem, SourceKind
+from ingestion.parsing.html import decode_html
+
+MIB = 1024 * 1024
+MAX_DEPTH = 10
+DEFAULT_DEPTH = 1
+DEFAULT_PAGES = 100
+_MAX_SITEMAPS = 50
+_READ_BYTES = 4 * MIB
+_PAGE_NAMES = (".html", ".htm", ".xhtml")
+
+
+def policy() -> Policy:
+    """How addresses are fetched, by the settings."""
+    return Policy(
+        guard=Guard(
+            allow=read_rules(settings.URL_IMPORT_ALLOW),
+            deny=read_rules(settings.URL_IMPORT_DENY),
+            ports=frozenset(settings.URL_IMPORT_PORTS),
+        ),
+        seconds=settings.URL_IMPORT_SECONDS,
+        size=settings.URL_IMPORT_MB * MIB,
+        agent=settings.URL_IMPORT_AGENT,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WebOptions:
+    """What a person may say of a site. `pages` counts every address that is looked at."""
+
+    depth: int = DEFAULT_DEPTH
+    pages: int = DEFAULT_PAGES
+    other_hosts: bool = False
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> WebOptions:
+        """The options of an import. Raises ImportRefused for numbers out of range."""
+        most = settings.URL_IMPORT_MAX_PAGES
+        depth = _number(options, "depth", DEFAULT_DEPTH, 0, MAX_DEPTH)
+        pages = _number(options, "max_pages", min(DEFAULT_PAGES, most), 1, most)
+        return cls(depth, pages, options.get("other_hosts") is True)
+
+
+def _number(options: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
+    value = options.get(name, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ImportRefused(f"{name} must be a whole number from {least} to {most:,}.")
+    return value
+
+
+class UrlSource(Source):
+    """One address. A person named it, so that robots.txt is not asked, as a browser would not."""
+
+    @cached_property
+    def _policy(self) -> Policy:
+        return policy()
+
+    def check(self) -> None:
+        if not settings.URL_IMPORT:
+            raise ImportRefused(
+                "Import from web addresses is switched off here. An administrator can switch it "
+                "on with URL_IMPORT=1."
+            )
+        WebOptions.of(self.of.options)
+        self._policy.guard.check(read_target(self.of.origin))
+
+    def discover(self) -> Iterable[Found]:
+        self.check()
+        yield Found(read_target(self.of.origin).url)
+
+    @contextmanager
+    def take(self, item: ImportItem) -> Iterator[Taken]:
+        if not settings.URL_IMPORT:
+            raise ImportRefused("Import from web addresses has been switched off.")
+        with ExitStack() as stack:
+            yield self._taken(stack, item)
+
+    def _taken(self, stack: ExitStack, item: ImportItem) -> Taken:
+        target = read_target(item.reference)
+        before = held(self.of, target.url)
+        try:
+            self._prepare(target)
+            known = before.known if before else None
+            answer = stack.enter_context(
+                fetch(target, self._policy, known=known, admit=lambda one: self._admit(one, item))
+            )
+        except PauseWanted as pause:
+            raise TryLater(str(pause), pause.seconds) from pause
+        except RobotsRefused as refusal:
+            raise Skip(str(refusal)) from refusal
+        if answer.unchanged and before is not None:
+            file: IO[bytes] = stack.enter_context(default_storage.open(before.stored))
+            name, headers = before.file_name, {**before.headers, **answer.headers}
+        else:
+            file, headers = answer.file, dict(answer.headers)
+            name = file_name(answer.url, headers, file.read(HEAD_BYTES))
+            file.seek(0)
+            remember(item, answer)
+        found = self._found(item, answer.url, name, headers, file)
+        return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=found)
+
+    def _prepare(self, target: Target) -> None:
+        """Waits until the target's server may be asked again."""
+
+    def _admit(self, target: Target, item: ImportItem) -> None:
+        """Raises for a target, or one that it redirects to, that is not to be fetched."""
+
+    def _found(
+        self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
+    ) -> list[Found]:
+        """What a page leads to. Raises Skip for one that is not to be kept itself."""
+        return []
+
+
+class SitemapSource(UrlSource):
+    """The pages that a sitemap lists, or that those of a site's sitemaps do."""
+
+    takes_what_it_finds: ClassVar[bool] = True
+
+    def __init__(self, of: Import) -> None:
+        super().__init__(of)
+        self._options = WebOptions.of(of.options)
+
+    @cached_property
+    def _robots(self) -> Robots:
+        return Robots(self._policy)
+
+    def discover(self) -> Iterable[Found]:
+        self.check()
+        origin = read_target(self.of.origin)
+        try:
+            count = 0
+            for url in dict.fromkeys(self._listed(origin)):
+                if not self._options.other_hosts and read_target(url).host != origin.host:
+                    continue
+                yield Found(url)
+                count += 1
+                if count == self._options.pages:
+                    return
+        except PauseWanted as pause:
+            raise TryLater(str(pause), pause.seconds) from pause
+        if not count:
+            raise ImportRefused("The sitemap lists no page of this host. Check its address.")
+
+    def _listed(self, origin: Target) -> Iterator[str]:
+        """The pages of all sitemaps; of a site's root, those that its robots.txt names."""
+        waiting = [origin.url]
+        if origin.url == read_target("/", origin.url).url:
+            named = self._robots.sitemaps(origin) or ["/sitemap.xml"]
+            waiting = [read_target(one, origin.url).url for one in named]
+        seen: set[str] = set()
+        while waiting and len(seen) < _MAX_SITEMAPS:
+            url = waiting.pop(0)
+            if url in seen:
+                continue
+            seen.add(url)
+            with fetch(read_target(url), self._policy) as answer:
+                sitemap = read_sitemap(answer.file, answer.url, self._policy.size)
+            if sitemap.is_index:
+                waiting += sitemap.addresses
+            else:
+                yield from sitemap.addresses
+
+    def _prepare(self, target: Target) -> None:
+        self._robots.check(target)
+        wait_for_turn(target.host, max(settings.URL_IMPORT_DELAY, self._robots.delay(target)))
+
+    def _admit(self, target: Target, item: ImportItem) -> None:
+        self._robots.check(target)
+
+    def _found(
+        self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
+    ) -> list[Found]:
+        page = self._page(url, name, headers, file)
+        if not page.may_index:
+            raise Skip("The page asks robots not to index it.")
+        return []
+
+    def _page(self, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]) -> Page:
+        """What a page says to robots; of another file, what its server says of it."""
+        text = ""
+        if name.endswith(_PAGE_NAMES):
+            text = decode_html(file.read(_READ_BYTES))
+            file.seek(0)
+        return read_page(text, url, headers, self._policy.agent)
+
+
+class SiteSource(SitemapSource):
+    """A page and what it links to on its host, so many links deep."""
+
+    def discover(self) -> Iterable[Found]:
+        return UrlSource.discover(self)
+
+    def _admit(self, target: Target, item: ImportItem) -> None:
+        if item.depth and not self._is_of_site(target.url):
+            raise Skip(f"It leads to another host, {target.host}.")
+        super()._admit(target, item)
+
+    def _found(
+        self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
+    ) -> list[Found]:
+        if not item.depth:
+            self._hosts.add(read_target(url).host)
+        page = self._page(url, name, headers, file)
+        found = list(self._links(item, page))
+        if not page.may_index:
+            raise Skip("The page asks robots not to index it.", found)
+        return found
+
+    def _links(self, item: ImportItem, page: Page) -> Iterator[Found]:
+        if item.depth >= self._options.depth or not page.links:
+            return
+        known = set(
+            ImportItem.objects.filter(of=self.of, reference__in=page.links).values_list(
+                "reference", flat=True
+            )
+        )
+        left = self._options.pages - ImportItem.objects.filter(of=self.of).count()
+        new = (url for url in page.links if url not in known and self._is_of_site(url))
+        for url, _ in zip(new, range(left), strict=False):
+            yield Found(url, item.depth + 1)
+
+    def _is_of_site(self, url: str) -> bool:
+        return self._options.other_hosts or read_target(url).host in self._hosts
+
+    @cached_property
+    def _hosts(self) -> set[str]:
+        """The start's host, and the one that it redirected to, as from example.org to www."""
+        hosts = {read_target(self.of.origin).host}
+        starts = ImportItem.objects.filter(of=self.of, depth=0)
+        for metadata in starts.values_list("metadata", flat=True):
+            if fetched := metadata.get(FETCHED):
+                hosts.add(read_target(fetched["url"]).host)
+        return hosts
+
+
+_last_asked: dict[str, float] = {}
+_turns = threading.Lock()
+
+
+def wait_for_turn(host: str, seconds: float) -> None:
+    """Returns once `seconds` have passed since this process last asked `host`."""
+    with _turns:
+        turn = max(_last_asked.get(host, 0.0) + seconds, time.monotonic())
+        if len(_last_asked) > 10_000:
+            _last_asked.clear()
+        _last_asked[host] = turn
+    time.sleep(max(turn - time.monotonic(), 0.0))

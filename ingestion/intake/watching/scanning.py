@@ -1,0 +1,304 @@
+"""One look through a watched folder, and what follows from it.
+
+    look    -> the files there are; a folder that cannot be read ends it, and changes nothing
+    compare -> new, changed, missing; written down before anything is done about it
+    take    -> each file that stood still between two looks, in a transaction of its own
+    settle  -> a document whose file is gone but whose bytes are elsewhere has moved; one whose
+               file is missing in two looks goes into the bin, unless suspiciously many are gone
+
+Looking, not being told: inotify sees nothing of what others write to a network mount, and loses
+what happens while no one listens. A look finds all of it, at the price of one `stat` a file.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path, PurePosixPath
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from ingestion.documents.holds import Hold, HoldLost
+from ingestion.errors import IngestionError, NotStored
+from ingestion.files.filetypes import HEAD_BYTES, sniff
+from ingestion.intake.walking import open_below, shown
+from ingestion.intake.watching.changes import (
+    Differences,
+    FolderTrouble,
+    Known,
+    Look,
+    compare,
+    look_through,
+    rehome,
+)
+from ingestion.models import Document, Lane, SourceKind, WatchedFile, WatchedFolder
+from ingestion.services import Receipt, delete, receive
+
+logger = logging.getLogger(__name__)
+
+# The next look at a file that may still be being written, or has just gone, comes soon.
+SETTLE_SECONDS = 5
+# Guess: a look gives the worker back after this, and the next one goes on.
+SCAN_SECONDS = 30.0
+BATCH = 500
+
+S = WatchedFile.State
+F = WatchedFolder.State
+
+
+def scan(
+    folder_id: int, *, seconds: float = SCAN_SECONDS, check: Callable[[], None] = lambda: None
+) -> bool:
+    """True when the folder was looked through here; False when it is off, or another does it.
+
+    `check` is called between two files and may raise to end the look.
+    """
+    hold = Hold.claim(WatchedFolder.objects.active(), folder_id)
+    if hold is None:
+        return False
+    begun = time.monotonic()
+    try:
+        with hold:
+            folder = WatchedFolder.objects.select_related("collection").get(pk=folder_id)
+            found = _outcome(_Scan(folder, hold, begun + seconds, check))
+            took = time.monotonic() - begun
+            pause: float = folder.poll_seconds
+            if found.soon:
+                pause = min(pause, max(SETTLE_SECONDS, 2 * took))
+            now = timezone.now()
+            hold.update(
+                state=found.state,
+                message=found.message,
+                last_counts=found.counts,
+                last_scan=now,
+                last_seconds=took,
+                next_scan=now + timedelta(seconds=pause),
+            )
+    except HoldLost:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a look ended. `soon`: there is reason to look again before long."""
+
+    state: WatchedFolder.State
+    message: str = ""
+    counts: dict[str, int] = field(default_factory=dict)
+    soon: bool = False
+
+
+def _outcome(scan: _Scan) -> Outcome:
+    try:
+        look = look_through(scan.folder)
+    except FolderTrouble as trouble:
+        return Outcome(trouble.state, str(trouble))
+    found = compare(scan.known(), look.seen, look.unreadable)
+    scan.note(look, found)
+    finished = scan.take(look, found.due)
+    scan.settle_moved()
+    many, suspicion = scan.suspicion()
+    if not many:
+        scan.remove(found.still_gone)
+    scan.remove_confirmed()
+    waiting = scan.rows().filter(state=S.SETTLING, missing_since=None).count()
+    counts = scan.counts | Counter(
+        unchanged=found.same,
+        waiting=waiting,
+        missing=scan.missing().count(),
+        unreadable=scan.rows().filter(state=S.UNREADABLE, missing_since=None).count(),
+    )
+    return Outcome(
+        F.HELD if suspicion else F.OK,
+        suspicion,
+        {name: number for name, number in counts.items() if number},
+        soon=not finished or bool(waiting) or (bool(found.gone) and not suspicion),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """A look under way; every write checks that the folder is still held."""
+
+    folder: WatchedFolder
+    hold: Hold
+    deadline: float
+    check: Callable[[], None]
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def rows(self) -> QuerySet[WatchedFile]:
+        return WatchedFile.objects.filter(folder=self.folder)
+
+    def missing(self) -> QuerySet[WatchedFile]:
+        return self.rows().filter(missing_since__isnull=False)
+
+    def known(self) -> dict[str, Known]:
+        """The files as the last look left them."""
+        rows = self.rows().values_list("path", "size", "mtime_ns", "state", "missing_since")
+        return {
+            path: Known(path, size, mtime, state in (S.SETTLING, S.UNREADABLE), since is not None)
+            for path, size, mtime, state, since in rows.iterator()
+        }
+
+    def note(self, look: Look, found: Differences) -> None:
+        """Writes down what was seen, and what was not."""
+        with self.hold.writing():
+            WatchedFile.objects.bulk_create(
+                [_row(self.folder, look, path) for path in (*found.new, *found.changed)],
+                batch_size=BATCH,
+                update_conflicts=True,
+                unique_fields=["folder", "path"],
+                update_fields=["size", "mtime_ns", "state", "missing_since", "deletion_confirmed"],
+            )
+            WatchedFile.objects.bulk_create(
+                [
+                    WatchedFile(
+                        folder=self.folder, path=path, size=0, mtime_ns=0,
+                        state=S.UNREADABLE, message=reason,
+                    )
+                    for path, reason in look.unreadable.items()
+                ],
+                batch_size=BATCH,
+                update_conflicts=True,
+                unique_fields=["folder", "path"],
+                # Its size and time as well: when it can be read again it counts as changed.
+                update_fields=["size", "mtime_ns", "state", "message", "missing_since"],
+            )  # fmt: skip
+            there = self.rows().filter(path__in=[*found.back, *found.due])
+            there.update(missing_since=None, deletion_confirmed=False)
+            self.rows().filter(path__in=found.gone).update(missing_since=timezone.now())
+
+    def take(self, look: Look, due: Iterable[str]) -> bool:
+        """True when all that stood still is taken; False when the time was up before."""
+        for path in due:
+            self.check()
+            if time.monotonic() > self.deadline:
+                return False
+            self._take_one(look.seen[path].path, self.rows().get(path=path))
+        return True
+
+    def _take_one(self, raw: str, row: WatchedFile) -> None:
+        name = PurePosixPath(row.path).name
+        try:
+            with open_below(Path(self.folder.path), raw) as file:
+                # Before a film of gigabytes is read to its end for nothing.
+                sniff(file.read(HEAD_BYTES), name)
+                with self.hold.writing():
+                    receipt = receive(
+                        self.folder.collection,
+                        file,
+                        file_name=name,
+                        source=self._source(row),
+                        source_kind=SourceKind.PATH,
+                        language=self.folder.language,
+                        acting_user=None,
+                        lane=Lane.BULK,
+                    )
+                    self._filed(row, receipt)
+        except NotStored as error:
+            self._left(row, S.UNREADABLE, str(error))  # tried again at the next look
+        except IngestionError as error:
+            self._left(row, S.REFUSED, str(error))
+        except OSError as error:
+            self._left(row, S.UNREADABLE, f"It cannot be read: {error.strerror or error}.")
+
+    def _left(self, row: WatchedFile, state: WatchedFile.State, message: str) -> None:
+        self.counts[state] += state == S.REFUSED
+        with self.hold.writing():
+            self.rows().filter(pk=row.pk).update(state=state, message=message)
+
+    def _filed(self, row: WatchedFile, receipt: Receipt) -> None:
+        """Writes down which document a file became, and what that leaves without a file."""
+        document, before = receipt.document, row.document
+        own = document.source == self._source(row)
+        self.counts["changed" if receipt.replaced else receipt.outcome] += not receipt.unchanged
+        message = "" if own else f"Its bytes are those of “{document.title}”."
+        self.rows().filter(pk=row.pk).update(
+            sha256=receipt.version.sha256,
+            document=document,
+            state=S.TAKEN if own else S.DUPLICATE,
+            message=message,
+        )
+        if receipt.replaced:
+            # Files with the bytes that this one had are documents of their own from now on.
+            alike = WatchedFile.objects.filter(document=document).exclude(pk=row.pk)
+            alike.exclude(sha256=receipt.version.sha256).update(
+                state=S.SETTLING, sha256="", document=None
+            )
+        if before is not None and before.pk != document.pk and before.source == self._source(row):
+            self._drop(before, row)
+
+    def settle_moved(self) -> None:
+        """Documents whose file is missing, and whose bytes another file has, go over to that."""
+        for row in self.missing().filter(document__deleted_at=None).select_related("document"):
+            document = row.document
+            if document is None or document.source != self._source(row):
+                continue
+            if (heir := _other_file(document, row)) is not None:
+                with self.hold.writing():
+                    if rehome(document, self._source(heir), PurePosixPath(heir.path).name):
+                        WatchedFile.objects.filter(pk=heir.pk).update(state=S.TAKEN, message="")
+                    row.delete()
+                self.counts["moved"] += 1
+                # It was counted as a file that has another's bytes.
+                self.counts["duplicate"] -= self.counts["duplicate"] > 0
+
+    def suspicion(self) -> tuple[bool, str]:
+        """Whether more than half is gone, so that nothing is removed; and what to say of it.
+
+        Nothing yet while new files settle that may be the same under other names.
+        """
+        held = self.rows().filter(document__isnull=False)
+        gone = held.filter(missing_since__isnull=False, deletion_confirmed=False).count()
+        new = self.rows().filter(state=S.SETTLING, missing_since=None).count()
+        total = held.count()
+        if (gone - new) * 2 <= total or not gone:
+            return gone * 2 > total, ""
+        return True, (
+            f"{gone:,} of {total:,} files are gone, so that nothing is removed. If a disk is not "
+            "mounted, mount it. If they were deleted on purpose, confirm that."
+        )
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Mirrors the deletion of files that two looks did not find."""
+        for row in self.missing().filter(path__in=list(paths)).select_related("document"):
+            self._remove_one(row)
+
+    def remove_confirmed(self) -> None:
+        for row in self.missing().filter(deletion_confirmed=True).select_related("document"):
+            self._remove_one(row)
+
+    def _remove_one(self, row: WatchedFile) -> None:
+        self.check()
+        with self.hold.writing():
+            document = row.document
+            if document is not None and document.source == self._source(row):
+                self._drop(document, row)
+            row.delete()
+
+    def _drop(self, document: Document, row: WatchedFile) -> None:
+        """Puts a document into the bin that no file stands for, if that is wanted."""
+        wanted = self.folder.deletion == WatchedFolder.Deletion.BIN
+        if wanted and document.deleted_at is None and _other_file(document, row) is None:
+            self.counts["deleted"] += delete([document], acting_user=None)
+
+    def _source(self, row: WatchedFile) -> str:
+        root = self.folder.path if row.folder_id == self.folder.pk else row.folder.path
+        return shown(f"{root}/{row.path}")
+
+
+def _row(folder: WatchedFolder, look: Look, path: str) -> WatchedFile:
+    file = look.seen[path]
+    return WatchedFile(folder=folder, path=path, size=file.size, mtime_ns=file.mtime_ns)
+
+
+def _other_file(document: Document, row: WatchedFile) -> WatchedFile | None:
+    """Another file that is there and has the document's bytes."""
+    others = WatchedFile.objects.filter(document=document, missing_since=None)
+    return others.exclude(pk=row.pk).select_related("folder").first()

@@ -1,0 +1,120 @@
+"""Add, pause and scan watched folders; what the last scan reported."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.admin.models import CHANGE
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from ingestion.audit import log
+from ingestion.documents.queueing import enqueue_scan
+from ingestion.errors import IngestionError
+from ingestion.models import WatchedFolder
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+logger = logging.getLogger(__name__)
+
+
+class WatchRefused(IngestionError):
+    """The folder may not be watched: the message says why, and what to do."""
+
+    code = "watch_refused"
+
+
+def checked_path(path: str, *, acting_user: User | None) -> str:
+    """The folder's path without links, if this user may have it watched. Raises WatchRefused.
+
+    Superusers, and the command (None), may name any folder; others those below WATCH_ROOTS.
+    """
+    if not Path(path).is_absolute() or "\0" in path:
+        raise WatchRefused("Write the whole path, from / on.")
+    resolved = Path(path).resolve()
+    free = acting_user is None or acting_user.is_superuser
+    roots = [root.resolve() for root in settings.WATCH_ROOTS]
+    if not free and not any(resolved.is_relative_to(root) for root in roots):
+        raise WatchRefused(
+            "That folder is not among those that may be watched. Ask a superuser, or have its "
+            "parent added to WATCH_ROOTS."
+        )
+    if not resolved.is_dir():
+        raise WatchRefused(f"There is no folder {resolved} on this server.")
+    own = [settings.MEDIA_ROOT, settings.VAR_DIR]
+    if any(Path(folder).resolve().is_relative_to(resolved) for folder in own) or (
+        resolved.is_relative_to(Path(settings.VAR_DIR).resolve())
+    ):
+        raise WatchRefused("Steelyard keeps its own files there. Name another folder.")
+    return str(resolved)
+
+
+def look_now(folder: WatchedFolder, *, acting_user: User | None) -> None:
+    """Has a worker look through the folder as soon as it can."""
+    with transaction.atomic():
+        WatchedFolder.objects.filter(pk=folder.pk).update(next_scan=timezone.now())
+        enqueue_scan(folder.pk)
+
+
+def confirm_deletion(folder: WatchedFolder, *, acting_user: User | None) -> int:
+    """How many files are gone on purpose: the next look removes those that are still missing.
+
+    It holds for what is missing now, and for nothing that goes missing later.
+    """
+    with transaction.atomic():
+        missing = folder.files.filter(missing_since__isnull=False)
+        count = missing.update(deletion_confirmed=True)
+        if count:
+            log(acting_user, folder, CHANGE, f"Confirmed that {count} file(s) are gone")
+            WatchedFolder.objects.filter(pk=folder.pk).update(next_scan=timezone.now())
+            enqueue_scan(folder.pk)
+    return count
+
+
+def enqueue_due() -> int:
+    """How many folders were due for a look, and have been given to the workers."""
+    now = timezone.now()
+    free = Q(leased_until=None) | Q(leased_until__lt=now)
+    due = WatchedFolder.objects.active().filter(free, next_scan__lte=now)
+    count = 0
+    for pk, seconds in due.values_list("pk", "poll_seconds"):
+        # Until then its message is somewhere; if it was lost, the folder is due once more.
+        later = now + timedelta(seconds=seconds)
+        with transaction.atomic():
+            count += WatchedFolder.objects.filter(pk=pk, next_scan__lte=now).update(next_scan=later)
+            enqueue_scan(pk)
+    return count
+
+
+# In the order in which they are told.
+WORDS = {
+    "added": "added",
+    "changed": "changed",
+    "moved": "moved",
+    "deleted": "deleted",
+    "duplicate": "with the bytes of another",
+    "waiting": "waiting",
+    "refused": "refused",
+    "unreadable": "unreadable",
+    "missing": "missing",
+    "unchanged": "unchanged",
+}
+
+
+def counts_line(folder: WatchedFolder) -> str:
+    """What the last look found, such as “2 added, 40 unchanged”; "" for nothing."""
+    counts = folder.last_counts
+    return ", ".join(f"{counts[name]:,} {word}" for name, word in WORDS.items() if counts.get(name))
+
+
+def line_of(folder: WatchedFolder) -> str:
+    """Path, state, what is wrong, and what the last look found."""
+    said = [folder.get_state_display(), folder.message, counts_line(folder)]
+    return f"{folder.pk:>4}  {folder.path}: " + "; ".join(part for part in said if part)

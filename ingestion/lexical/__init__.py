@@ -1,0 +1,1 @@
+"""U4: a chunk's lexemes, term weights and signature."""

@@ -1,0 +1,260 @@
+"""U4: chunk -> lexemes, BM25 term weights, document frequencies. All in SQL, a version at a time.
+
+BM25 (Robertson & Zaragoza 2009) as an inner product of sparse vectors (decision D1): a chunk
+stores tf·(k1+1) / (tf + k1·(1 - b + b·length/average length)) by term; the query brings the
+idf. A term's index is a hash of its lexeme: the SQL function `steelyard_term_id`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import connection, transaction
+
+from ingestion.lexical.languages import text_config
+from ingestion.lexical.ngrams import spaced, spaced_sql
+from ingestion.models import TermFrequency
+
+K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
+B = 0.75
+# Term weights depend weakly on the average length: at b = .75 a tenth more moves a weight of
+# an average chunk by under 4%. Beyond that all chunks of the collection are weighed again.
+MAX_DRIFT = 0.10
+# A row must fit a page of 8 kB, at 8 bytes a term. Only chunks of over a thousand tokens hold more
+# different terms; those beyond, the lightest, are found all the same and add nothing to BM25.
+MOST_TERMS = 900
+REWEIGH_BATCH = 2_000
+# One lock for all folding: two folds at once would both add the same changes.
+FOLD_LOCK = 7_133_801
+
+# The fences (OFFSET 0) keep the planner from computing to_tsvector once for each use of it.
+_READ = f"""
+UPDATE ingestion_chunk target
+SET lexemes = fresh.lexemes, length = fresh.length, terms = fresh.terms
+FROM (
+    SELECT c.id, v.lexemes, m.length, w.terms
+    FROM ingestion_chunk c
+    CROSS JOIN LATERAL (
+        SELECT setweight(to_tsvector(c.text_config::regconfig, %(title)s), 'A')
+            || setweight(to_tsvector(c.text_config::regconfig,
+                                     {spaced_sql("steelyard_headings(c.heading_path, c.text)")}),
+                         'B')
+            || to_tsvector(c.text_config::regconfig, {spaced_sql("c.text")}) AS lexemes
+        OFFSET 0
+    ) v
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(v.lexemes)
+        OFFSET 0
+    ) m
+    CROSS JOIN LATERAL ({{weights}}) w
+    WHERE c.version_id = %(version)s AND c.text_config = %(config)s
+      AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
+) fresh
+WHERE target.id = fresh.id
+"""
+
+_WEIGH_AGAIN = """
+UPDATE ingestion_chunk target SET terms = fresh.terms
+FROM (
+    SELECT c.id, w.terms
+    FROM ingestion_chunk c, LATERAL (SELECT c.lexemes, c.length OFFSET 0) v,
+         LATERAL (SELECT v.length) m, LATERAL ({weights}) w
+    WHERE c.collection_id = %(collection)s AND c.text_config = %(config)s
+      AND c.id > %(last)s AND c.id <= %(upper)s
+) fresh
+WHERE target.id = fresh.id
+"""
+
+# Two lexemes of one chunk may share an index: about one pair in 10^9. The heavier one stands.
+_WEIGHTS = """
+    SELECT ('{' || string_agg(term || ':' || weight, ',') || '}/1000000000')::sparsevec AS terms
+    FROM (
+        SELECT steelyard_term_id(lexeme) AS term,
+               max(cardinality(positions) * (%(k1)s + 1)
+                   / (cardinality(positions)
+                      + %(k1)s * (1 - %(b)s + %(b)s * m.length / %(average)s)))::real AS weight
+        FROM unnest(v.lexemes)
+        GROUP BY term
+        ORDER BY weight DESC
+        LIMIT %(most)s
+    ) pairs
+"""
+
+_TOTALS = """
+SELECT coalesce(sum(chunks), 0), coalesce(sum(total_length), 0), coalesce(max(weighed), 0)
+FROM (
+    SELECT chunks, total_length, weighed_length AS weighed FROM ingestion_corpusstatistics
+    WHERE collection_id = %(collection)s AND text_config = %(config)s
+    UNION ALL
+    SELECT chunks, total_length, 0 FROM ingestion_corpuschange
+    WHERE collection_id = %(collection)s AND text_config = %(config)s
+) parts
+"""
+
+_COUNT_TERMS = """
+INSERT INTO ingestion_termchange (collection_id, lexeme, chunks)
+SELECT c.collection_id, lexeme, %(sign)s * count(*)
+FROM ingestion_chunk c, unnest(tsvector_to_array(c.lexemes)) lexeme
+WHERE c.version_id = %(version)s AND c.searchable
+  AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
+GROUP BY c.collection_id, lexeme
+"""
+
+_COUNT_CHUNKS = """
+INSERT INTO ingestion_corpuschange (collection_id, text_config, chunks, total_length)
+SELECT c.collection_id, c.text_config, %(sign)s * count(*), %(sign)s * sum(c.length)
+FROM ingestion_chunk c
+WHERE c.version_id = %(version)s AND c.searchable
+  AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
+GROUP BY c.collection_id, c.text_config
+"""
+
+_FOLD_TERMS = """
+WITH gone AS (DELETE FROM ingestion_termchange RETURNING collection_id, lexeme, chunks)
+INSERT INTO ingestion_termfrequency (collection_id, lexeme, chunks)
+SELECT collection_id, lexeme, sum(chunks) FROM gone GROUP BY collection_id, lexeme
+HAVING sum(chunks) <> 0
+ORDER BY lexeme, collection_id
+ON CONFLICT (lexeme, collection_id)
+DO UPDATE SET chunks = ingestion_termfrequency.chunks + EXCLUDED.chunks
+"""
+
+_FOLD_CHUNKS = """
+WITH gone AS (
+    DELETE FROM ingestion_corpuschange
+    RETURNING collection_id, text_config, chunks, total_length
+)
+INSERT INTO ingestion_corpusstatistics
+    (collection_id, text_config, chunks, total_length, weighed_length)
+SELECT collection_id, text_config, sum(chunks), sum(total_length), 0 FROM gone
+GROUP BY collection_id, text_config
+ON CONFLICT (collection_id, text_config)
+DO UPDATE SET chunks = ingestion_corpusstatistics.chunks + EXCLUDED.chunks,
+              total_length = ingestion_corpusstatistics.total_length + EXCLUDED.total_length
+"""
+
+
+def read_terms(version_id: int, *, title: str, chunk_id: int | None = None) -> None:
+    """Fills in lexemes, length and term weights of a version's chunks, or of one, in one pass.
+
+    `title` is read into every chunk with weight A and the headings that the chunk's own text
+    does not repeat with weight B, so that a chunk is found by where it stands.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT collection_id, text_config, avg(tokens) FROM ingestion_chunk"
+            " WHERE version_id = %s AND (%s::bigint IS NULL OR id = %s)"
+            " GROUP BY collection_id, text_config",
+            [version_id, chunk_id, chunk_id],
+        )
+        for collection_id, config, tokens in cursor.fetchall():
+            # The first chunks of a collection have only themselves to be compared with; `fold`
+            # weighs them again as soon as it knows more.
+            average = _average_length(cursor, collection_id, config) or float(tokens)
+            which = {"version": version_id, "chunk": chunk_id, "config": config}
+            _execute(cursor, _READ, average, **which, title=spaced(title))
+
+
+def read_title(document_id: int, title: str, language: str) -> None:
+    """Fills in the lexemes that a document's title has, under its language's configuration.
+
+    `title` is what it is found by: its own, with the file's name.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE ingestion_document SET title_terms = to_tsvector(%s::regconfig, %s)"
+            " WHERE id = %s",
+            [text_config(language), spaced(title), document_id],
+        )
+
+
+def count_in(version_id: int, *, chunk_id: int | None = None) -> None:
+    """Adds a version's searchable chunks, or one, to the frequencies.
+
+    In the caller's transaction.
+    """
+    _count(version_id, chunk_id, 1)
+
+
+def count_out(version_id: int, *, chunk_id: int | None = None) -> None:
+    """Takes a version's searchable chunks, or one, out of the frequencies, likewise."""
+    _count(version_id, chunk_id, -1)
+
+
+def fold() -> bool:
+    """Moves all pending changes into the totals; False when another process is doing so.
+
+    Then weighs again the chunks of each collection whose average length has drifted.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [FOLD_LOCK])
+        if not cursor.fetchone()[0]:
+            return False
+        cursor.execute(_FOLD_TERMS)
+        cursor.execute(_FOLD_CHUNKS)
+        TermFrequency.objects.filter(chunks__lte=0).delete()
+    _reweigh_drifted()
+    return True
+
+
+def _average_length(cursor: Any, collection_id: int, config: str) -> float:
+    """The average length to weigh new chunks with; 0 when the collection has none yet."""
+    cursor.execute(_TOTALS, {"collection": collection_id, "config": config})
+    chunks, total, weighed = cursor.fetchone()
+    return float(weighed) or (float(total) / float(chunks) if chunks > 0 else 0.0)
+
+
+def _execute(cursor: Any, statement: str, average: float, **params: Any) -> None:
+    values = {"k1": K1, "b": B, "average": max(average, 1.0), "most": MOST_TERMS, **params}
+    cursor.execute(statement.replace("{weights}", _WEIGHTS), values)
+
+
+def _count(version_id: int, chunk_id: int | None, sign: int) -> None:
+    which = {"version": version_id, "chunk": chunk_id, "sign": sign}
+    with connection.cursor() as cursor:
+        for statement in (_COUNT_TERMS, _COUNT_CHUNKS):
+            cursor.execute(statement, which)
+
+
+def _reweigh_drifted() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id, collection_id, text_config, total_length::float / chunks"
+            " FROM ingestion_corpusstatistics WHERE chunks > 0 AND"
+            " abs(total_length::float / chunks - weighed_length) > %s * weighed_length",
+            [MAX_DRIFT],
+        )
+        drifted = cursor.fetchall()
+    for pk, collection_id, config, average in drifted:
+        # First the average that new chunks will use, then the chunks that are there.
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE ingestion_corpusstatistics SET weighed_length = %s WHERE id = %s",
+                [average, pk],
+            )
+        _reweigh(collection_id, config, average)
+
+
+def _reweigh(collection_id: int, config: str, average: float) -> None:
+    """Weighs every chunk of a collection again, in batches so that no search waits for long."""
+    last = 0
+    while True:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT max(id) FROM (SELECT id FROM ingestion_chunk WHERE collection_id = %s"
+                " AND text_config = %s AND id > %s ORDER BY id LIMIT %s) batch",
+                [collection_id, config, last, REWEIGH_BATCH],
+            )
+            upper = cursor.fetchone()[0]
+            if upper is None:
+                return
+            _execute(
+                cursor,
+                _WEIGH_AGAIN,
+                average,
+                collection=collection_id,
+                config=config,
+                last=last,
+                upper=upper,
+            )
+        last = upper

@@ -1,0 +1,296 @@
+"""Fills the embedding spaces beside the active one, slice by slice, and what comes after it.
+
+    advance -> filled by slices -> its index -> ready to be activated
+            -> kept filled with the documents that come meanwhile
+            -> removed, when that was asked for
+
+All of it stands on the space's row, and each batch is committed as it comes: a worker that is
+killed costs the batch it was in. An advisory lock of the session says who is at it, and ends
+with its process, so that two workers never pay for the same vectors.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.db.models import F, Max, Min
+from django.utils import timezone
+
+from ingestion.documents.queueing import enqueue_filling
+from ingestion.errors import EmbeddingError, EmbeddingUnavailable
+from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
+from ingestion.spaces.embedders import embedder
+from ingestion.spaces.filling import lacking, settled, store, texts_of
+from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
+from ingestion.spaces.throttle import patience
+
+logger = logging.getLogger(__name__)
+
+State = EmbeddingSpace.State
+BATCH = 128
+# A worker process turns to the next waiting document after so long.
+SLICE_SECONDS = 20.0
+RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
+# A worker waits for the provider's allowance so long; then it comes back (a guess).
+PATIENCE_SECONDS = 3.0
+DROP_BATCH = 5_000
+# A search that began in a space ends within this time, and finds its vectors until then.
+SEARCHES_END = timedelta(seconds=10)
+# Arbitrary and ours: with a space's id the advisory lock of whoever works on it.
+SPACE_LOCK = 7_402_118
+
+
+def advance(space_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
+    """True when nothing is left to do for the space just now; False when a next call is enqueued.
+
+    Nothing is left either while another process is at it, or until a person has looked.
+    """
+    with _alone(space_id) as alone:
+        space = EmbeddingSpace.objects.filter(pk=space_id).first()
+        again = _work(space, seconds) if space is not None and alone else None
+    if again is None:
+        return True
+    # After the lock is let go: a worker that took the message at once would find it held.
+    enqueue_filling(space_id, seconds=again)
+    return False
+
+
+def _work(space: EmbeddingSpace, seconds: float) -> float | None:
+    """Seconds until the space is to be looked at again; None when nothing is left to do now."""
+    if space.state == State.DROPPING:
+        return _drop(space, seconds)
+    if not space.is_written or space.paused or not _is_due(space):
+        return None
+    again = _fill(space, seconds)
+    if again is None and space.filled_at is not None:
+        _index(space)
+    return again
+
+
+def make_index(space: EmbeddingSpace) -> bool:
+    """Builds the index of a space now; False when another process is at work on the space."""
+    with _alone(space.pk) as alone:
+        if alone:
+            _index(space)
+    return alone
+
+
+def _index(space: EmbeddingSpace) -> None:
+    if index_of(space).state is not IndexState.READY:
+        build_index(space)
+        logger.info("The index of %s is ready", space)
+
+
+def sweep_spaces() -> int:
+    """How many spaces were enqueued again: something is left to do, and nobody is at it."""
+    count = 0
+    for space in EmbeddingSpace.objects.exclude(state=State.RETIRED):
+        if _is_waiting(space):
+            enqueue_filling(space.pk)
+            count += 1
+    return count
+
+
+def working_on(spaces: Iterable[EmbeddingSpace]) -> set[int]:
+    """The ids of the spaces that a process is at work on just now."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
+            " AND objsubid = 2 AND granted AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [SPACE_LOCK],
+        )
+        held = {pk for (pk,) in cursor.fetchall()}
+    return held & {space.pk for space in spaces}
+
+
+def count(space: EmbeddingSpace) -> None:
+    """Counts on the row how many chunks there are and how many have a vector in the space."""
+    total = settled().count()
+    space.chunks_total, space.chunks_filled = total, total - lacking(space).count()
+    _write(space, "chunks_total", "chunks_filled")
+
+
+def _is_due(space: EmbeddingSpace) -> bool:
+    return space.not_before is None or space.not_before <= timezone.now()
+
+
+def _is_waiting(space: EmbeddingSpace) -> bool:
+    if space.pk in working_on([space]):
+        return False
+    if space.state == State.DROPPING:
+        return True
+    if space.paused or not _is_due(space):
+        return False
+    if space.filled_at is None:
+        return True
+    # Only what the filling has not come to: a look at the end of an index.
+    behind = lacking(space).filter(pk__gt=space.filling_after)
+    if space.state != State.ACTIVE and behind.exists():
+        return True
+    return index_of(space).state in (IndexState.NONE, IndexState.INVALID)
+
+
+@contextmanager
+def _alone(space_id: int) -> Iterator[bool]:
+    """Whether this process has the space to itself while the block lasts."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [SPACE_LOCK, space_id])
+        alone = bool(cursor.fetchone()[0])
+    try:
+        yield alone
+    finally:
+        if alone and connection.connection is not None:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SPACE_LOCK, space_id])
+
+
+def _fill(space: EmbeddingSpace, seconds: float) -> float | None:
+    """Seconds until there is more to fill; None when nothing is, or a fault stops it."""
+    if space.filled_at is None:
+        count(space)
+    if space.filling_since is None:
+        space.filling_since = timezone.now()
+        _write(space, "filling_since")
+    end = time.monotonic() + seconds
+    try:
+        while chunks := _next(space):
+            _fill_batch(space, chunks)
+            if time.monotonic() >= end:
+                return 0.0
+    except EmbeddingUnavailable as error:
+        return _postpone(space, error)
+    except EmbeddingError as error:
+        logger.error("Filling %s stopped: %s", space, error)
+        space.error, space.paused = str(error), True
+        _write(space, "error", "paused")
+        return None
+    if not space.is_written or space.paused:
+        return None
+    if not _move_on(space):
+        return 0.0
+    if space.filled_at is None:
+        _finish(space)
+    return None
+
+
+def _next(space: EmbeddingSpace) -> list[Chunk]:
+    """The next chunks to fill; from the first one again when a pass has left some out."""
+    rows = (
+        lacking(space)
+        .select_related("version__document__collection")
+        .only(
+            "text", "heading_path", "content_hash", "tokens", "version__title",
+            "version__document__collection__chunk_tokens",
+            "version__document__collection__overlap_tokens",
+        )
+        .order_by("pk")
+    )  # fmt: skip
+    space.refresh_from_db(fields=["filling_after", "paused", "state"])
+    if space.paused or not space.is_written:
+        return []
+    found = list(rows.filter(pk__gt=space.filling_after)[:BATCH])
+    if not found and space.filled_at is None:
+        found = list(rows[:BATCH])
+    return found
+
+
+def _fill_batch(space: EmbeddingSpace, chunks: list[Chunk]) -> None:
+    """Embeds and stores a batch; what of it came before an error is kept."""
+    model = embedder(space)
+    batches = model.embed_batches(texts_of(chunks, model))
+    while True:
+        # A long wait for the allowance is another's time: the worker takes up a document.
+        with patience(PATIENCE_SECONDS):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        indices, vectors = batch
+        done = [chunks[i] for i in indices]
+        with transaction.atomic():
+            hashes = [chunk.content_hash for chunk in done]
+            stored = store(space, [chunk.pk for chunk in done], vectors, hashes)
+            _move_on(space, done[-1].pk)
+            EmbeddingSpace.objects.filter(pk=space.pk).update(
+                chunks_filled=F("chunks_filled") + stored,
+                tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in done),
+                error="",
+                attempts=0,
+                not_before=None,
+            )
+
+
+@transaction.atomic
+def _move_on(space: EmbeddingSpace, last: int | None = None) -> bool:
+    """Moves the filling on to the chunk `last`, or past all; False when it stops before that.
+
+    A chunk that became ready behind our back stops it. Documents become ready holding the same
+    row (`leave_to_backfill`), so that none slips through between the look and the move.
+    """
+    rows = EmbeddingSpace.objects.filter(pk=space.pk)
+    after = rows.select_for_update(no_key=True).values_list("filling_after", flat=True).first() or 0
+    left = lacking(space).filter(pk__gt=after)
+    end = last if last is not None else Chunk.objects.aggregate(last=Max("pk"))["last"] or 0
+    first = left.filter(pk__lte=end).aggregate(first=Min("pk"))["first"]
+    rows.update(filling_after=max(after, end) if first is None else first - 1)
+    return first is None
+
+
+def _finish(space: EmbeddingSpace) -> None:
+    """Notes that the space holds every chunk. Saved, so that searching processes load its model."""
+    count(space)
+    space.filled_at = timezone.now()
+    space.save(update_fields=["filled_at"])
+    logger.info("%s holds all %d chunks", space, space.chunks_filled)
+
+
+def _postpone(space: EmbeddingSpace, error: EmbeddingUnavailable) -> float:
+    """Seconds until the next attempt, noted with the reason: the sweep keeps it, too."""
+    delay: timedelta = min(RETRY_BASE * 2 ** min(space.attempts, 10), RETRY_MAX)
+    if error.retry_after is not None:
+        delay = timedelta(seconds=error.retry_after)
+    space.attempts += 1
+    space.error, space.not_before = str(error), timezone.now() + delay
+    _write(space, "attempts", "error", "not_before")
+    return delay.total_seconds()
+
+
+def _drop(space: EmbeddingSpace, seconds: float) -> float | None:
+    """Removes the space's index, its vectors in batches, its row; None when all of it is gone."""
+    if space.left_at is not None:
+        wait = space.left_at + SEARCHES_END - timezone.now()
+        if wait > timedelta(0):
+            return wait.total_seconds()
+    drop_index(space)
+    end = time.monotonic() + seconds
+    while _drop_batch(space):
+        if time.monotonic() >= end:
+            return 0.0
+    with transaction.atomic():
+        # Whoever still writes into it holds the row; after this nobody can.
+        row = EmbeddingSpace.objects.select_for_update().get(pk=space.pk)
+        ChunkEmbedding.objects.filter(space=row).delete()
+        row.delete()
+    logger.info("%s is removed", space)
+    return None
+
+
+def _drop_batch(space: EmbeddingSpace) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "DELETE FROM ingestion_chunkembedding WHERE ctid = ANY(ARRAY("
+            "SELECT ctid FROM ingestion_chunkembedding WHERE space_id = %s LIMIT %s))",
+            [space.pk, DROP_BATCH],
+        )
+        return int(cursor.rowcount)
+
+
+def _write(space: EmbeddingSpace, *names: str) -> None:
+    """Writes fields without the signal that has every search read its configuration anew."""
+    values = {name: getattr(space, name) for name in names}
+    EmbeddingSpace.objects.filter(pk=space.pk).update(**values)

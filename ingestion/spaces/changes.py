@@ -1,0 +1,251 @@
+"""What people do with embedding spaces: create, fill, pause, activate, go back, drop.
+
+    create -> start -> (backfill) -> activate -> ... -> drop
+                                        ^-- roll_back
+
+Activation is one transaction: after it every process asks the new model and compares with its
+vectors alone, and before it every process the old one's. Audited as documents are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from ingestion import audit, spaces
+from ingestion.documents.queueing import enqueue_filling
+from ingestion.errors import EmbeddingRejected, SpaceError
+from ingestion.models import EmbeddingSpace
+from ingestion.spaces.configuring import config_of, embedder_config
+from ingestion.spaces.embedders import build
+from ingestion.spaces.index import IndexState, index_of
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+    from ingestion.embedding import ModelCard
+
+State = EmbeddingSpace.State
+LIMITS = ("requests_per_minute", "tokens_per_minute", "price")
+
+# Others may have a word in it: each gets the space that is to become the active one, and says in
+# sentences why it must not; and what people should know of a space. `search` puts its own here.
+activation_checks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
+remarks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
+
+
+def find(name: str) -> EmbeddingSpace:
+    """The space of that number, fingerprint or name. Raises SpaceError for none and for several."""
+    rows = EmbeddingSpace.objects.order_by("pk")
+    if name.isdecimal():
+        found = list(rows.filter(pk=int(name)))
+    else:
+        found = list(rows.filter(fingerprint=name) or rows.filter(name=name))
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{row.pk} ({row})" for row in found or rows) or "none"
+    if found:
+        raise SpaceError(f'"{name}" names several spaces: {listed}. Give the number.')
+    raise SpaceError(f'There is no embedding space "{name}". There are: {listed}.')
+
+
+def create(
+    kind: str,
+    options: Mapping[str, Any],
+    *,
+    acting_user: User | None,
+    name: str = "",
+    limits: Mapping[str, Any] | None = None,
+) -> EmbeddingSpace:
+    """A new space of the model that the options name, with nothing in it and not started.
+
+    The model is asked for one vector, so that a wrong address or key shows now. Raises
+    EmbeddingError for what the model says, SpaceError where it has a space already.
+    """
+    config, card = config_of(kind, options), try_model(kind, options)
+    try:
+        with transaction.atomic():
+            space = EmbeddingSpace.objects.create(
+                name=(name or card.name)[:120],
+                fingerprint=card.fingerprint,
+                config=config,
+                dimensions=card.dimensions,
+                max_tokens=card.max_tokens,
+                languages=list(card.languages),
+                paused=True,
+                **(limits or {}),
+            )
+            audit.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
+    except IntegrityError as error:
+        raise SpaceError("This model has just been given a space by someone else.") from error
+    return space
+
+
+def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
+    """The card of a model, which has given a vector, and may have a space of its own.
+
+    Raises EmbeddingError for what the model says, SpaceError where it has a space already.
+    """
+    model = build(embedder_config(config_of(kind, options))).embedder
+    card = model.card
+    if model.embed_documents(["A text to try the model with."]).shape != (1, card.dimensions):
+        raise EmbeddingRejected(f"{card.name} gave no vector of {card.dimensions} dimensions.")
+    existing = EmbeddingSpace.objects.filter(fingerprint=card.fingerprint).first()
+    if existing is not None:
+        raise SpaceError(
+            f"This model has a space already: number {existing.pk}, "
+            f"{existing.get_state_display().lower()}. Use that one, or drop it first."
+        )
+    return card
+
+
+def configure(
+    space: EmbeddingSpace, limits: Mapping[str, Any], *, acting_user: User | None, name: str = ""
+) -> EmbeddingSpace:
+    """The space under another name, other limits or another price: they hold from now on."""
+    changed = {key: value for key, value in limits.items() if getattr(space, key) != value}
+    if name and name != space.name:
+        changed["name"] = name[:120]
+    if changed:
+        with transaction.atomic():
+            EmbeddingSpace.objects.filter(pk=space.pk).update(**changed)
+            words = ", ".join(f"{key.replace('_', ' ')}: {v}" for key, v in changed.items())
+            audit.log(acting_user, space, CHANGE, f"Changed {words}")
+    space.refresh_from_db()
+    return space
+
+
+def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
+    """The space, filled by the workers from where it stands; a retired one is taken up again."""
+    with transaction.atomic():
+        row = _locked(space)
+        if row.state == State.DROPPING:
+            raise SpaceError(f"{row} is being removed. Create it anew when it is gone.")
+        if row.state == State.RETIRED:
+            row.state, row.filled_at = State.BUILDING, None
+        row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
+        row.filling_after = 0  # what a pass before left out is looked at again
+        row.save()
+        audit.log(acting_user, row, CHANGE, "Filling started")
+        enqueue_filling(row.pk)
+    return row
+
+
+def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
+    """The space, filled no further until it is started again; what it holds stays."""
+    with transaction.atomic():
+        row = _locked(space)
+        if row.state == State.ACTIVE:
+            raise SpaceError(f"{row} is the active space: every new document goes into it.")
+        row.paused = True
+        row.save(update_fields=["paused"])
+        audit.log(acting_user, row, CHANGE, "Filling paused")
+    return row
+
+
+def obstacles(space: EmbeddingSpace) -> list[str]:
+    """Why the space cannot take over now, a sentence each; empty when it can."""
+    if space.state == State.ACTIVE:
+        return ["It is the active space already."]
+    if space.state not in (State.BUILDING, State.PREVIOUS):
+        return ["It is not kept filled: start its filling first."]
+    found = []
+    missing = spaces.lacking(space).count()
+    if missing:
+        passages = "passage has" if missing == 1 else "passages have"
+        found.append(f"{missing:,} {passages} no vector in it yet: let it be filled first.")
+    index = index_of(space)
+    if index.state is not IndexState.READY:
+        found.append(f"Its index is not ready: {index}.")
+    return found + [words for check in activation_checks for words in check(space)]
+
+
+def activate(
+    space: EmbeddingSpace, *, acting_user: User | None, incomplete: bool = False
+) -> EmbeddingSpace:
+    """The space, now the one that answers; the one before it is kept, and kept filled.
+
+    One transaction: the next search of every process uses it. Raises SpaceError while it lacks
+    vectors or its index, and where a check has a word against it. `incomplete` goes ahead all the
+    same, for when the active model is out of order: what lacks a vector is found by its words
+    until it is filled.
+    """
+    # Twice: here while documents go on becoming ready, and again while none can.
+    _refuse(space, incomplete)
+    with transaction.atomic():
+        spaces.hold_switch(exclusive=True)
+        rows = {row.pk: row for row in EmbeddingSpace.objects.select_for_update().order_by("pk")}
+        chosen = rows.get(space.pk)
+        if chosen is None:
+            raise SpaceError(f"{space} is gone.")
+        _refuse(chosen, incomplete, checks=False)
+        now = timezone.now()
+        for row in rows.values():
+            if row.state == State.PREVIOUS and row.pk != chosen.pk:
+                row.state = State.RETIRED
+                row.save(update_fields=["state"])
+        before = next((row for row in rows.values() if row.state == State.ACTIVE), None)
+        # The chosen one leaves its state before another takes it: one of each is a constraint.
+        EmbeddingSpace.objects.filter(pk=chosen.pk).update(state=State.BUILDING)
+        if before is not None:
+            before.state, before.left_at = State.PREVIOUS, now
+            before.save(update_fields=["state", "left_at"])
+        chosen.state, chosen.activated_at, chosen.left_at = State.ACTIVE, now, None
+        chosen.paused = False
+        if incomplete:
+            chosen.filled_at = None
+        # Saved one by one: the signal makes every process read its configuration anew.
+        chosen.save()
+        audit.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
+        enqueue_filling(chosen.pk)
+        if before is not None:
+            enqueue_filling(before.pk)
+    return chosen
+
+
+def roll_back(*, acting_user: User | None, incomplete: bool = False) -> EmbeddingSpace:
+    """The previous space, active again; the one left is kept in its place."""
+    previous = EmbeddingSpace.objects.filter(state=State.PREVIOUS).first()
+    if previous is None:
+        raise SpaceError("No previous space is kept, so there is nothing to go back to.")
+    return activate(previous, acting_user=acting_user, incomplete=incomplete)
+
+
+def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
+    """Has the workers remove the space with its vectors and its index. The active one stays."""
+    with transaction.atomic():
+        row = _locked(space)
+        if row.state == State.ACTIVE:
+            raise SpaceError(f"{row} is the active space. Activate another one before.")
+        row.state = State.DROPPING
+        row.save(update_fields=["state"])
+        audit.log(acting_user, row, DELETION, "Removed")
+        enqueue_filling(row.pk)
+
+
+def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> None:
+    if space.state not in (State.BUILDING, State.PREVIOUS):
+        raise SpaceError(f"{space} cannot be activated. {obstacles(space)[0]}")
+    if incomplete:
+        return
+    found = obstacles(space) if checks else _missing(space)
+    if found:
+        raise SpaceError(f"{space} cannot be activated yet. {' '.join(found)}")
+
+
+def _missing(space: EmbeddingSpace) -> list[str]:
+    """The part of `obstacles` that a document could have brought in the meantime."""
+    if spaces.lacking(space).exists():
+        return ["A document came meanwhile that it does not hold yet: try again in a moment."]
+    return []
+
+
+def _locked(space: EmbeddingSpace) -> EmbeddingSpace:
+    row = EmbeddingSpace.objects.select_for_update().filter(pk=space.pk).first()
+    if row is None:
+        raise SpaceError(f"{space} is gone.")
+    return row

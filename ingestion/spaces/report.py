@@ -1,0 +1,196 @@
+"""How an embedding space stands, in figures and words: for the command, the admin and the API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Count, Sum
+from django.utils import timezone
+
+from ingestion import spaces
+from ingestion.errors import EmbeddingError
+from ingestion.models import EmbeddingSpace
+from ingestion.spaces import backfill, changes
+from ingestion.spaces.index import Index, IndexState, indexes_of
+
+State = EmbeddingSpace.State
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A space with what stands in no column of its row.
+
+    `missing` passages of `missing_tokens` tokens lack a vector: counted, or None where only the
+    row was read. `remarks` are sentences that people should know.
+    """
+
+    space: EmbeddingSpace
+    index: Index
+    is_worked_on: bool = False
+    missing: int | None = None
+    missing_tokens: int = 0
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Of the passages, those with a vector, in [0, 1], as the row has it."""
+        if self.space.filled_at is not None and not self.missing:
+            return 1.0
+        if self.missing is None:
+            total, filled = self.space.chunks_total, self.space.chunks_filled
+        else:
+            total = self.space.chunks_total
+            filled = max(total - self.missing, 0)
+        return min(filled / total, 1.0) if total else 0.0
+
+    @property
+    def cost(self) -> Decimal:
+        """What embedding the missing passages costs, about."""
+        return self.space.price * self.missing_tokens / MILLION
+
+    @property
+    def spent(self) -> Decimal:
+        """What filling has cost so far, about."""
+        return self.space.price * self.space.tokens_spent / MILLION
+
+    @property
+    def cost_words(self) -> str:
+        """The cost as the end of a sentence about the missing passages."""
+        tokens = f", about {self.missing_tokens:,} tokens"
+        if not self.space.price:
+            return tokens
+        return f"{tokens} and {self.cost:.2f} at {self.space.price.normalize():f} a million"
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next attempt has to wait."""
+        due = self.space.not_before
+        return due is not None and due > timezone.now()
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether the workers fill it for the first time or anew, now or as soon as they can."""
+        return self.space.is_written and not self.space.paused and self.space.filled_at is None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it changes no more by itself: ready to be activated, stopped, or in use."""
+        if self.space.state == State.DROPPING:
+            return False
+        if not self.space.is_written or self.space.paused:
+            return True
+        return self.space.filled_at is not None and self.index.state is IndexState.READY
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it only waits to be activated, as far as the row and the index say."""
+        return self.space.state == State.BUILDING and self.is_settled and not self.space.paused
+
+    @property
+    def state_words(self) -> str:
+        """The state in a few words, with how far it is."""
+        space = self.space
+        if space.state in (State.DROPPING, State.RETIRED):
+            return space.get_state_display()
+        if self.is_ready:
+            return "Ready to be activated"
+        if space.paused and space.filling_since is None:
+            return "Not started"
+        if space.error and space.paused:
+            return f"Stopped by a fault at {self.share:.0%}"
+        if space.paused:
+            return f"Paused at {self.share:.0%}"
+        if space.filled_at is None:
+            return f"{space.get_state_display()}, {self.share:.0%} filled"
+        return f"{space.get_state_display()}, filled"
+
+    @property
+    def lines(self) -> list[str]:
+        """The report for a terminal."""
+        space = self.space
+        lines = [
+            f"{space.pk}  {space}: {self.state_words}",
+            f"   model        {space.config.get('kind', 'of the settings')}, {space.fingerprint}",
+            f"   index        {self.index}",
+        ]
+        if self.missing is not None:
+            total = f"{space.chunks_total:,}"
+            without = f", {self.missing:,} lack one{self.cost_words}" if self.missing else ""
+            lines.append(f"   vectors      of {total} passages{without or ', all of them'}")
+        if space.tokens_spent:
+            price = f", {self.spent:.2f}" if space.price else ""
+            lines.append(f"   spent        about {space.tokens_spent:,} tokens{price}")
+        limits = [
+            f"{value:,} {name} a minute"
+            for name, value in (
+                ("requests", space.requests_per_minute), ("tokens", space.tokens_per_minute),
+            )
+            if value
+        ]  # fmt: skip
+        if limits:
+            lines.append(f"   limits       {', '.join(limits)}")
+        if self.is_worked_on:
+            lines.append("   now          a worker is at it")
+        if space.error:
+            lines.append(f"   fault        {space.error}")
+        return lines + [f"   note         {words}" for words in self.remarks]
+
+
+def report_on(space: EmbeddingSpace, *, brief: bool = False) -> Report:
+    """The report on one space; `brief` without counting and remarks."""
+    return reports_on([space], brief=brief)[0]
+
+
+def reports_on(rows: Iterable[EmbeddingSpace], *, brief: bool = False) -> list[Report]:
+    """The reports on `rows`, in their order: two queries, and without `brief` two more for each."""
+    listed = list(rows)
+    indexes, worked_on = indexes_of(listed), backfill.working_on(listed)
+    return [_report(row, indexes[row.pk], row.pk in worked_on, brief=brief) for row in listed]
+
+
+def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
+    """What is to be said of all spaces together, a sentence a line; empty for nothing."""
+    active = next((row for row in rows if row.state == State.ACTIVE), None)
+    if active is None:
+        return ["No space is active: the first document opens one for the model of the settings."]
+    try:
+        named = spaces.settings_embedder(active.dimensions).card
+    except EmbeddingError as error:
+        return [f"The settings name a model that cannot be had: {error}"]
+    if named.fingerprint == active.fingerprint:
+        return []
+    return [
+        f"The settings name {named.name}, but {active} answers, and new documents go into it: "
+        "EMBEDDER and its settings only open the first space. To move to that model: "
+        "manage.py embedding-space create, backfill, activate. To stay: set them back."
+    ]
+
+
+def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: bool) -> Report:
+    if brief:
+        return Report(space, index, is_worked_on)
+    space.chunks_total = spaces.settled().count()
+    missing = spaces.lacking(space).aggregate(count=Count("pk"), tokens=Sum("tokens"))
+    remarks = [words for remark in changes.remarks for words in remark(space)]
+    return Report(
+        space,
+        index,
+        is_worked_on,
+        missing=missing["count"],
+        missing_tokens=missing["tokens"] or 0,
+        remarks=(*_too_long(space), *remarks),
+    )
+
+
+def _too_long(space: EmbeddingSpace) -> Iterable[str]:
+    """Whether passages were cut for a model with a larger window."""
+    count = spaces.settled().filter(tokens__gt=space.max_tokens).count()
+    if count:
+        yield (
+            f"{count:,} passages are longer than the {space.max_tokens} tokens that this model "
+            "reads, as the present one counts them: their ends are not embedded. Process those "
+            "documents again once the space is active."
+        )

@@ -1,0 +1,113 @@
+"""What was searched, to read: only the queries whose sources the reader may read as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import pluralize
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.views import ChangeList
+
+from common.admin.pages import OwnPages, ReadOnly, VisibleOnly, actor
+from search.analytics.models import Interaction, SearchEvent
+from search.tuning.golden import from_clicks
+
+
+class SearchEventList(ChangeList):  # type: ignore[misc]
+    """The list of searches, which counts all of them only where nothing narrows it."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.query and not self.get_filters_params():
+            # Without a second count Django knows no total, and the heading offers "Show all".
+            self.full_result_count = self.result_count
+
+
+@admin.register(SearchEvent)
+class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin):  # type: ignore[misc]
+    """Nobody is named here: a search is looked at for what it asked, not for who did."""
+
+    empty_text = "Nobody has searched yet, or searches are not recorded (SEARCH_EVENTS)."
+    list_display = (
+        "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
+    )  # fmt: skip
+    list_display_links = None
+    list_filter = ("channel", "unsure", "query_class", "profile_name")
+    search_fields = ("query",)
+    date_hierarchy = "at"
+    list_per_page = 50
+    show_full_result_count = False
+    list_before_template = "admin/steelyard/events_note.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        learn = self.own_page("learn/", require_POST(self.learn_view), "learn")
+        return [learn, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SearchEventList
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        context = {"may_learn": request.user.has_perm("tuning.add_judgement")}
+        return super().changelist_view(request, extra_context={**context, **(extra_context or {})})
+
+    def learn_view(self, request: HttpRequest) -> HttpResponse:
+        """Makes judgements of what many searchers did, or takes all of these back."""
+        may_learn = request.user.has_perm("tuning.add_judgement")
+        if not may_learn or not self.has_view_permission(request):
+            raise PermissionDenied
+        if "take_back" in request.POST:
+            count = from_clicks.take_back()
+            told = f"{count} judgement{pluralize(count)} of searchers taken back."
+        else:
+            count = from_clicks.learn(acting_user=actor(request))
+            verb = pluralize(count, "s,")
+            told = f"{count} judgement{pluralize(count)} stand{verb} for what searchers did."
+        self.message_user(request, told)
+        return HttpResponseRedirect(reverse("admin:analytics_searchevent_changelist"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
+        queryset: QuerySet[SearchEvent] = super().get_queryset(request)
+        kinds = Interaction.Kind
+        return queryset.filter(page=1, follows=None).annotate(
+            ups=Count("interactions", Q(interactions__kind__in=(kinds.UP, kinds.SOLVED))),
+            downs=Count("interactions", Q(interactions__kind__in=(kinds.DOWN, kinds.UNSOLVED))),
+        )
+
+    @admin.display(description="question", ordering="folded")
+    def asked(self, event: SearchEvent) -> SafeString | str:
+        if not event.query:
+            return "(forgotten)"
+        address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
+        return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
+
+    @display(description="found", label={"zero": "danger", "unsure": "warning", "found": "success"})
+    def outcome(self, event: SearchEvent) -> tuple[str, str]:
+        if not event.total or event.corrected_from:
+            return "zero", "Nothing"
+        return ("unsure", "Unsure") if event.unsure else ("found", "Found")
+
+    @admin.display(description="confidence", ordering="confidence")
+    def certainty(self, event: SearchEvent) -> str:
+        return "-" if event.confidence is None else f"{event.confidence:.2f}"
+
+    @admin.display(description="time (ms)", ordering="milliseconds")
+    def took(self, event: SearchEvent) -> str:
+        return f"{event.milliseconds:.0f}"
+
+    @admin.display(description="opened", ordering="best_click")
+    def opened(self, event: SearchEvent) -> str:
+        return f"place {event.best_click}" if event.best_click else "-"
+
+    @admin.display(description="thumbs")
+    def thumbs(self, event: Any) -> str:
+        return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"

@@ -1,0 +1,280 @@
+"""What administrators do about search gaps: the queue, the actions, and closing by a new search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Count, Max, Min, Q, QuerySet
+from django.utils import timezone
+
+from ingestion.models import Document
+from ingestion.models.library import Viewer
+from search.analytics.models import Gap, GapSign, GapStep, GapWording, Sign
+from search.errors import GapError
+from search.pipeline import search
+from search.retrieval import Filters
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+State, Kind = Gap.State, GapStep.Kind
+
+# What a visitor who met a failure costs: all they can tell us aloud, least what may mean
+# nothing. Guesses; they only order the queue.
+COSTS: Mapping[str, float] = {
+    Sign.DOWN: 1.0,
+    Sign.ZERO: 1.0,
+    Sign.REFORMULATED: 0.7,
+    Sign.UNSURE: 0.5,
+    Sign.NO_CLICK: 0.2,
+}
+# Steps that a person begins on an open gap, and that closing finishes.
+BEGUN = (Kind.SYNONYM, Kind.PATTERN, Kind.PIN, Kind.JUDGEMENT, Kind.DOCUMENT)
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A gap as one viewer may see it: only searches whose query they may read are counted.
+
+    `query` is the wording that most visitors used, `wordings` how many there are; `counts` has
+    the distinct visitors by sign. `cost` is the sum over signs of visitors times the sign's cost.
+    """
+
+    gap: Gap
+    query: str
+    wordings: int
+    visitors: int
+    counts: Mapping[Sign, int]
+    cost: float
+    first: datetime
+    last: datetime
+
+    @property
+    def pk(self) -> int:
+        return self.gap.pk
+
+    @property
+    def signs(self) -> tuple[str, ...]:
+        """How it fails, the commonest first."""
+        told = sorted(self.counts, key=lambda sign: (-self.counts[sign], COSTS[sign], sign))
+        return tuple(sign.label for sign in told)
+
+
+def standing(
+    viewer: Viewer, *, state: str = State.OPEN, limit: int | None = None, pk: int | None = None
+) -> list[Standing]:
+    """The gaps in a state that `viewer` may see, the costliest first; three queries.
+
+    With `pk` that gap alone, whatever its state.
+    """
+    signs = GapSign.objects.visible_to(viewer).order_by()
+    signs = signs.filter(wording__gap=pk) if pk else signs.filter(wording__gap__state=state)
+    rows = {row["wording__gap"]: row for row in _tallies(signs)}
+    costly = sorted(rows, key=lambda key: (-_cost(rows[key]), -rows[key]["last"].timestamp(), key))
+    costly = costly[:limit]
+    names = _main_wordings(signs.filter(wording__gap__in=costly))
+    gaps = Gap.objects.select_related("owner").in_bulk(costly)
+    return [_standing(gaps[key], rows[key], *names[key]) for key in costly if key in gaps]
+
+
+def _tallies(signs: QuerySet[GapSign]) -> Iterable[Mapping[str, Any]]:
+    return signs.values("wording__gap").annotate(
+        visitors=Count("visitor", distinct=True),
+        first=Min("first"),
+        last=Max("last"),
+        **{sign.value: Count("visitor", Q(kind=sign), distinct=True) for sign in Sign},
+    )
+
+
+def _cost(row: Mapping[str, Any]) -> float:
+    return float(sum(COSTS[sign] * row[sign.value] for sign in Sign))
+
+
+def _main_wordings(signs: QuerySet[GapSign]) -> dict[int, tuple[str, int]]:
+    """By gap the wording of most visitors, and how many wordings there are."""
+    rows = signs.values("wording__gap", "wording", "wording__query").annotate(
+        visitors=Count("visitor", distinct=True)
+    )
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["wording__gap"], []).append(row)
+    return {
+        gap: (max(of, key=lambda r: (r["visitors"], -r["wording"]))["wording__query"], len(of))
+        for gap, of in found.items()
+    }
+
+
+def _standing(gap: Gap, row: Mapping[str, Any], query: str, wordings: int) -> Standing:
+    counts = {sign: row[sign.value] for sign in Sign if row[sign.value]}
+    return Standing(
+        gap, query, wordings, row["visitors"], counts, _cost(row), row["first"], row["last"]
+    )
+
+
+def open_count(viewer: Viewer) -> int:
+    """How many open gaps `viewer` may see."""
+    return Gap.objects.visible_to(viewer).filter(state=State.OPEN).count()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a search for the gap's question finds at a moment, for one viewer."""
+
+    total: int
+    results: tuple[str, ...]
+    confidence: float | None
+    unsure: bool
+    profile: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "total": self.total,
+            "results": list(self.results),
+            "confidence": self.confidence,
+            "unsure": self.unsure,
+            "profile": self.profile,
+        }
+
+
+def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> Snapshot:
+    """What `viewer` is shown for `query` now. Raises SearchError where it cannot be searched."""
+    narrowed = Filters(collections=tuple(collections))
+    response = search(query, viewer=viewer, filters=narrowed, page_size=SHOWN)
+    return Snapshot(
+        # Of a correction's results none answers the question as it was asked.
+        total=0 if response.corrected_from else response.total,
+        results=tuple(dict.fromkeys(result.document_id for result in response.results)),
+        confidence=response.confidence,
+        unsure=response.low_confidence,
+        profile=f"{response.profile.name}@{response.profile.version}",
+    )
+
+
+def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
+    """Notes that somebody sets about a gap, with what is found before. Raises GapError."""
+    if kind not in BEGUN:
+        raise GapError("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
+    with transaction.atomic():
+        _lock(gap, is_open=True)
+        query, found = _run(gap, acting_user)
+        return GapStep.objects.create(
+            gap=gap, kind=kind, user=acting_user, note=note, query=query, before=found
+        )
+
+
+def assign(gap: Gap, owner: User, *, acting_user: User, note: str) -> GapStep:
+    """Notes that a document is missing, and who writes it. Raises GapError."""
+    if not note.strip():
+        raise GapError("Say what the document should answer.")
+    step = begin(gap, Kind.DOCUMENT, acting_user=acting_user, note=note)
+    Gap.objects.filter(pk=gap.pk).update(owner=owner, note=note)
+    return step
+
+
+def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
+    """Closes a gap with what its question finds now beside what it found before.
+
+    Raises GapError when it is not open, SearchError when the question cannot be searched.
+    """
+    with transaction.atomic():
+        _lock(gap, is_open=True)
+        query, found = _run(gap, acting_user)
+        begun = _last_begun(gap)
+        before = begun.before if begun is not None and begun.query == query else None
+        step = GapStep.objects.create(
+            gap=gap,
+            kind=Kind.CLOSED,
+            user=acting_user,
+            note=note,
+            query=query,
+            before=before,
+            after=found,
+        )
+        Gap.objects.filter(pk=gap.pk).update(state=State.CLOSED, closed_at=timezone.now())
+    return step
+
+
+def dismiss(gap: Gap, *, acting_user: User, reason: str) -> GapStep:
+    """Takes a gap off the queue for good, with the reason. Raises GapError."""
+    if not reason.strip():
+        raise GapError("Give a reason: whoever looks at it next will ask.")
+    with transaction.atomic():
+        _lock(gap, is_open=True)
+        Gap.objects.filter(pk=gap.pk).update(state=State.DISMISSED, closed_at=timezone.now())
+        return GapStep.objects.create(
+            gap=gap, kind=Kind.DISMISSED, user=acting_user, note=reason.strip()
+        )
+
+
+def reopen(gap: Gap, *, acting_user: User) -> GapStep:
+    """Puts a closed or dismissed gap back into the queue. Raises GapError."""
+    with transaction.atomic():
+        _lock(gap, is_open=False)
+        Gap.objects.filter(pk=gap.pk).update(state=State.OPEN, closed_at=None)
+        return GapStep.objects.create(gap=gap, kind=Kind.REOPENED, user=acting_user)
+
+
+def _lock(gap: Gap, *, is_open: bool) -> None:
+    """Holds the gap's row until the transaction ends. Raises GapError where `is_open` is wrong."""
+    held = Gap.objects.select_for_update(no_key=True).get(pk=gap.pk)
+    if is_open and held.state != State.OPEN:
+        raise GapError(f"It is {held.get_state_display().lower()} already. Reopen it first.")
+    if not is_open and held.state == State.OPEN:
+        raise GapError("It is open already.")
+
+
+def _last_begun(gap: Gap) -> GapStep | None:
+    """The first step since the gap was last opened: what was found before all of them."""
+    reopened = gap.steps.filter(kind__in=(Kind.REOPENED, Kind.CLOSED)).order_by("-pk").first()
+    steps = gap.steps.filter(kind__in=BEGUN, pk__gt=reopened.pk if reopened else 0)
+    return steps.order_by("pk").first()
+
+
+def _run(gap: Gap, viewer: User) -> tuple[str, dict[str, Any]]:
+    """The gap's main wording that `viewer` may read, and what it finds for them now."""
+    query, collections = question(gap, viewer)
+    return query, snapshot(query, viewer=viewer, collections=collections).as_json()
+
+
+def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
+    """The wording to run again, and the collections that most visitors asked it in."""
+    signs = GapSign.objects.visible_to(viewer).filter(wording__gap=gap).order_by()
+    asked = (
+        signs.values("wording", "wording__query", "collections")
+        .annotate(visitors=Count("visitor", distinct=True))
+        .order_by("-visitors", "wording", "collections")
+        .first()
+    )
+    if asked is None:
+        raise GapError("Nobody asks this any longer.")
+    # Named in the query itself, they narrow the search from there.
+    inside = "collection:" in asked["wording__query"].casefold()
+    return asked["wording__query"], [] if inside else asked["collections"]
+
+
+def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
+    """The wordings that `viewer` may read, with `visitors` and `last`, the commonest first."""
+    readable = GapSign.objects.visible_to(viewer).filter(wording__gap=gap)
+    return (
+        GapWording.objects.filter(signs__in=readable)
+        .annotate(visitors=Count("signs__visitor", distinct=True), last=Max("signs__last"))
+        .order_by("-visitors", "pk")
+    )
+
+
+def readable_results(steps: Iterable[GapStep], viewer: Viewer) -> dict[str, Document]:
+    """The documents of the steps' results that `viewer` may see, by public id; one query."""
+    named = {
+        UUID(public_id)
+        for step in steps
+        for found in (step.before, step.after)
+        for public_id in (found or {}).get("results", ())
+    }
+    documents = Document.objects.visible_to(viewer).filter(public_id__in=named)
+    return {str(document.public_id): document for document in documents.defer("title_terms")}

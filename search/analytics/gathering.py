@@ -1,0 +1,293 @@
+"""Gather searches that failed into gaps, similar wordings together."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.db import connection, transaction
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from ingestion import spaces
+from ingestion.errors import EmbeddingError
+from search.analytics.models import (
+    Gap,
+    GapSign,
+    GapStep,
+    GapWording,
+    Interaction,
+    SearchEvent,
+    Sign,
+)
+
+Vectors = NDArray[np.float32]
+
+# Above the cosines of all 20 pairs of different questions on one subject (to .70) and below 16 of
+# 20 pairs of paraphrases, with the packaged model (docs/adr/0027); for another model a guess.
+SAME_MEANING = 0.72
+# Of two questions in a row: near enough that the second may be the first in other words.
+SAME_SUBJECT = 0.55
+# The same by words alone, where there are no vectors: the share of words in common. A guess.
+SHARED_WORDS = 0.4
+
+_WORD = re.compile(r"\w+")
+
+
+def unit(vector: Sequence[float]) -> Vectors:
+    """The vector at length 1, so that inner products are cosines; zeros stay zeros."""
+    array = np.asarray(vector, dtype=np.float32)
+    length = float(np.linalg.norm(array))
+    return array / length if length else array
+
+
+def nearest_group(
+    vector: Vectors, members: Vectors, groups: Sequence[int], *, at_least: float = SAME_MEANING
+) -> int | None:
+    """The group whose members are nearest to `vector` on average; None below `at_least`.
+
+    `members` has a row a member, of length 1, and `groups` their groups. Of equals the lowest.
+    """
+    if not len(groups):
+        return None
+    cosines = members @ vector
+    names, places = np.unique(np.asarray(groups), return_inverse=True)
+    means = np.bincount(places, weights=cosines) / np.bincount(places)
+    best = int(np.argmax(means))
+    return int(names[best]) if means[best] >= at_least else None
+
+
+def shares_words(one: str, other: str) -> bool:
+    """Whether two folded questions have so many words in common that one may be the other."""
+    first, second = set(_WORD.findall(one)), set(_WORD.findall(other))
+    union = first | second
+    return bool(union) and len(first & second) / len(union) >= SHARED_WORDS
+
+
+logger = logging.getLogger(__name__)
+
+Kind = Interaction.Kind
+
+# A search is looked at when its visitor has had the time to click, to judge or to ask again.
+SETTLE = timedelta(minutes=15)
+# Asked again so soon, the first answer was none: a guess.
+ASKED_AGAIN = timedelta(minutes=3)
+# Who reads so long has found something: a guess, twice what a glance takes.
+READ_SECONDS = 30.0
+BATCH = 200
+# Any number that no other part of the project locks by.
+LOCK = 5_700_101
+# A search that nobody opened anything of brings no closed gap back: its snippet may have answered.
+REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An event and how it failed."""
+
+    event: SearchEvent
+    signs: tuple[Sign, ...]
+
+
+def gather(*, now: datetime | None = None) -> int:
+    """How many events were looked through: all whose visitors have had their time, oldest first.
+
+    Where the embedding model is away the rest waits for the next run.
+    """
+    settled = (now or timezone.now()) - SETTLE
+    seen = 0
+    try:
+        while count := _gather_batch(settled):
+            seen += count
+    except EmbeddingError as error:
+        logger.warning("Search gaps wait for the embedding model: %s", error)
+    return seen
+
+
+@transaction.atomic
+def _gather_batch(settled: datetime) -> int:
+    with connection.cursor() as cursor:
+        # Two at once would open two gaps for one question.
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    waiting = SearchEvent.objects.filter(gathered=False, at__lte=settled).order_by("pk")
+    events = list(waiting.select_for_update(skip_locked=True, no_key=True)[:BATCH])
+    if not events:
+        return 0
+    failures = [failure for failure in _failures(events) if failure.signs]
+    if failures:
+        _file(failures)
+    SearchEvent.objects.filter(pk__in=[event.pk for event in events]).update(gathered=True)
+    return len(events)
+
+
+def _failures(events: Sequence[SearchEvent]) -> Iterable[Failure]:
+    searches = [e for e in events if e.page == 1 and e.follows_id is None and e.folded]
+    said: dict[int, list[Interaction]] = defaultdict(list)
+    for interaction in Interaction.objects.filter(event__in=searches):
+        said[interaction.event_id].append(interaction)
+    asked_next = _asked_next(searches)
+    for event in searches:
+        yield Failure(event, signs_of(event, said[event.pk], asked_next.get(event.pk)))
+
+
+def signs_of(
+    event: SearchEvent, said: Iterable[Interaction], asked_next: SearchEvent | None
+) -> tuple[Sign, ...]:
+    """How a search failed; none for one whose visitor said or showed that it did not.
+
+    `asked_next` is what the visitor asked soon after, None for nothing.
+    """
+    kinds = {interaction.kind for interaction in said}
+    read = any((interaction.seconds or 0) >= READ_SECONDS for interaction in said)
+    if kinds & {Kind.DOWN, Kind.UNSOLVED}:
+        return tuple(sign for sign in (Sign.DOWN, *_silent_signs(event)) if sign)
+    if kinds & {Kind.UP, Kind.SOLVED} or read:
+        return ()
+    signs = list(_silent_signs(event))
+    if event.best_click is None:
+        if asked_next is not None and _asks_the_same(event, asked_next):
+            signs.append(Sign.REFORMULATED)
+        # Programs open nothing: of them it says nothing.
+        elif event.total and event.channel == SearchEvent.Channel.PAGE:
+            signs.append(Sign.NO_CLICK)
+    return tuple(signs)
+
+
+def _silent_signs(event: SearchEvent) -> Iterable[Sign]:
+    if not event.total or event.corrected_from:
+        yield Sign.ZERO
+    elif event.unsure:
+        yield Sign.UNSURE
+
+
+def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
+    """Whether a later question is the same in other words."""
+    if shares_words(event.folded, later.folded):
+        return True
+    first, second = (unit(_embed(each.query)) for each in (event, later))
+    return float(first @ second) >= SAME_SUBJECT
+
+
+def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
+    """By event, the next other question of its visitor, where it came soon; in one query."""
+    known = [event for event in searches if event.visitor]
+    if not known:
+        return {}
+    later = SearchEvent.objects.searches().filter(
+        visitor__in={event.visitor for event in known},
+        at__gt=min(event.at for event in known),
+        at__lte=max(event.at for event in known) + ASKED_AGAIN,
+    )
+    by_visitor: dict[str, list[SearchEvent]] = defaultdict(list)
+    for event in later.order_by("at", "pk"):
+        by_visitor[event.visitor].append(event)
+    found = {}
+    for event in known:
+        for candidate in by_visitor[event.visitor]:
+            if event.at < candidate.at <= event.at + ASKED_AGAIN:
+                if candidate.folded != event.folded:
+                    found[event.pk] = candidate
+                break
+    return found
+
+
+def _file(failures: Sequence[Failure]) -> None:
+    """Writes the signs of failed searches under the wordings, and these under gaps."""
+    wordings = _wordings(failures)
+    signs = []
+    for failure in failures:
+        event, wording = failure.event, wordings[failure.event.folded]
+        _reopen(wording.gap, failure)
+        signs += [
+            GapSign(
+                wording=wording,
+                kind=sign,
+                visitor=event.visitor or f"event {event.pk}",
+                sources=event.sources,
+                collections=event.collections,
+                first=event.at,
+                last=event.at,
+            )
+            for sign in failure.signs
+        ]
+    # One row cannot be written twice by one statement: the last of equals stands for them.
+    once = {(s.wording_id, s.kind, s.visitor, *s.sources, *s.collections): s for s in signs}
+    GapSign.objects.bulk_create(
+        once.values(),
+        update_conflicts=True,
+        unique_fields=("wording", "kind", "visitor", "sources", "collections"),
+        update_fields=("last",),
+    )
+
+
+def _wordings(failures: Sequence[Failure]) -> dict[str, GapWording]:
+    """The wording of each folded question: those there are, and new ones in their nearest gap."""
+    asked = {failure.event.folded: failure.event.query for failure in reversed(failures)}
+    rows = GapWording.objects.filter(folded__in=asked).select_related("gap")
+    found = {wording.folded: wording for wording in rows}
+    new = dict.fromkeys(f.event.folded for f in failures if f.event.folded not in found)
+    if new:
+        shelf = _Shelf()
+        for folded in new:
+            found[folded] = shelf.place(asked[folded], folded)
+    return found
+
+
+class _Shelf:
+    """The open gaps by the meaning of their wordings, to place new questions among."""
+
+    def __init__(self) -> None:
+        self.space = spaces.embedder().card.fingerprint
+        rows = list(
+            GapWording.objects.filter(gap__state=Gap.State.OPEN)
+            .order_by("pk")
+            .select_related("gap")
+        )
+        self.gaps = {row.gap_id: row.gap for row in rows}
+        for row in rows:
+            self._embed_anew(row)
+        self.groups = [row.gap_id for row in rows]
+        self.vectors = [unit(row.vector) for row in rows]
+
+    def _embed_anew(self, row: GapWording) -> None:
+        """Vectors of two models cannot be compared: those of another are made again."""
+        if row.vector is None or row.space != self.space:
+            row.vector, row.space = _embed(row.query), self.space
+            row.save(update_fields=["vector", "space"])
+
+    def place(self, query: str, folded: str) -> GapWording:
+        """A new wording in the gap nearest in meaning, or in one of its own."""
+        vector = _embed(query)
+        members = np.array(self.vectors, dtype=np.float32)
+        nearest = nearest_group(unit(vector), members, self.groups)
+        gap = self.gaps[nearest] if nearest is not None else Gap.objects.create()
+        self.gaps[gap.pk] = gap
+        self.groups.append(gap.pk)
+        self.vectors.append(unit(vector))
+        return GapWording.objects.create(
+            gap=gap, query=query, folded=folded, vector=vector, space=self.space
+        )
+
+
+def _embed(text: str) -> list[float]:
+    vector: list[float] = spaces.query_embedder().embed_query(text).tolist()
+    return vector
+
+
+def _reopen(gap: Gap, failure: Failure) -> None:
+    """Opens a closed gap whose question failed again since; its history stays."""
+    if gap.state != Gap.State.CLOSED or gap.closed_at is None:
+        return
+    if failure.event.at <= gap.closed_at or not REOPENS & set(failure.signs):
+        return
+    gap.state, gap.closed_at = Gap.State.OPEN, None
+    gap.save(update_fields=["state", "closed_at"])
+    told = ", ".join(sign.label.lower() for sign in failure.signs)
+    GapStep.objects.create(
+        gap=gap, kind=GapStep.Kind.REOPENED, note=f"It failed again: {told}.", at=failure.event.at
+    )

@@ -1,0 +1,160 @@
+"""W5: where search fails: questions of one meaning, who met the failure, and what was done."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+from pgvector.django import VectorField
+
+from ingestion.models.library import Viewer
+from search.analytics.models.events import readable_sources
+
+
+class Sign(models.TextChoices):
+    """How a search showed that it failed."""
+
+    ZERO = "zero", "Nothing found"
+    DOWN = "down", "Thumb down"
+    REFORMULATED = "reformulated", "Asked again in other words"
+    UNSURE = "unsure", "Low confidence"
+    NO_CLICK = "no_click", "Nothing opened"
+
+
+class GapQuerySet(models.QuerySet["Gap"]):
+    def visible_to(self, viewer: Viewer) -> GapQuerySet:
+        """The gaps of which `viewer` may read a wording at least."""
+        signs = GapSign.objects.visible_to(viewer)
+        return self.filter(pk__in=signs.order_by().values("wording__gap"))
+
+
+class Gap(models.Model):
+    """A question, in all its wordings, that search did not answer well."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "Open"
+        CLOSED = "closed", "Closed"
+        DISMISSED = "dismissed", "Dismissed"
+
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text="Who writes the document that is missing.",
+    )
+    note = models.TextField(blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    closed_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    objects = GapQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        verbose_name = "search gap"
+        indexes = (models.Index(fields=("state",), name="gap_state"),)
+
+    def __str__(self) -> str:
+        return f"search gap {self.pk}"
+
+
+class GapWordingQuerySet(models.QuerySet["GapWording"]):
+    def visible_to(self, viewer: Viewer) -> GapWordingQuerySet:
+        """The wordings that were asked at least once where `viewer` could have read along."""
+        signs = GapSign.objects.visible_to(viewer)
+        return self.filter(pk__in=signs.order_by().values("wording"))
+
+
+class GapWording(models.Model):
+    """One wording of a gap's question. `vector` is its embedding in the space named."""
+
+    gap = models.ForeignKey(Gap, models.CASCADE, related_name="wordings")
+    query = models.CharField(max_length=1000)
+    folded = models.CharField(max_length=500, unique=True)
+    vector = VectorField(null=True)
+    space = models.CharField(max_length=200, blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = GapWordingQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return self.query
+
+
+class GapSignQuerySet(models.QuerySet["GapSign"]):
+    def visible_to(self, viewer: Viewer) -> GapSignQuerySet:
+        """The signs of searches whose query `viewer` may read (see `SearchEvent.sources`)."""
+        return self.filter(readable_sources(viewer))
+
+
+class GapSign(models.Model):
+    """One visitor met one kind of failure with one wording; asking again adds nothing."""
+
+    wording = models.ForeignKey(GapWording, models.CASCADE, related_name="signs")
+    kind = models.CharField(max_length=12, choices=Sign.choices)
+    visitor = models.CharField(max_length=64)
+    sources = ArrayField(models.BigIntegerField(), default=list, blank=True)
+    # Names of collections that the question was asked in; empty: all.
+    collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
+    first = models.DateTimeField()
+    last = models.DateTimeField(db_index=True)
+    anonymised = models.BooleanField(default=False)
+
+    objects = GapSignQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("pk",)
+        constraints = (
+            models.UniqueConstraint(
+                "wording",
+                "kind",
+                "visitor",
+                "sources",
+                "collections",
+                name="gap_sign_once_per_visitor",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.wording}: {self.get_kind_display()}"
+
+
+class GapStep(models.Model):
+    """The history of a gap: what was done about it, and what a search found before and after.
+
+    `before` and `after` hold `total`, `confidence`, `unsure`, `profile` and `results`, the public
+    ids of the first ten documents that `user` was shown.
+    """
+
+    class Kind(models.TextChoices):
+        SYNONYM = "synonym", "Synonym"
+        PATTERN = "pattern", "Identifier pattern"
+        PIN = "pin", "Pin"
+        JUDGEMENT = "judgement", "Judgement"
+        DOCUMENT = "document", "Needs a document"
+        DISMISSED = "dismissed", "Dismissed"
+        CLOSED = "closed", "Closed"
+        REOPENED = "reopened", "Reopened"
+
+    gap = models.ForeignKey(Gap, models.CASCADE, related_name="steps")
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    at = models.DateTimeField(default=timezone.now, editable=False)
+    note = models.TextField(blank=True)
+    query = models.CharField(max_length=1000, blank=True, help_text="The wording that was run.")
+    before = models.JSONField(null=True, blank=True)
+    after = models.JSONField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("pk",)
+
+    def __str__(self) -> str:
+        return f"{self.gap}: {self.get_kind_display()}"

@@ -1,0 +1,135 @@
+"""What searchers asked, for administrators: recent questions, and figures by day.
+
+The questions are only those that their viewer may read (`SearchEvent.visible_to`); figures count
+all searches, since they name none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from django.db import connection
+from django.db.models import Count, Max
+from django.utils import timezone
+
+from ingestion.models.library import Viewer
+from search.analytics.models import SearchEvent
+
+# How many events are read to find the latest questions among them: a guess.
+LOOKED_AT = 2_000
+
+FIGURES = """
+SELECT grouping(day), day, count(*),
+       count(*) FILTER (WHERE total = 0 OR corrected_from <> ''),
+       count(*) FILTER (WHERE unsure),
+       count(*) FILTER (WHERE clickable),
+       count(*) FILTER (WHERE clickable AND best_click <= 1),
+       count(*) FILTER (WHERE clickable AND best_click <= 3),
+       count(*) FILTER (WHERE clickable AND best_click <= 10),
+       percentile_cont(ARRAY[.5, .95]) WITHIN GROUP (ORDER BY milliseconds)
+FROM (
+    SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, corrected_from, unsure, best_click,
+           milliseconds, total > 0 AND channel = 'page' AS clickable
+    FROM search_searchevent
+    WHERE at >= %(since)s AND page = 1 AND follows_id IS NULL
+) AS searches
+GROUP BY GROUPING SETS ((day), ())
+ORDER BY 1 DESC, 2
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuery:
+    """A question as it was last typed. `searches` counts it once a visitor and half hour."""
+
+    query: str
+    searches: int
+    last: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a number of searches came to. Rates are None where nothing was counted.
+
+    Clicks are counted among searches on the page that found something.
+    """
+
+    searches: int = 0
+    without_results: int = 0
+    unsure: int = 0
+    clickable: int = 0
+    clicked_at_1: int = 0
+    clicked_at_3: int = 0
+    clicked_at_10: int = 0
+    p50_ms: float | None = None
+    p95_ms: float | None = None
+
+    @property
+    def zero_rate(self) -> float | None:
+        return _share(self.without_results, self.searches)
+
+    @property
+    def unsure_rate(self) -> float | None:
+        return _share(self.unsure, self.searches)
+
+    @property
+    def click_rates(self) -> dict[int, float | None]:
+        """The share of searches whose visitor opened one of the first 1, 3, 10 results."""
+        clicked = {1: self.clicked_at_1, 3: self.clicked_at_3, 10: self.clicked_at_10}
+        return {place: _share(count, self.clickable) for place, count in clicked.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """The figures of the days from `since` to today, by day (with the idle ones) and in all."""
+
+    since: date
+    days: dict[date, Figures] = field(default_factory=dict)
+    whole: Figures = field(default_factory=Figures)
+
+
+def recent_queries(viewer: Viewer, *, limit: int = 20, days: int = 30) -> list[AskedQuery]:
+    """The questions asked last that `viewer` may read, each once, the newest first.
+
+    One query, and another for what a viewer who is no superuser may read.
+    """
+    since = timezone.now() - timedelta(days=days)
+    latest = SearchEvent.objects.visible_to(viewer).searches().filter(at__gte=since)
+    latest = latest.exclude(query="").order_by("-at")
+    rows = (
+        SearchEvent.objects.filter(pk__in=latest.values("pk")[:LOOKED_AT])
+        .order_by()
+        .values("folded")
+        .annotate(asked=Max("query"), searches=Count("pk"), newest=Max("at"))
+        .order_by("-newest")[:limit]
+    )
+    return [AskedQuery(row["asked"], row["searches"], row["newest"]) for row in rows]
+
+
+def figures(*, days: int = 30) -> Period:
+    """The figures of the last `days` days, in one query."""
+    today = timezone.localdate()
+    first = today - timedelta(days=days - 1)
+    midnight = timezone.make_aware(datetime.combine(first, datetime.min.time()))
+    zone = timezone.get_current_timezone_name()
+    with connection.cursor() as cursor:
+        cursor.execute(FIGURES, {"since": midnight, "zone": zone})
+        rows = cursor.fetchall()
+    found = {row[1]: _figures(row) for row in rows if row[0] == 0}
+    every = (first + timedelta(days=number) for number in range(days))
+    whole = next((_figures(row) for row in rows if row[0] == 1), Figures())
+    return Period(first, {day: found.get(day, Figures()) for day in every}, whole)
+
+
+def _figures(row: Sequence[Any]) -> Figures:
+    """The figures of a row of FIGURES."""
+    searches, nothing, unsure, clickable, at_1, at_3, at_10 = row[2:9]
+    p50, p95 = row[9] or (None, None)
+    return Figures(searches, nothing, unsure, clickable, at_1, at_3, at_10, p50, p95)
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None

@@ -1,0 +1,199 @@
+"""W: experiments in the admin: planned, started through the gate, watched, ended."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from common.admin.charts import interval_chart
+from common.admin.pages import ActionPages, AuditedByServices, actor, become
+from search.errors import SearchError
+from search.models import SearchProfile
+from search.tuning.admin.publishing import ranking_differences
+from search.tuning.experiments import planning, running
+from search.tuning.models import EvaluationRun, Experiment
+from search.tuning.publishing import gate_inputs, publications
+
+State = Experiment.State
+STATE_LABELS = {
+    State.DRAFT: "",
+    State.CHECKING: "info",
+    State.RUNNING: "success",
+    State.ENDED: "primary",
+}
+
+
+class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = Experiment
+        fields = planning.PLAN
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        published = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
+        for name in ("a", "b"):
+            if name in self.fields:  # not where the page only shows them
+                field: Any = self.fields[name]
+                field.queryset = published
+                field.help_text = "A published profile: drafts are measured in the workbench."
+
+
+@admin.register(Experiment)
+class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  # type: ignore[misc]
+    empty_text = (
+        "No experiment yet. One shows two profiles to visitors and counts whose results they open."
+    )
+    form = ExperimentForm
+    fieldsets = (
+        (None, {"fields": ("name", "kind", "a", "b")}),
+        ("Who takes part, and until when", {"fields": ("share", "days", "indifference")}),
+        (None, {"fields": ("note",)}),
+    )
+    list_display = ("name", "kind", "state_label", "a", "b", "visitors", "told", "started")
+    list_select_related = ("a", "b")
+    list_filter = ("state", "kind")
+    search_fields = ("name", "note")
+    change_form_template = "admin/search/experiment/page.html"
+    list_before_template = "admin/steelyard/experiments_note.html"
+
+    @display(description="state", ordering="state", label=STATE_LABELS)
+    def state_label(self, experiment: Experiment) -> tuple[str, str]:
+        return experiment.state, experiment.get_state_display()
+
+    @admin.display(description="visitors")
+    def visitors(self, experiment: Experiment) -> str:
+        return f"{experiment.verdict['visitors']:,}" if experiment.verdict else "-"
+
+    @admin.display(description="what they tell")
+    def told(self, experiment: Experiment) -> str:
+        return str(experiment.verdict.get("sentence", "-"))
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.own_page("<int:pk>/start/", self.start_view, "start"),
+            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
+            self.own_page("<int:pk>/end/", self.end_view, "end"),
+            *super().get_urls(),
+        ]
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return _is_plan(obj) and bool(super().has_change_permission(request, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return _is_plan(obj) and bool(super().has_delete_permission(request, obj))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        experiment = self.seen(request, object_id)
+        if experiment.state == State.RUNNING and request.method == "GET":
+            experiment = running.look(experiment)
+        context = _shown(experiment, request)
+        return super().change_view(  # type: ignore[no-any-return]
+            request, object_id, form_url, {**context, **(extra_context or {})}
+        )
+
+    def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Says what starting does first; then does it."""
+        experiment = self.seen(request, pk)
+        if not request.user.has_perm(publications.PUBLISH):
+            raise PermissionDenied
+        if request.method == "POST":
+            return self._start(request, experiment)
+        context = {
+            "experiment": experiment,
+            "gate": gate_inputs.preview(),
+            "differences": ranking_differences(experiment.a, experiment.b),
+        }
+        return self.shown(request, "experiment/start.html", f"Start {experiment}", context)
+
+    def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
+        try:
+            held = running.start(
+                experiment,
+                acting_user=actor(request),
+                override="override" in request.POST,
+                reason=request.POST.get("reason", ""),
+            )
+        except SearchError as error:
+            self.message_user(request, str(error), messages.ERROR)
+        else:
+            if held.state == State.RUNNING:
+                self.message_user(request, f"{held} runs: the next search takes part.")
+            elif held.state == State.DRAFT:
+                self.message_user(request, f"{held} was not started.", messages.ERROR)
+        return self.back_to(experiment.pk)
+
+    def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Stops measuring; nothing starts."""
+
+        def act(experiment: Experiment) -> str:
+            running.cancel(experiment, acting_user=actor(request))
+            return "It is a plan again. Nothing was started."
+
+        return self.acted(request, pk, act, permission=publications.PUBLISH)
+
+    def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ends it for the reason that the form gives."""
+
+        def act(experiment: Experiment) -> str:
+            reason = request.POST.get("reason", "")
+            running.end(experiment, acting_user=actor(request), reason=reason)
+            return "It has ended. Nothing was published by it."
+
+        return self.acted(request, pk, act, permission=publications.PUBLISH)
+
+    # --- what is written: all of it by tuning ------------------------------------------------
+
+    def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
+        fields = {name: form.cleaned_data[name] for name in planning.PLAN}
+        user = actor(request)
+        if change:
+            saved = planning.edit(obj, fields, acting_user=user)
+        else:
+            saved = planning.plan(fields, acting_user=user)
+        become(obj, saved)
+
+    def delete_model(self, request: HttpRequest, obj: Experiment) -> None:
+        planning.delete(obj, acting_user=actor(request))
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        # Plans are removed one by one: what has started is kept.
+        actions: dict[str, Any] = super().get_actions(request)
+        actions.pop("delete_selected", None)
+        return actions
+
+
+def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
+    """What the page says above the plan."""
+    verdict = experiment.verdict
+    winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
+    runs = EvaluationRun.objects.filter(pk__in=experiment.runs).defer("by_query")
+    chart = interval_chart(experiment.history, split=experiment.kind == Experiment.Kind.SPLIT)
+    may_publish = request.user.has_perm(publications.PUBLISH)
+    return {
+        "experiment": experiment,
+        "variant": STATE_LABELS[State(experiment.state)],
+        "verdict": verdict,
+        "looked": datetime.fromisoformat(verdict["at"]) if verdict else None,
+        "winner": winner,
+        "winner_is_active": winner is not None and winner.state == SearchProfile.State.ACTIVE,
+        "chart": chart,
+        "runs": list(runs.select_related("profile")) if experiment.runs else [],
+        "notes": [line for line in experiment.findings if line not in experiment.refusals],
+        "may_start": may_publish and experiment.state == State.DRAFT,
+        "may_publish": may_publish,
+        "may_override": request.user.has_perms((publications.PUBLISH, publications.OVERRIDE)),
+    }
+
+
+def _is_plan(experiment: Any) -> bool:
+    return not isinstance(experiment, Experiment) or experiment.state == State.DRAFT

@@ -1,0 +1,157 @@
+"""W3: the gate in the admin: its settings, and what came of each attempt to publish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, reverse
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
+from search.tuning.admin.publishing import differences_from_active
+from search.tuning.evaluation.run_figures import QueryRow, query_rows
+from search.tuning.models import EvaluationRun, Publication, PublishGate
+from search.tuning.publishing import gate, gate_inputs, publications
+
+State = Publication.State
+STATE_LABELS = {
+    State.MEASURING: "info",
+    State.PUBLISHED: "success",
+    State.REFUSED: "danger",
+    State.FAILED: "warning",
+    State.CANCELLED: "",
+}
+
+
+@admin.register(PublishGate)
+class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
+    fieldsets = (
+        (None, {"fields": ("enabled",)}),
+        ("The measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
+        ("Must be first", {"fields": ("first_required",)}),
+        ("Time", {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
+    )
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """There is one gate: its list is its page."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        return redirect("admin:tuning_publishgate_change", gate_inputs.gate_row().pk)
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        settings = {name: form.cleaned_data[name] for name in form.changed_data}
+        gate_inputs.change(settings, acting_user=actor(request))
+
+    def response_post_save_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return redirect("admin:tuning_publishgate_change", obj.pk)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Publication)
+class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
+    empty_text = (
+        "No profile has been published through the gate yet. Make a draft under Search "
+        "profiles or in the workbench, and publish it."
+    )
+    list_display = ("asked", "profile", "state_label", "user", "reason", "overridden")
+    list_select_related = ("profile", "user")
+    list_filter = ("state",)
+    search_fields = ("profile__name", "reason")
+    change_form_template = "admin/search/publication/page.html"
+
+    @display(description="state", ordering="state", label=STATE_LABELS)
+    def state_label(self, publication: Publication) -> tuple[str, str]:
+        return publication.state, publication.get_state_display()
+
+    @admin.display(description="against the gate", ordering="override")
+    def overridden(self, publication: Publication) -> str:
+        return "yes" if publication.override else "–"  # an icon would call the rule a fault
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.own_page("<int:pk>/override/", self.override_view, "override"),
+            self.own_page("<int:pk>/cancel/", self.cancel_view, "cancel"),
+            *super().get_urls(),
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        publication = self.seen(request, object_id)
+        refused = publication.state in (State.REFUSED, State.FAILED)
+        context = {
+            "publication": publication,
+            "variant": STATE_LABELS[State(publication.state)],
+            "percent": round(100 * publication.run.progress) if publication.run else 0,
+            "notes": [f for f in publication.findings if f not in publication.refusals],
+            "from_active": differences_from_active(publication.profile),
+            "may_override": refused
+            and request.user.has_perms((publications.PUBLISH, publications.OVERRIDE)),
+            "may_publish": request.user.has_perm(publications.PUBLISH),
+            **_lost_and_won(publication, request),
+        }
+        return super().change_view(  # type: ignore[no-any-return]
+            request, object_id, form_url, {**context, **(extra_context or {})}
+        )
+
+    def override_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Publishes what was refused, for the reason that the form gives."""
+
+        def act(publication: Publication) -> str:
+            reason = request.POST.get("reason", "")
+            publications.override(publication, acting_user=actor(request), reason=reason)
+            return f"{publication.profile} is active, against the gate: the next search uses it."
+
+        return self.acted(request, pk, act, permission=publications.PUBLISH)
+
+    def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Stops measuring; nothing is published."""
+
+        def act(publication: Publication) -> str:
+            publications.cancel(publication, acting_user=actor(request))
+            return "It is cancelled. Nothing was published."
+
+        return self.acted(request, pk, act, permission=publications.PUBLISH)
+
+
+def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, Any]:
+    run = publication.run
+    if run is None or run.state != EvaluationRun.State.DONE:
+        return {}
+    measure = gate_inputs.gate_row().measure
+    rows = query_rows(run, viewer=request.user)
+    return {"measure": measure, **split(rows, measure)}
+
+
+def split(rows: list[QueryRow], measure: str) -> dict[str, Any]:
+    """The queries that lost, won, and break what must be first, the furthest first."""
+    moves = [(row, row.change(measure)) for row in rows]
+    changed = [(row, by) for row, by in moves if by is not None and abs(by) >= gate.MOVED]
+    lost = sorted((each for each in changed if each[1] < 0), key=lambda each: each[1])
+    won = sorted((each for each in changed if each[1] > 0), key=lambda each: -each[1])
+    return {
+        "lost": [_line(row, by) for row, by in lost],
+        "won": [_line(row, by) for row, by in won],
+        "broken": [_line(row, None) for row in rows if row.breaks],
+    }
+
+
+def _line(row: QueryRow, by: float | None) -> dict[str, Any]:
+    return {
+        "url": reverse("admin:tuning_goldenquery_change", args=(row.pk,)),
+        "text": row.text,
+        "by": by,
+        "was_first": row.title(row.was_first),
+        "first": row.title(row.first),
+        "must": row.title(row.must_be_first),
+    }

@@ -1,0 +1,196 @@
+"""W3: golden queries in the admin: listed, edited, with what was judged of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
+from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from common.admin.pages import actor
+from ingestion.models import Document
+from search.models import SearchProfile
+from search.tuning.admin.golden_forms import GoldenQueryForm
+from search.tuning.admin.golden_pages import JUDGE, GoldenPages
+from search.tuning.evaluation import measures
+from search.tuning.golden import judging, queries
+from search.tuning.golden.formats import FORMATS
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
+
+GRADES = [
+    ("", "Not judged"),
+    *((str(grade), f"{grade}: {said}") for grade, said in judging.GRADES.items()),
+]
+
+
+class DiffersFilter(admin.SimpleListFilter):
+    title = "judges"
+    parameter_name = "judges"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [("differ", "Differ"), ("far", "Differ by 2 or more"), ("none", "Nobody yet")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case "differ":
+                return queryset.filter(spread__gt=0)
+            case "far":
+                return queryset.filter(spread__gt=1)
+            case "none":
+                return queryset.filter(judged=0)
+        return queryset
+
+
+@admin.register(GoldenQuery)
+class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
+    empty_text = (
+        "No question has been judged yet. Judge results in the workbench, add a question "
+        "here, or import judgements."
+    )
+    form = GoldenQueryForm
+    list_display = (
+        "text", "judged", "spread_shown", "query_class", "first_shown", "last_measure", "origin",
+        "enabled",
+    )  # fmt: skip
+    list_filter = (DiffersFilter, "origin", "query_class", "enabled")
+    search_fields = ("folded",)
+    fields = ("text", "collections", "must_be_first", "query_class", "enabled", "note")
+    change_form_template = "admin/search/goldenquery/page.html"
+    change_list_template = "admin/search/goldenquery/list.html"
+    list_before_template = "admin/search/goldenquery/agreement.html"
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
+        viewer = actor(request)
+        firsts = Document.objects.visible_to(viewer).filter(pk=OuterRef("must_be_first"))
+        rows = queries.listed(viewer).annotate(
+            first_title=Subquery(firsts.values("title")[:1]), last=_last_measure()
+        )
+        return rows.order_by("folded", "pk")
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Where it cannot be edited, the title of what must be first, for who may see it."""
+        if self._first_is_editable(request, obj):
+            return self.fields
+        return tuple("first_shown" if name == "must_be_first" else name for name in self.fields)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return () if self._first_is_editable(request, obj) else ("first_shown",)
+
+    def _first_is_editable(self, request: HttpRequest, query: Any) -> bool:
+        if query is None:
+            return True
+        hidden = query.must_be_first_id is not None and query.first_title is None
+        return self.has_change_permission(request, query) and not hidden
+
+    def get_form(self, request: HttpRequest, obj: Any = None, **kwargs: Any) -> Any:
+        form = super().get_form(request, obj, **kwargs)
+        return type("BoundGoldenQueryForm", (form,), {"viewer": request.user})
+
+    @admin.display(description="judged documents", ordering="judged")
+    def judged(self, query: Any) -> int:
+        return int(query.judged)
+
+    @display(
+        description="judges differ by",
+        ordering="spread",
+        label={"far": "danger", "near": "warning"},
+    )
+    def spread_shown(self, query: Any) -> tuple[str, str] | str:
+        if not query.spread:
+            return "-"
+        return ("far" if query.spread > 1 else "near"), str(query.spread)
+
+    @admin.display(description="must be first")
+    def first_shown(self, query: Any) -> str:
+        return query.first_title or "-"
+
+    @admin.display(description=f"last {measures.LEADING}")
+    def last_measure(self, query: Any) -> str:
+        return "-" if query.last is None else f"{float(query.last):.3f}"
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        context = {
+            "alpha": judging.agreement(request.user),
+            "may_import": request.user.has_perm("tuning.add_goldenquery"),
+            "may_export": request.user.has_perm("tuning.view_judgement"),
+            "formats": [(name, each.label) for name, each in FORMATS.items()],
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, context)  # type: ignore[no-any-return]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        query = context.get("original")
+        if query is not None:
+            rows = Judgement.objects.visible_to(request.user).filter(query=query)
+            context |= {
+                "rows": [_row(each, request) for each in rows.order_by("title", "judge_name")],
+                "grades": GRADES,
+                "may_judge": request.user.has_perm(JUDGE),
+            }
+        return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
+
+    # --- what is done: all of it by judging -----------------------------------------------------
+
+    def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:
+        return form.written
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Nothing: the form has written it."""
+
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
+        """Nothing: there is none."""
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_delete_permission(request, obj)
+        judged = isinstance(obj, GoldenQuery) and obj.judgements.exists()
+        return allowed and not judged
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        queries = list(objs)
+        lacking = set()
+        if any(query.judgements.exists() for query in queries):
+            lacking.add("golden queries with judgements (none is lost: switch them off instead)")
+        return [str(query) for query in queries], {"golden queries": len(queries)}, lacking, []
+
+    def delete_model(self, request: HttpRequest, obj: GoldenQuery) -> None:
+        queries.delete(obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[GoldenQuery]) -> None:
+        for query in queryset:
+            queries.delete(query)
+
+
+def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:
+    own = judgement.judge_name == request.user.get_username()
+    return {
+        "judgement": judgement,
+        "label": judging.GRADES[judgement.grade],
+        "editable": own and judgement.document_id is not None and request.user.has_perm(JUDGE),
+        "value": str(judgement.grade),
+    }
+
+
+def _last_measure() -> Subquery:
+    """What the active profile's last run measured of a golden query."""
+    runs = EvaluationRun.objects.filter(
+        kind=EvaluationRun.Kind.GOLDEN,
+        state=EvaluationRun.State.DONE,
+        profile__state=SearchProfile.State.ACTIVE,
+    )
+    measured = Func(
+        "by_query",
+        Cast(OuterRef("pk"), TextField()),
+        Value("measures"),
+        Value(measures.LEADING),
+        function="jsonb_extract_path_text",
+        output_field=TextField(),
+    )
+    return Subquery(runs.order_by("-created", "-pk").values(of_query=measured)[:1])

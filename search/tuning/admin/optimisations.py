@@ -1,0 +1,193 @@
+"""W1: "Find better weights": ask for them, watch, read the verdict, make a draft of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.sites import AdminSite
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_GET, require_POST
+
+from common.admin import pages
+from common.admin.pages import actor
+from search.errors import SearchError
+from search.models import SearchProfile
+from search.tuning.admin.optimisations_form import FindForm
+from search.tuning.admin.optimisations_shown import result
+from search.tuning.admin.workbench.requests import CHANGE, check
+from search.tuning.golden import from_clicks, synthetic
+from search.tuning.models import GoldenQuery, Optimisation
+from search.tuning.optimiser import optimisations
+from search.tuning.optimiser.optimisations import PRESETS, WEIGHTS, Options
+
+LISTED = 20
+SYNTHETIC, REMOVE = "tuning.add_goldenquery", "tuning.delete_goldenquery"
+CLICKS = ("tuning.add_judgement", "analytics.view_searchevent")
+
+
+def install(site: AdminSite) -> None:
+    """Puts the pages among the site's."""
+    views: dict[str, tuple[pages.View, str]] = {
+        "": (page, "search_optimisations"),
+        "synthetic/": (synthetic_view, "search_optimisations_synthetic"),
+        "clicks/": (clicks_view, "search_optimisations_clicks"),
+        "<int:pk>/": (result_view, "search_optimisation"),
+        "<int:pk>/cancel/": (cancel_view, "search_optimisation_cancel"),
+        "<int:pk>/draft/": (draft_view, "search_optimisation_draft"),
+    }
+    pages.install(site, "search/optimisations/", views)
+
+
+# --- the list, and asking for one -----------------------------------------------------------------
+
+
+def page(request: HttpRequest) -> HttpResponse:
+    """The form and the latest runs; a POST asks for one."""
+    check(request)
+    if request.method == "POST":
+        return _start(request)
+    return _page(request, FindForm(initial=_initial(request)))
+
+
+def _page(request: HttpRequest, form: FindForm) -> HttpResponse:
+    rows = Optimisation.objects.select_related("profile", "draft", "user")[:LISTED]
+    context = {"rows": rows, "live": any(row.state in optimisations.OPEN for row in rows)}
+    if "fragment" in request.GET:
+        return TemplateResponse(request, "admin/search/optimisation/rows.html", context)
+    counted = GoldenQuery.objects.filter(enabled=True).values_list("origin").order_by()
+    counts = dict(counted.annotate(count=Count("pk")))
+    origins = [(label, counts.get(value, 0)) for value, label in GoldenQuery.Origin.choices]
+    context |= {
+        **admin.site.each_context(request),
+        "title": "Find better weights",
+        "form": form,
+        "origins": origins,
+        "judged": sum(counts.values()),
+        "synthetic": counts.get(GoldenQuery.Origin.SYNTHETIC, 0),
+        "may_start": request.user.has_perm(CHANGE),
+        "may_make": request.user.has_perm(SYNTHETIC),
+        "may_remove": request.user.has_perm(REMOVE),
+        "may_learn": request.user.has_perms(CLICKS),
+        "count": synthetic.COUNT,
+        "most": synthetic.MAX_COUNT,
+        "kinds": (WEIGHTS, PRESETS),
+    }
+    return TemplateResponse(request, "admin/search/optimisation/page.html", context)
+
+
+def _start(request: HttpRequest) -> HttpResponse:
+    check(request, CHANGE)
+    form = FindForm(request.POST)
+    if not form.is_valid():
+        return _page(request, form)
+    kind = PRESETS if request.POST.get("kind") == PRESETS else WEIGHTS
+    try:
+        asked = Options.from_json({**form.options.as_json(), "kind": kind})
+        row = optimisations.start(form.cleaned_data["profile"], asked, acting_user=actor(request))
+    except SearchError as error:
+        form.add_error(None, str(error))
+        return _page(request, form)
+    return redirect("admin:search_optimisation", row.pk)
+
+
+def _initial(request: HttpRequest) -> dict[str, Any]:
+    asked = request.GET.get("profile", "")
+    if asked.isdecimal():
+        return {"profile": int(asked)}
+    active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
+    return {"profile": active.pk if active else None}
+
+
+# --- one of them ----------------------------------------------------------------------------------
+
+
+@require_GET
+def result_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """How far it is, or what was found."""
+    check(request)
+    rows = Optimisation.objects.select_related("profile", "draft", "user")
+    row = get_object_or_404(rows, pk=pk)
+    context = {
+        "row": row,
+        "live": row.state in optimisations.OPEN,
+        "percent": round(100 * row.progress),
+        "shown": result(row),
+        "may_change": request.user.has_perm(CHANGE),
+    }
+    if "fragment" in request.GET:
+        return TemplateResponse(request, "admin/search/optimisation/state.html", context)
+    title = "Shipped profiles" if row.options.get("kind") == PRESETS else "Better weights"
+    context |= {**admin.site.each_context(request), "title": f"{title}: {row.profile}"}
+    return TemplateResponse(request, "admin/search/optimisation/result.html", context)
+
+
+@require_POST
+def cancel_view(request: HttpRequest, pk: int) -> HttpResponse:
+    check(request, CHANGE)
+    row = get_object_or_404(Optimisation, pk=pk)
+    try:
+        optimisations.cancel(row, acting_user=actor(request))
+        messages.success(request, "The search for better weights is cancelled.")
+    except SearchError as error:
+        messages.warning(request, str(error))
+    return redirect("admin:search_optimisation", pk)
+
+
+@require_POST
+def draft_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """Makes the draft, and opens it in the workbench."""
+    check(request, CHANGE)
+    row = get_object_or_404(Optimisation, pk=pk)
+    given = request.POST.get("preset", "")
+    preset = get_object_or_404(SearchProfile, pk=int(given)) if given.isdecimal() else None
+    try:
+        draft = optimisations.make_draft(row, acting_user=actor(request), preset=preset)
+    except SearchError as error:
+        messages.warning(request, str(error))
+        return redirect("admin:search_optimisation", pk)
+    messages.success(request, f"{draft} is a draft: look at it here before you publish it.")
+    response = redirect("admin:search_workbench")
+    response["Location"] += f"?profile={draft.pk}"
+    return response
+
+
+# --- judgements to start with ---------------------------------------------------------------------
+
+
+@require_POST
+def synthetic_view(request: HttpRequest) -> HttpResponse:
+    """Makes synthetic golden queries, or removes all of them."""
+    removing = "remove" in request.POST
+    check(request, REMOVE if removing else SYNTHETIC)
+    count, seed = request.POST.get("count", ""), request.POST.get("seed", "")
+    try:
+        if removing:
+            told = f"{synthetic.remove(acting_user=actor(request))} synthetic queries removed."
+        else:
+            made = synthetic.make(
+                int(count) if count.isdecimal() else synthetic.COUNT,
+                seed=int(seed) if seed.isdecimal() else 1,
+                acting_user=actor(request),
+            )
+            told = f"{made.queries} synthetic queries made; {made.already} were there already."
+        messages.success(request, told)
+    except SearchError as error:
+        messages.warning(request, str(error))
+    return redirect("admin:search_optimisations")
+
+
+@require_POST
+def clicks_view(request: HttpRequest) -> HttpResponse:
+    """Makes judgements of what searchers did, or takes all of these back."""
+    check(request, *CLICKS)
+    if "take_back" in request.POST:
+        told = f"{from_clicks.take_back()} judgements of searchers taken back."
+    else:
+        judged = from_clicks.learn(acting_user=actor(request))
+        told = f"{judged} documents are judged by what searchers did."
+    messages.success(request, told)
+    return redirect("admin:search_optimisations")

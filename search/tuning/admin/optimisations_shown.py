@@ -1,0 +1,160 @@
+"""W1: what an optimisation found, as its page shows it. Pure, with geometry as SVG wants it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search.domain import QueryClass, Signal
+from search.models.labels import NORMALISERS
+from search.templatetags.weighing import CLASS_LABELS, SIGNAL_LABELS
+from search.tuning.models import GoldenQuery, Optimisation
+
+WIDTH, MIDDLE, REACH = 240.0, 120.0, 112.0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An interval as a line from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
+
+    mean: float
+    low: float
+    high: float
+    x: str
+    x1: str
+    x2: str
+
+    @property
+    def tone(self) -> str:
+        """Whether it leaves out 0, and on which side."""
+        if self.low > 0:
+            return "better"
+        return "worse" if self.high < 0 else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One signal's weight before and after, in percent."""
+
+    signal: str
+    label: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    label: str
+    queries: int
+    shares: tuple[Share, ...]
+    span: Span | None
+
+    @property
+    def is_changed(self) -> bool:
+        return any(share.change for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    pk: int
+    name: str
+    mean: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the page tells of a finished optimisation. `span` is the whole gain; None: presets."""
+
+    found: Mapping[str, Any]
+    edge: float
+    span: Span | None = None
+    classes: tuple[ClassRow, ...] = ()
+    presets: tuple[PresetRow, ...] = ()
+    normalisers: tuple[tuple[str, str], ...] = ()
+    origins: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def signals(self) -> list[tuple[str, str]]:
+        """The signals that the table has a column for."""
+        return [(share.signal, share.label) for row in self.classes[:1] for share in row.shares]
+
+
+def result(row: Optimisation) -> Shown | None:
+    """What was found; None where nothing was, yet or at all."""
+    found = row.found
+    if row.state != Optimisation.State.DONE or not found:
+        return None
+    labels = dict(GoldenQuery.Origin.choices)
+    origins = tuple((str(labels.get(name, name)), of) for name, of in found["origins"].items())
+    if "presets" in found:
+        edge = _edge([each["gain"] for each in found["presets"]])
+        presets = tuple(
+            PresetRow(
+                each["profile"],
+                f"{each['name']} v{each['version']}",
+                each["mean"],
+                _span(each["gain"], edge),
+            )
+            for each in found["presets"]
+        )
+        return Shown(found, edge, presets=presets, origins=origins)
+    gains = [each["gain"] for each in found["classes"] if each["gain"]]
+    edge = _edge([found["gain"], *gains])
+    return Shown(
+        found,
+        edge,
+        span=_span(found["gain"], edge),
+        classes=_classes(found["classes"], edge),
+        normalisers=_scales(found["normalisers"]),
+        origins=origins,
+    )
+
+
+def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRow, ...]:
+    used = [
+        signal
+        for signal in Signal
+        if any(each[side][signal] for each in classes for side in ("before", "after"))
+    ]
+    return tuple(
+        ClassRow(
+            CLASS_LABELS[QueryClass(each["class"])],
+            each["queries"],
+            tuple(
+                Share(
+                    signal.value,
+                    SIGNAL_LABELS[signal],
+                    round(100 * each["before"][signal], 1),
+                    round(100 * each["after"][signal], 1),
+                )
+                for signal in used
+            ),
+            _span(each["gain"], edge) if each["gain"] else None,
+        )
+        for each in classes
+    )
+
+
+def _scales(changed: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    labels = {str(value): str(label) for value, label in NORMALISERS}
+    return tuple(
+        (SIGNAL_LABELS[Signal(signal)], labels.get(name, name)) for signal, name in changed.items()
+    )
+
+
+def _edge(gains: Sequence[Mapping[str, float]]) -> float:
+    """How far the drawing reaches to either side of 0; at least a hundredth."""
+    return max([0.01, *(abs(gain[end]) for gain in gains for end in ("low", "high"))])
+
+
+def _span(gain: Mapping[str, float], edge: float) -> Span:
+    places = {name: f"{MIDDLE + REACH * gain[name] / edge:.1f}" for name in ("mean", "low", "high")}
+    return Span(
+        gain["mean"], gain["low"], gain["high"], places["mean"], places["low"], places["high"]
+    )

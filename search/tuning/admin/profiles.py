@@ -1,0 +1,226 @@
+"""W1: search profiles in the admin: linked weights, drafts, one button to publish."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import Case, QuerySet, When
+from django.forms import Script
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+
+from common.admin.pages import actor, become
+from search.models import SearchProfile
+from search.templatetags.weighing import SIGNAL_LABELS
+from search.tuning.admin.forms import ProfileForm, template_profile
+from search.tuning.admin.publishing import PublishingPages, differences_from_active, gate_page
+from search.tuning.admin.weights import SIGNAL_HELP, beams, class_rows
+from search.tuning.publishing import activation, drafts, rollback
+
+STATE_LABELS = {
+    SearchProfile.State.DRAFT: "warning",
+    SearchProfile.State.ACTIVE: "success",
+    SearchProfile.State.RETIRED: "",
+}
+
+
+@admin.register(SearchProfile)
+class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
+    form = ProfileForm
+    list_display = ("profile", "state_label", "weights", "depth", "published_at")
+    list_filter = ("state", "name")
+    search_fields = ("name", "description")
+    actions = ("publish_selected",)
+    fieldsets = (
+        (None, {"fields": ("name", "description")}),
+        ("How questions are read", {"fields": ("classifier", "bypass")}),
+        (
+            "How scores are combined",
+            {
+                "fields": (
+                    "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
+                    "rrf_k", "both_factor", "both_first", "own_candidates_only", "boosts",
+                    "feedback", "recency_half_life", "confidence_threshold",
+                )
+            },
+        ),
+        (
+            "What is looked at",
+            {"fields": ("depth", "keyword_scorer", "keyword_budget", "title_scorer")},
+        ),
+    )  # fmt: skip
+
+    class Media:
+        js = (Script("admin/steelyard/weights.js", defer=True),)
+
+    # --- what is shown ---------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SearchProfile]:
+        queryset: QuerySet[SearchProfile] = super().get_queryset(request)
+        return queryset.prefetch_related("class_weights")
+
+    def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
+        """The active profile first, then the drafts: the seeds' fill pages."""
+        places = (SearchProfile.State.ACTIVE, SearchProfile.State.DRAFT)
+        cases = (When(state=state, then=place) for place, state in enumerate(places))
+        return (Case(*cases, default=len(places)), "name", "-version")
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        return ("name",) if obj else ()
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        source = template_profile()
+        held = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
+        return {**held, "description": "", **super().get_changeform_initial_data(request)}
+
+    @admin.display(description="profile", ordering="name")
+    def profile(self, profile: SearchProfile) -> str:
+        return str(profile)
+
+    @display(description="state", ordering="state", label=STATE_LABELS)
+    def state_label(self, profile: SearchProfile) -> tuple[str, str]:
+        return profile.state, profile.get_state_display()
+
+    @admin.display(description="published", ordering="published")
+    def published_at(self, profile: SearchProfile) -> str:
+        return (
+            f"{timezone.localtime(profile.published):%Y-%m-%d %H:%M}" if profile.published else "-"
+        )
+
+    @admin.display(description="weights by class of question")
+    def weights(self, profile: SearchProfile) -> SafeString:
+        context = {"beams": beams(list(profile.class_weights.all()))}
+        return SafeString(render_to_string("admin/steelyard/beams.html", context))
+
+    # --- pages -----------------------------------------------------------------------------
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        profile = context.get("original")
+        form = context["adminform"].form
+        context |= {
+            "profile": profile,
+            "class_rows": list(class_rows(form)),
+            "signals": [
+                (signal.value, label, SIGNAL_HELP[signal])
+                for signal, label in SIGNAL_LABELS.items()
+            ],
+            "state_variant": STATE_LABELS[profile.state] if profile else "",
+            "from_active": differences_from_active(profile) if profile else [],
+            "may_publish": self.has_publish_permission(request),
+            "may_go_back": self.may_go_back(request, profile),
+        }
+        return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: Any = None
+    ) -> HttpResponse:
+        """The profile's audit, over all versions of its name."""
+        profile = self.get_object(request, object_id)
+        if profile is None:
+            raise Http404
+        query = urlencode({"profile__name": profile.name})
+        return redirect(f"{reverse('admin:tuning_profilechange_changelist')}?{query}")
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        may = request.user.has_perm(rollback.ROLL_BACK)
+        previous = rollback.previous() if may else None
+        context = {"previous": previous, "active": template_profile() if previous else None}
+        return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
+
+    @admin.action(description="Publish…", permissions=["publish"])
+    def publish_selected(
+        self, request: HttpRequest, queryset: QuerySet[SearchProfile]
+    ) -> HttpResponse | None:
+        profiles = list(queryset[:2])
+        if len(profiles) != 1:
+            self.message_user(
+                request, "One profile is active at a time: tick just one.", messages.WARNING
+            )
+            return None
+        return redirect("admin:search_searchprofile_publish", profiles[0].pk)
+
+    # --- what is done: all of it by tuning ------------------------------------------------------
+
+    def save_model(
+        self, request: HttpRequest, obj: SearchProfile, form: ProfileForm, change: bool
+    ) -> None:
+        """Saves the draft, or a new draft of a published profile: `obj` becomes that draft."""
+        user, reason = actor(request), form.cleaned_data["reason"].strip()
+        if change:
+            done = drafts.edit(obj, form.settings, form.weights, acting_user=user, reason=reason)
+            saved = done.profile
+            self._tell_edit(request, obj, done)
+        else:
+            saved = drafts.create(
+                obj.name, form.settings, form.weights, acting_user=user, reason=reason
+            )
+        become(obj, saved)
+        if "_publish" in request.POST:
+            request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
+
+    def _tell_edit(self, request: HttpRequest, before: SearchProfile, done: drafts.Edit) -> None:
+        if done.is_new_draft:
+            text = (
+                f"{before} is published and never changes: your edit is the new draft "
+                f"{done.profile}. Searches use it once it is published."
+            )
+        elif done.changes:
+            count = len(done.changes)
+            changes = "1 change" if count == 1 else f"{count} changes"
+            text = f"Draft {done.profile} is saved, with {changes}."
+        elif "_publish" in request.POST:
+            return
+        else:
+            text = "Nothing was changed, so nothing was saved."
+        self.message_user(request, text, messages.SUCCESS if done.changes else messages.INFO)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        if "_publish" not in request.POST:
+            self.message_user(request, f"Draft {obj} is saved.", messages.SUCCESS)
+        return self.response_change(request, obj)
+
+    def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:
+        return gate_page(getattr(request, "_publication", None)) or self.back_to(obj.pk)
+
+    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
+        """Nothing: ProfileChange is the audit."""
+
+    log_change = log_addition
+
+    # --- deletion: drafts only ----------------------------------------------------------------
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_delete_permission(request, obj)
+        return allowed and (not isinstance(obj, SearchProfile) or obj.is_draft)
+
+    def get_deleted_objects(self, objs: Iterable[SearchProfile], request: HttpRequest) -> Any:
+        profiles = list(objs)
+        lacking = set() if self.has_delete_permission(request) else {"search profile"}
+        if any(not profile.is_draft for profile in profiles):
+            lacking.add("published search profiles (they are kept for good)")
+        return [str(profile) for profile in profiles], {"drafts": len(profiles)}, lacking, []
+
+    def delete_model(self, request: HttpRequest, obj: SearchProfile) -> None:
+        self.delete_queryset(request, SearchProfile.objects.filter(pk=obj.pk))
+
+    @transaction.atomic
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SearchProfile]) -> None:
+        # One may have been published while the confirmation was on the screen.
+        pks = [profile.pk for profile in queryset]
+        locked = SearchProfile.objects.select_for_update().filter(pk__in=pks)
+        drafts = [profile.pk for profile in locked if profile.is_draft]
+        SearchProfile.objects.filter(pk__in=drafts).delete()

@@ -1,0 +1,132 @@
+"""W1: publishing a profile and rolling back in the admin: asked for, done, told."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern
+
+from common.admin.pages import ActionPages, actor, whole_number
+from search.errors import NotPermitted, ProfileError, RunConflict
+from search.models import SearchProfile
+from search.tuning.admin.forms import template_profile
+from search.tuning.admin.weights import beams
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.models import Publication
+from search.tuning.publishing import activation, gate_inputs, publications, rollback
+
+
+class PublishingPages(ActionPages[SearchProfile]):
+    """For the ModelAdmin of profiles: the pages that ask before searches change."""
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.own_page("<int:pk>/publish/", self.publish_view, "publish"),
+            self.own_page("<int:pk>/rollback/", self.rollback_view, "rollback"),
+            *super().get_urls(),
+        ]
+
+    def has_publish_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(publications.PUBLISH)
+
+    def may_go_back(self, request: HttpRequest, profile: SearchProfile | None) -> bool:
+        if profile is None or profile.state != SearchProfile.State.RETIRED:
+            return False
+        return request.user.has_perm(rollback.ROLL_BACK) and rollback.was_active(profile)
+
+    def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Asks for a reason, showing what will change; then measures and publishes."""
+        profile = self.seen(request, pk)
+        if not self.has_publish_permission(request):
+            raise PermissionDenied
+        if request.method == "POST":
+            reason, seen = request.POST.get("reason", ""), request.POST.get("fingerprint", "")
+            publication = self.publish(request, profile, reason, expected=seen)
+            if publication is None:
+                return redirect("admin:search_searchprofile_publish", profile.pk)
+            return gate_page(publication) or redirect("admin:search_searchprofile_changelist")
+        context = {
+            "profile": profile,
+            "beams": beams(list(profile.class_weights.all())),
+            "from_active": differences_from_active(profile),
+            "active": template_profile(),
+            "fingerprint": fingerprint(profile.as_profile()),
+            "gate": gate_inputs.preview(),
+        }
+        return self.shown(request, "searchprofile/publish.html", f"Publish {profile}", context)
+
+    def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Asks whether to go back to a profile that was active before; then does."""
+        profile, active = self.seen(request, pk), template_profile()
+        if not request.user.has_perm(rollback.ROLL_BACK):
+            raise PermissionDenied
+        if request.method == "POST":
+            self._roll_back(request, profile)
+            return redirect("admin:search_searchprofile_changelist")
+        context = {
+            "profile": profile,
+            "active": active,
+            "possible": rollback.was_active(profile) and profile.state == profile.State.RETIRED,
+            "beams": beams(list(profile.class_weights.all())),
+            "differences": ranking_differences(active, profile) if active else [],
+        }
+        return self.shown(
+            request, "searchprofile/rollback.html", f"Roll back to {profile}", context
+        )
+
+    def publish(
+        self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""
+    ) -> Publication | None:
+        """What came of publishing, told in a message; None where it could not be tried."""
+        try:
+            done = publications.publish(
+                profile, acting_user=actor(request), reason=reason, expected=expected
+            )
+        except (ProfileError, RunConflict, NotPermitted) as error:
+            self.message_user(request, str(error), messages.WARNING)
+            return None
+        if done.state == Publication.State.PUBLISHED:
+            text = f"{profile} is active: the next search uses it. {' '.join(done.findings)}"
+            self.message_user(request, text, messages.SUCCESS)
+        elif done.state != Publication.State.MEASURING:
+            self.message_user(request, f"{profile} was not published.", messages.ERROR)
+        return done
+
+    def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
+        leaving = SearchProfile.objects.filter(pk=whole_number(request.POST.get("leaving"))).first()
+        try:
+            rollback.roll_back(
+                profile,
+                acting_user=actor(request),
+                reason=request.POST.get("reason", ""),
+                leaving=leaving,
+            )
+        except (ProfileError, RunConflict) as error:
+            self.message_user(request, str(error), messages.WARNING)
+        else:
+            self.message_user(
+                request, f"{profile} is active again: the next search uses it.", messages.SUCCESS
+            )
+
+
+def gate_page(publication: Publication | None) -> HttpResponse | None:
+    """The way to what the gate measures or found; None where it let the profile through."""
+    if publication is None or publication.state == Publication.State.PUBLISHED:
+        return None
+    return redirect("admin:tuning_publication_change", publication.pk)
+
+
+def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
+    """What is another for searches, a sentence each: all but the description."""
+    lines = activation.differences(before, after)
+    return [line for line in lines if line != activation.DESCRIPTION_CHANGED]
+
+
+def differences_from_active(profile: SearchProfile) -> list[str]:
+    """What publishing the profile would change for searches; nothing for the active one."""
+    active = template_profile()
+    if active is None or active.pk == profile.pk:
+        return []
+    return ranking_differences(active, SearchProfile.objects.get(pk=profile.pk))

@@ -1,0 +1,122 @@
+"""W1: what the workbench does: finds candidates again, saves, verifies live, judges."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.views.decorators.http import require_GET
+
+from common.admin.pages import actor, whole_number
+from search import configuration
+from search.models import SearchProfile
+from search.tuning.admin.workbench.requests import (
+    CHANGE,
+    JUDGE,
+    RUN,
+    Answer,
+    InvalidDraft,
+    asking,
+    check,
+    collections_of,
+    document_of,
+    draft_of,
+    form_of,
+)
+from search.tuning.evaluation import golden_runs
+from search.tuning.golden import judging
+from search.tuning.models import EvaluationRun
+from search.tuning.publishing import drafts
+from search.tuning.workbench import pool_building
+from search.tuning.workbench.verifying import verified
+
+
+@asking()
+def pools_view(request: HttpRequest, posted: Answer) -> Answer:
+    """Has the golden queries' candidates found again, in the background."""
+    draft, _ = draft_of(posted)
+    pool_building.enqueue_both(configuration.current().profile(), draft)
+    return {"building": 0.0}
+
+
+@asking(CHANGE)
+def save_view(request: HttpRequest, posted: Answer) -> Answer:
+    """Saves the draft, or a new draft of a published profile."""
+    user = actor(request)
+    with transaction.atomic():
+        form = form_of(posted, is_saving=True)
+        if not form.is_valid():
+            raise InvalidDraft(form.problems())
+        base = SearchProfile.objects.get(pk=form.instance.pk)
+        done = drafts.edit(
+            base,
+            form.settings,
+            form.weights,
+            acting_user=user,
+            reason=form.cleaned_data["reason"].strip(),
+        )
+    return {
+        "profile": done.profile.pk,
+        "name": str(done.profile),
+        "stamp": drafts.edit_stamp(done.profile),
+        "changes": len(done.changes),
+        "is_new": done.is_new_draft,
+        "publish": reverse("admin:search_searchprofile_publish", args=[done.profile.pk]),
+    }
+
+
+@asking(RUN)
+def verify_view(request: HttpRequest, posted: Answer) -> Answer:
+    """Starts a live run of the saved draft over the golden set."""
+    row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
+    run = golden_runs.start(row, acting_user=actor(request))
+    return {"run": run.pk, "state": run.state, "progress": run.progress}
+
+
+@require_GET
+def run_view(request: HttpRequest, pk: int) -> HttpResponse:
+    """How far a live run is; once it is done its measures, held against the what-if's."""
+    check(request)
+    runs = EvaluationRun.objects.select_related("profile").defer("by_query")
+    run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
+    compared = verified(run) if run.state == EvaluationRun.State.DONE else None
+    return JsonResponse(
+        {
+            "run": run.pk,
+            "state": run.state,
+            "label": run.get_state_display(),
+            "progress": run.progress,
+            "error": run.error,
+            "profile": str(run.profile),
+            "measures": run.measures,
+            "queries": run.queries,
+            "latency": run.latency_ms,
+            "compared": compared.said if compared else "",
+            "agrees": compared.agrees if compared else None,
+        }
+    )
+
+
+@asking(JUDGE)
+def judge_view(request: HttpRequest, posted: Answer) -> Answer:
+    """Judges a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
+    user = actor(request)
+    action = posted.get("action")
+    if action == "undo":
+        undone = judging.undo(acting_user=user)
+        return {"said": undone.message if undone else "There is nothing to undo."}
+    document = document_of(request, posted)
+    text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
+    if action == "clear":
+        query = judging.find_query(text, collections, viewer=user)
+        cleared = query is not None and judging.clear(query, document, acting_user=user)
+        return {"said": "Your grade is taken back." if cleared else "You have given no grade."}
+    if action in ("first", "not-first"):
+        chosen = document if action == "first" else None
+        judging.set_must_be_first(text, collections, chosen, acting_user=user)
+        said = f"{document.title} must be first" if chosen else "No document must be first"
+        return {"said": f"{said} for “{text}”."}
+    grade = whole_number(action)
+    judging.judge(text, collections, document, grade, acting_user=user)
+    return {"said": f"{judging.GRADES[grade]}: {document.title}", "grade": grade}

@@ -1,0 +1,162 @@
+"""W1: the workbench's charts, drawn on the server; beside each its figures as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from common.admin.charts import WIDTH, Axis, points
+from search.domain import Profile, QueryClass, Signal
+from search.tuning.evaluation.whatif import Outcome
+from search.tuning.models import EvaluationRun
+from search.tuning.workbench.comparing import LEADING, Comparison, distribution
+
+HEIGHT = 220.0
+LEGEND = {"active": "Active", "draft": "Draft"}
+RUNS_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve by its name and colour (`active`, `draft`, `answers`, `others`), as SVG points."""
+
+    name: str
+    label: str
+    points: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place on the x axis with a name: a line from top to bottom."""
+
+    name: str
+    label: str
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A chart of curves. `table` has a row for each x, under `heads`."""
+
+    title: str
+    lines: tuple[Line, ...]
+    top: str
+    bottom: str
+    left: str
+    right: str
+    summary: str
+    heads: tuple[str, ...]
+    table: tuple[tuple[str, ...], ...]
+    marks: tuple[Mark, ...] = ()
+
+
+def weight_curve(
+    curve: Sequence[tuple[float, float]],
+    active: Profile,
+    draft: Profile,
+    query_class: QueryClass,
+) -> Plot | None:
+    """The leading measure against the vector's weight; None without golden queries of the class."""
+    if not curve:
+        return None
+    values = [value for _, value in curve]
+    axis = _axis_around(values)
+    best, most = max(curve, key=lambda point: point[1])
+    weights = {
+        name: profile.weights[query_class].of(Signal.VECTOR)
+        for name, profile in (("active", active), ("draft", draft))
+    }
+    return Plot(
+        f"{LEADING} against the weight of meaning",
+        (Line("draft", "Draft, the others in proportion", _line(curve, axis)),),
+        f"{axis.high:.3f}",
+        f"{axis.low:.3f}",
+        "0%",
+        "100%",
+        f"{LEADING} from {values[0]:.3f} without meaning to {values[-1]:.3f} by meaning alone; "
+        f"highest, {most:.3f}, at {best:.0%}.",
+        ("Weight of meaning", LEADING),
+        tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
+        tuple(
+            Mark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
+            for name, share in weights.items()
+        ),
+    )
+
+
+def recall_curve(found: Comparison) -> Plot | None:
+    """Precision against recall at the measured depths, under both profiles."""
+    if not found.queries:
+        return None
+    lines = []
+    for (name, label), curve in zip(LEGEND.items(), found.curves, strict=True):
+        places = [(recall, precision) for precision, recall in curve.values()]
+        lines.append(Line(name, label, _line(places, Axis(0.0, 1.0, HEIGHT))))
+    before, after = found.curves
+    return Plot(
+        "Precision against recall",
+        tuple(lines),
+        "1",
+        "0",
+        "recall 0",
+        "1",
+        f"At 10 results the draft finds {after[10][1]:.0%} of what answers, the active profile "
+        f"{before[10][1]:.0%}.",
+        ("Results", "Precision, active", "draft", "Recall, active", "draft"),
+        tuple(
+            (
+                str(depth),
+                f"{before[depth][0]:.3f}",
+                f"{after[depth][0]:.3f}",
+                f"{before[depth][1]:.3f}",
+                f"{after[depth][1]:.3f}",
+            )
+            for depth in before
+        ),
+    )
+
+
+def score_chart(outcome: Outcome) -> Plot | None:
+    """How the scores of what answers lie beside those of the rest, among the first ten."""
+    relevant, others, top = distribution(outcome)
+    if not sum(relevant) + sum(others):
+        return None
+    shares = [[count / max(1, sum(counts)) for count in counts] for counts in (relevant, others)]
+    axis = Axis(0.0, max(map(max, shares)), HEIGHT)
+    width = top / len(relevant)
+    curves = [[((i + 0.5) * width, share) for i, share in enumerate(counts)] for counts in shares]
+    return Plot(
+        "Scores of what answers, and of the rest",
+        (
+            Line("answers", "Judged 1 or better", _line(curves[0], axis, top)),
+            Line("others", "Others", _line(curves[1], axis, top)),
+        ),
+        f"{axis.high:.0%}",
+        "0%",
+        "score 0",
+        f"{top:.2f}",
+        f"{sum(relevant)} of the first ten hits answer, {sum(others)} do not or are not judged. "
+        "The further apart the two curves, the better a threshold can tell them.",
+        ("Score from", "Answers", "Others"),
+        tuple((f"{i * width:.3f}", str(count), str(others[i])) for i, count in enumerate(relevant)),
+    )
+
+
+def latest_runs() -> list[EvaluationRun]:
+    """The newest live runs over the golden set, with how long their searches took."""
+    rows = EvaluationRun.objects.filter(
+        kind=EvaluationRun.Kind.GOLDEN, state=EvaluationRun.State.DONE
+    )
+    return list(rows.select_related("profile").defer("by_query")[:RUNS_SHOWN])
+
+
+def _axis_around(values: Sequence[float]) -> Axis:
+    """An axis a tenth beyond the values, and never so near that noise looks steep."""
+    low, high = min(values), max(values)
+    pad = max((high - low) * 0.1, 0.01)
+    return Axis(max(0.0, low - pad), min(1.0, high + pad), HEIGHT)
+
+
+def _line(places: Sequence[tuple[float, float]], axis: Axis, right: float = 1.0) -> str:
+    """A curve of values over 0 to `right`."""
+    return points((x / right * WIDTH, axis.y(value)) for x, value in places)

@@ -1,0 +1,218 @@
+"""W1: the workbench: slide, preview, measure, judge; then save, verify live and publish.
+
+One page; what moves on it comes as fragments of HTML in JSON. The draft's controls are a form
+that travels with each request, so nothing is stored until somebody saves.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+from django.contrib import admin
+from django.contrib.admin.sites import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from common.admin import pages
+from search import configuration
+from search.analytics.admin.figures import searching
+from search.domain import QueryClass
+from search.models import SearchProfile
+from search.templatetags.weighing import CLASS_LABELS, SIGNAL_LABELS
+from search.tuning.admin.weights import SIGNAL_HELP, class_rows
+from search.tuning.admin.workbench import actions, charts
+from search.tuning.admin.workbench.forms import WorkbenchForm
+from search.tuning.admin.workbench.queries import TABS, queries
+from search.tuning.admin.workbench.requests import (
+    CHANGE,
+    JUDGE,
+    Answer,
+    asking,
+    check,
+    collections_of,
+    draft_of,
+)
+from search.tuning.admin.workbench.shown import columns, grades_of
+from search.tuning.golden import judging
+from search.tuning.models import EvaluationRun
+from search.tuning.workbench import pools
+from search.tuning.workbench.comparing import compare, vector_curve, visible_goldens
+from search.tuning.workbench.preview import preview
+
+RECENT = timedelta(hours=1)  # a live run is shown after a reload for so long
+
+
+def install(site: AdminSite) -> None:
+    """Puts the workbench among the site's pages."""
+    views: dict[str, tuple[pages.View, str]] = {
+        "": (page, "search_workbench"),
+        "preview/": (preview_view, "search_workbench_preview"),
+        "measures/": (measures_view, "search_workbench_measures"),
+        "curve/": (curve_view, "search_workbench_curve"),
+        "queries/": (queries_view, "search_workbench_queries"),
+        "pools/": (actions.pools_view, "search_workbench_pools"),
+        "save/": (actions.save_view, "search_workbench_save"),
+        "verify/": (actions.verify_view, "search_workbench_verify"),
+        "run/<int:pk>/": (actions.run_view, "search_workbench_run"),
+        "judge/": (actions.judge_view, "search_workbench_judge"),
+    }
+    pages.install(site, "search/workbench/", views)
+
+
+# --- the page -----------------------------------------------------------------------------
+
+
+@require_GET
+def page(request: HttpRequest) -> HttpResponse:
+    """The workbench, on the profile asked for, the newest draft, or the active profile."""
+    check(request)
+    chosen = _chosen(request)
+    form = WorkbenchForm(instance=chosen) if chosen else None
+    rows = SearchProfile.objects.order_by("state", "name", "-version")
+    context = {
+        **admin.site.each_context(request),
+        "title": "Workbench",
+        "profile": chosen,
+        "profiles": [row for row in rows if row.is_draft or _is_active(row)],
+        "form": form,
+        "class_rows": list(class_rows(form)) if form else [],
+        "groups": form.groups() if form else [],
+        "signals": [(s.value, label, SIGNAL_HELP[s]) for s, label in SIGNAL_LABELS.items()],
+        "tabs": TABS,
+        "text": request.GET.get("q", ""),
+        "collections": request.GET.getlist("collection"),
+        "live_run": _live_run(chosen) if chosen else None,
+        "has_change_permission": request.user.has_perm(CHANGE),
+        "may_judge": request.user.has_perm(JUDGE),
+        "add": True,  # the weights are drawn as inputs for whoever may look
+    }
+    return TemplateResponse(request, "admin/steelyard/workbench.html", context)
+
+
+def _is_active(row: SearchProfile) -> bool:
+    return row.state == SearchProfile.State.ACTIVE
+
+
+def _chosen(request: HttpRequest) -> SearchProfile | None:
+    asked = request.GET.get("profile", "")
+    if asked.isdecimal():
+        return get_object_or_404(SearchProfile, pk=int(asked))
+    drafts = SearchProfile.objects.filter(state=SearchProfile.State.DRAFT)
+    active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
+    return drafts.order_by("-created").first() or active
+
+
+def _live_run(profile: SearchProfile) -> int | None:
+    """The profile's newest run over the golden set, where it is under way or of this hour."""
+    runs = EvaluationRun.objects.filter(profile=profile, kind=EvaluationRun.Kind.GOLDEN)
+    newest = runs.order_by("-pk").values_list("pk", "state", "created").first()
+    if newest is None:
+        return None
+    pk, state, created = newest
+    is_open = state in (EvaluationRun.State.QUEUED, EvaluationRun.State.RUNNING)
+    return pk if is_open or timezone.now() - created < RECENT else None
+
+
+# --- what a move of a slider asks ---------------------------------------------------------
+
+
+@asking()
+def preview_view(request: HttpRequest, posted: Answer) -> Answer:
+    """Both rankings of one query. Costs no search where the query was asked before."""
+    started = time.perf_counter()
+    draft, base = draft_of(posted)
+    text = str(posted.get("text", "")).strip()
+    if not text:
+        return {"html": "", "text": ""}
+    collections = collections_of(posted)
+    configured = configuration.current()
+    active = configured.profile()
+    shown = preview(
+        text, active, draft,
+        viewer=request.user, collections=collections, configured=configured,
+    )  # fmt: skip
+    golden = judging.find_query(text, collections, viewer=request.user)
+    edited = f"Draft: {base}" if base.is_draft else f"Draft of {base}"
+    titles = (f"Active: {active.name} v{active.version}", edited)
+    both = columns(shown, titles, grades_of(golden, request.user))
+    html = render_to_string(
+        "admin/steelyard/workbench_rankings.html",
+        {
+            "columns": both,
+            "preview": shown,
+            "golden": golden,
+            "may_judge": request.user.has_perm(JUDGE),
+        },
+        request,
+    )
+    milliseconds = (time.perf_counter() - started) * 1000
+    return {
+        "html": html,
+        "class": both[1].class_value,
+        "changed": shown.changed,
+        "milliseconds": round(milliseconds, 1),
+    }
+
+
+@asking()
+def measures_view(request: HttpRequest, posted: Answer) -> Answer:
+    """The golden set under the active profile and the draft, from the pools."""
+    started = time.perf_counter()
+    draft, _ = draft_of(posted)
+    active = configuration.current().profile()
+    found = compare(active, draft)
+    named = (*found.winners, *found.losers, *found.broken)
+    visible = visible_goldens(named, request.user)
+    context = {
+        "found": found,
+        "winners": [c for c in found.winners if c.golden.pk in visible],
+        "losers": [c for c in found.losers if c.golden.pk in visible],
+        "broken": [c for c in found.broken if c.golden.pk in visible],
+        "classes": [(CLASS_LABELS[c], *rest) for c, rest in found.by_class.items()],
+        "milliseconds": (time.perf_counter() - started) * 1000,
+    }
+    html = render_to_string("admin/steelyard/workbench_measures.html", context, request)
+    building = [c.building for c in found.coverage if c.building is not None]
+    return {
+        "html": html,
+        "complete": found.is_complete,
+        "building": min(building) if building else None,
+        "milliseconds": round((time.perf_counter() - started) * 1000, 1),
+    }
+
+
+@asking()
+def curve_view(request: HttpRequest, posted: Answer) -> Answer:
+    """The leading measure against the vector's weight, for one class; and the distributions."""
+    draft, _ = draft_of(posted)
+    active = configuration.current().profile()
+    try:
+        query_class = QueryClass(str(posted.get("class", QueryClass.GENERAL.value)))
+    except ValueError:
+        query_class = QueryClass.GENERAL
+    held, days = pools.pooled(draft), searching()
+    context = {
+        "curve": charts.weight_curve(
+            vector_curve(draft, query_class, held), active, draft, query_class
+        ),
+        "scores": charts.score_chart(held.whatif.under(draft)) if held.goldens else None,
+        "recall": charts.recall_curve(compare(active, draft)),
+        "days": days["charts"] if days["searches"] else [],
+        "runs": charts.latest_runs(),
+        "query_class": CLASS_LABELS[query_class],
+    }
+    return {"html": render_to_string("admin/steelyard/workbench_charts.html", context, request)}
+
+
+@require_GET
+def queries_view(request: HttpRequest) -> HttpResponse:
+    """The queries of a tab, to pick from."""
+    check(request)
+    tab = request.GET.get("tab", "")
+    context = {"queries": queries(tab, request.user), "tab": tab}
+    return TemplateResponse(request, "admin/steelyard/workbench_queries.html", context)

@@ -1,0 +1,85 @@
+"""W1: queries to try: what was asked of late, where search failed, what was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count
+
+from ingestion.models.library import Viewer
+from search import configuration
+from search.analytics.gaps import standing
+from search.analytics.models import SearchEvent
+from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.workbench.comparing import visible_goldens, weakest
+
+TABS = (("golden", "Golden"), ("recent", "Recent"), ("failing", "Failing"))
+SHOWN = 60
+# A golden query whose nDCG@10 lies below counts as failing: its best answers are not near the
+# top. A guess.
+LOW = 0.6
+READ = 400  # of the newest searches, which repeat themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A query to pick, with a few words on why it is here, under a heading where there is one."""
+
+    text: str
+    note: str
+    collections: tuple[str, ...] = ()
+    heading: str = ""
+
+
+def queries(tab: str, viewer: Viewer) -> list[Listed]:
+    """The queries of a tab that `viewer` may read; of an unknown tab none."""
+    listed = {"golden": _golden, "recent": _recent, "failing": _failing}.get(tab)
+    return list(listed(viewer)) if listed else []
+
+
+def _golden(viewer: Viewer) -> Iterator[Listed]:
+    rows = list(GoldenQuery.objects.visible_to(viewer).filter(enabled=True).order_by("-pk")[:SHOWN])
+    judgements = Judgement.objects.visible_to(viewer).filter(query__in=rows).order_by()
+    counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
+    judged = dict(counted)
+    for row in rows:
+        note = f"{judged.get(row.pk, 0)} judged"
+        if row.must_be_first_id:
+            note += ", one must be first"
+        yield Listed(row.text, note, tuple(row.collections))
+
+
+def _recent(viewer: Viewer) -> Iterator[Listed]:
+    events = SearchEvent.objects.visible_to(viewer).searches().exclude(query="")
+    seen: dict[str, Listed] = {}
+    for event in events.order_by("-at", "-pk")[:READ]:
+        note = f"{event.total} results" if event.total else "no results"
+        if event.unsure:
+            note += ", unsure"
+        seen.setdefault(event.folded, Listed(event.query, note, tuple(event.collections)))
+        if len(seen) == SHOWN:
+            break
+    yield from seen.values()
+
+
+def _failing(viewer: Viewer) -> Iterator[Listed]:
+    """What the active profile gets wrong of what was judged, and what searchers did not find."""
+    if configuration.current().active is not None:
+        yield from _low(viewer)
+    for gap in standing(viewer, limit=SHOWN):
+        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading="What searchers did not find")
+
+
+def _low(viewer: Viewer) -> Iterator[Listed]:
+    """Golden queries that rank badly: first those whose must-be-first document is not first."""
+    weak = weakest(configuration.current().profile(), below=LOW)
+    visible = visible_goldens(weak, viewer)
+    for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
+        notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
+        if each.first_missed:
+            notes.insert(0, "must-be-first document is not first")
+        yield Listed(
+            each.golden.text, ", ".join(notes), each.golden.collections,
+            heading="Golden queries that the active profile ranks badly",
+        )  # fmt: skip

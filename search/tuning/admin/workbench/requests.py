@@ -1,0 +1,117 @@
+"""W1: the workbench's requests: who may ask, and the draft that travels with each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_POST
+
+from common.admin.pages import whole_number
+from ingestion.models import Document
+from search.domain import Profile
+from search.errors import SearchError
+from search.models import SearchProfile
+from search.tuning.admin.workbench.forms import WorkbenchForm
+
+VIEW, CHANGE, JUDGE, RUN = (
+    "search.view_searchprofile",
+    "search.change_searchprofile",
+    "tuning.add_judgement",
+    "tuning.add_evaluationrun",
+)
+MAX_BODY = 64 * 1024
+Answer = dict[str, Any]
+
+
+def check(request: HttpRequest, *permissions: str) -> None:
+    """Raises PermissionDenied unless the person may see profiles, and holds the permissions."""
+    user = request.user
+    may_see = user.has_perm(VIEW) or user.has_perm(CHANGE)
+    if not may_see or not user.has_perms(permissions):
+        raise PermissionDenied
+
+
+def asking(
+    *permissions: str,
+) -> Callable[[Callable[..., Answer]], Callable[[HttpRequest], HttpResponse]]:
+    """A view of a function from the posted JSON to the JSON answered.
+
+    Whoever may not see the workbench, or lacks a permission, is refused; an error of search is
+    answered in its own words.
+    """
+
+    def decorated(answer: Callable[..., Answer]) -> Callable[[HttpRequest], HttpResponse]:
+        @require_POST
+        @wraps(answer)
+        def view(request: HttpRequest) -> HttpResponse:
+            check(request, *permissions)
+            posted = posted_in(request)
+            if posted is None:
+                return JsonResponse({"error": "Send a JSON object."}, status=400)
+            try:
+                return JsonResponse(answer(request, posted))
+            except InvalidDraft as error:
+                return JsonResponse({"problems": error.problems}, status=422)
+            except SearchError as error:
+                return JsonResponse({"error": str(error)}, status=409)
+
+        return view
+
+    return decorated
+
+
+class InvalidDraft(Exception):
+    """The draft's controls hold something that no profile can have; `problems` are by field."""
+
+    def __init__(self, problems: Mapping[str, list[str]]) -> None:
+        super().__init__("; ".join(text for texts in problems.values() for text in texts))
+        self.problems = problems
+
+
+def posted_in(request: HttpRequest) -> Answer | None:
+    if len(request.body) > MAX_BODY:
+        return None
+    try:
+        value = json.loads(request.body)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
+    values = posted.get("values")
+    rows = SearchProfile.objects.prefetch_related("class_weights")
+    row = get_object_or_404(rows, pk=whole_number(posted.get("profile")))
+    data = values if isinstance(values, dict) else {}
+    return WorkbenchForm({k: str(v) for k, v in data.items()}, instance=row, is_saving=is_saving)
+
+
+def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
+    """The profile that the controls describe, and the row that it is an edit of.
+
+    Raises InvalidDraft.
+    """
+    form = form_of(posted)
+    if not form.is_valid():
+        raise InvalidDraft(form.problems())
+    return form.trial(), form.instance
+
+
+def collections_of(posted: Answer) -> tuple[str, ...]:
+    given = posted.get("collections")
+    return tuple(map(str, given)) if isinstance(given, list) else ()
+
+
+def document_of(request: HttpRequest, posted: Answer) -> Document:
+    try:
+        public_id = UUID(str(posted.get("document")))
+    except ValueError as error:
+        raise Http404 from error
+    return get_object_or_404(Document.objects.visible_to(request.user), public_id=public_id)

@@ -1,0 +1,289 @@
+"""W1: rankings in words and bars: what moved, what each hit is made of, why it is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Any
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
+from search.templatetags.weighing import (
+    ADDED,
+    CLASS_LABELS,
+    SIGNAL_LABELS,
+    rule_text,
+    tier_reason,
+    trail,
+)
+from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.workbench.preview import Place, Preview, Side
+
+SIGNS = {Operation.SUM: "sum of", Operation.PRODUCT: "product of", Operation.LARGEST: "largest of"}
+# A signal that changed a score by less did not move the hit.
+TELLING = 0.002
+SMALL_SCALE = 0.1  # rank fusion's scores are tiny
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One signal's stretch of a bar, in percent of its length."""
+
+    signal: str
+    label: str
+    width: float
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """What people think of a document as an answer: one's own grade, and the others'."""
+
+    mine: int | None = None
+    others: tuple[tuple[str, int], ...] = ()
+    must_be_first: bool = False
+
+    @property
+    def given(self) -> list[int]:
+        mine = [] if self.mine is None else [self.mine]
+        return [*mine, *(grade for _, grade in self.others)]
+
+    @property
+    def agreed(self) -> int | None:
+        """The grade that measures take: the median, rounded down."""
+        return int(median(self.given)) if self.given else None
+
+    @property
+    def differ(self) -> bool:
+        """Whether two judges are more than one grade apart."""
+        return bool(self.given) and max(self.given) - min(self.given) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A hit of one ranking, ready to be drawn."""
+
+    rank: int
+    moved: int | None
+    document: str
+    title: str
+    headings: tuple[str, ...]
+    collection: str
+    snippet: SafeString
+    score: str
+    segments: tuple[Segment, ...]
+    reasons: tuple[str, ...]
+    tree: SafeString
+    folded: int
+    grades: Grades = Grades()
+
+    @property
+    def is_new(self) -> bool:
+        return self.moved is None
+
+    @property
+    def move(self) -> str:
+        """The move in words, for those who cannot see the arrow."""
+        if self.moved is None:
+            return "not in the other ranking"
+        if not self.moved:
+            return "unmoved"
+        places = "place" if abs(self.moved) == 1 else "places"
+        return f"{'up' if self.moved > 0 else 'down'} {abs(self.moved)} {places}"
+
+    @property
+    def spoken(self) -> str:
+        """What a screen reader says of it when it comes into focus."""
+        grades = self.grades
+        said = [f"Number {self.rank}: {self.title}", self.move]
+        if grades.must_be_first:
+            said.append("must be first")
+        if grades.mine is not None:
+            said.append(f"your grade is {grades.mine}")
+        if grades.others:
+            given = ", ".join(f"{name} {grade}" for name, grade in grades.others)
+            said.append(f"{'others disagree' if grades.differ else 'others gave'}: {given}")
+        return "; ".join(said)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One of the two rankings."""
+
+    name: str
+    title: str
+    hits: tuple[Shown, ...]
+    total: int
+    query_class: str
+    class_value: str
+    rule: str
+    notes: tuple[str, ...]
+    confidence: str
+    unsure: bool
+    weights: tuple[Segment, ...] = field(default=())
+
+
+def columns(
+    preview: Preview, titles: tuple[str, str], grades: Mapping[str, Grades]
+) -> tuple[Column, Column]:
+    """Both rankings, drawn on one scale each."""
+    active, draft = preview.sides
+    return (
+        _column("active", titles[0], active, preview.query, grades, "the draft"),
+        _column("draft", titles[1], draft, preview.query, grades, "the active ranking"),
+    )
+
+
+def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
+    """What was judged for the query, by the document's public id; of what the viewer may see."""
+    if query is None:
+        return {}
+    by_document: dict[str, list[Judgement]] = {}
+    for row in Judgement.objects.visible_to(viewer).filter(query=query):
+        by_document.setdefault(str(row.reference), []).append(row)
+    first = query.must_be_first
+    found = {
+        reference: Grades(
+            mine=next((row.grade for row in rows if row.judge_id == viewer.pk), None),
+            others=tuple((row.judge_name, row.grade) for row in rows if row.judge_id != viewer.pk),
+            must_be_first=first is not None and str(first.public_id) == reference,
+        )
+        for reference, rows in by_document.items()
+    }
+    if first is not None:
+        found.setdefault(str(first.public_id), Grades(must_be_first=True))
+    return found
+
+
+def _column(
+    name: str, title: str, side: Side, query: Query, grades: Mapping[str, Grades], other: str
+) -> Column:
+    understood, ranking = side.weighed.understood, side.weighed.ranking
+    full = full_scale(side.profile, [place.result.hit for place in side.places])
+    sure = ranking.confidence
+    return Column(
+        name,
+        title,
+        tuple(_shown(place, query, full, grades, other) for place in side.places),
+        side.total,
+        CLASS_LABELS[understood.classification.query_class],
+        understood.classification.query_class.value,
+        rule_text(understood.classification),
+        understood.notes,
+        "" if sure is None else f"{sure:.0%}",
+        sure is not None and sure < side.profile.confidence_threshold,
+        tuple(
+            Segment(s.value, SIGNAL_LABELS[s], understood.weights.of(s) * 100, f"{share:.0%}")
+            for s in Signal
+            if (share := understood.weights.of(s))
+        ),
+    )
+
+
+def full_scale(profile: Profile, hits: Sequence[Hit]) -> float:
+    """The score that fills a bar: the most that the fusion can give, or the best that is shown."""
+    if profile.fusion is Fusion.RRF:
+        return profile.both_factor / (profile.rrf_k + 1)
+    return max([1.0, *(hit.score for hit in hits)])
+
+
+def _shown(
+    place: Place, query: Query, full: float, grades: Mapping[str, Grades], other: str
+) -> Shown:
+    result, hit = place.result, place.result.hit
+    return Shown(
+        rank=place.rank,
+        moved=place.moved,
+        document=result.document_id,
+        title=result.title,
+        headings=trail(result),
+        collection=result.collection,
+        snippet=result.snippet,
+        score=figure(hit.score, full),
+        segments=tuple(_segments(hit, full)),
+        reasons=tuple(_reasons(place, query, full, other)),
+        tree=tree(hit.explanation.root, full),
+        folded=result.folded_count,
+        grades=grades.get(result.document_id, Grades()),
+    )
+
+
+def _segments(hit: Hit, full: float) -> Iterator[Segment]:
+    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
+    sums = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
+    parts[ADDED] = sum(part.value for part in sums)
+    left = 100.0
+    for name, value in parts.items():
+        width = min(max(value / full * 100, 0.0), left)
+        left -= width
+        label = "Likeness and boosts" if name == ADDED else SIGNAL_LABELS[Signal(name)]
+        if value:
+            yield Segment(name, label, width, figure(value, full))
+
+
+def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[str]:
+    """Why the hit is where it is, a sentence each; the most telling first."""
+    hit = place.result.hit
+    if reason := tier_reason(hit, query):
+        yield f"It stands before every score: {reason}."
+    yield from _moved(place, full, other)
+    parts = [part for part in hit.explanation.contributions if part.value]
+    parts.sort(key=lambda part: -part.value)
+    if parts:
+        shares = ", ".join(
+            f"{SIGNAL_LABELS[part.signal].lower()} {figure(part.value, full)}" for part in parts
+        )
+        begins = "begins with" if hit.explanation.adjustments else "is made of"
+        yield f"Its score of {figure(hit.score, full)} {begins} {shares}."
+    for operation, part in hit.explanation.adjustments:
+        if operation is Operation.PRODUCT:
+            yield f"Times {part.value:.3g}: {part.label}."
+        else:
+            yield f"Plus {figure(part.value, full)}: {part.label}."
+
+
+def _moved(place: Place, full: float, other: str) -> Iterator[str]:
+    """What made the place another one than in the other ranking."""
+    was = place.counterpart
+    if place.moved is None:
+        yield f"It is not among what {other} ranks."
+        return
+    if not place.moved or was is None:
+        return
+    way = "Higher" if place.moved > 0 else "Lower"
+    said = f"{way} than in {other}, where it is number {place.other}"
+    way_up = 1 if place.moved > 0 else -1
+    gains = {
+        signal: place.result.hit.explanation.share(signal) - was.explanation.share(signal)
+        for signal in Signal
+    }
+    signal = max(gains, key=lambda each: gains[each] * way_up)
+    if gains[signal] * way_up / full > TELLING:
+        gain = f"{gains[signal]:+.3f}" if full >= SMALL_SCALE else f"{gains[signal]:+.5f}"
+        yield f"{said}: {SIGNAL_LABELS[signal].lower()} gives it {gain}."
+    else:
+        yield f"{said}: others around it changed more."
+
+
+def tree(node: Node, full: float) -> SafeString:
+    """The explanation from the score down, as nested list items.
+
+    Not a template that includes itself: hundreds of nodes would take longer than all the rest.
+    """
+    parts = format_html_join("", "{}", ((tree(part, full),) for part in node.parts))
+    label = SIGNAL_LABELS[Signal(node.label)] if node.label in set(Signal) else node.label
+    return format_html(
+        '<li><span class="wb-node">{}{}</span> <span class="sy-number">{}</span>{}</li>',
+        label,
+        "" if isinstance(node, Leaf) else f" ({SIGNS[node.operation]})",
+        figure(node.value, full),
+        format_html("<ul>{}</ul>", parts) if parts else "",
+    )
+
+
+def figure(number: float, full: float = 1.0) -> str:
+    """A number with as many decimals as tell scores of that scale apart."""
+    return f"{number:.3f}" if full >= SMALL_SCALE else f"{number:.5f}"

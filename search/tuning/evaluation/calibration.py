@@ -1,0 +1,244 @@
+"""W3: judged and unanswerable questions -> the calibration of the active space's confidences.
+
+Questions are asked as readers ask them, through the search's own pipeline. Half of them have an
+answer in the collection that they are asked of; see `Kind` for the others.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from django.db import transaction
+
+from ingestion.models import Collection
+from search import configuration
+from search.domain import Candidate, Profile, Signal
+from search.models import Calibration
+from search.pipeline import Choices, SearchResponse
+from search.ranking.confidence import FIRST_PAGE, Evidence
+from search.ranking.tiers import identifiers_lead
+from search.second_try import ranked
+from search.tuning.evaluation.asking import embed, response_to
+from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
+from search.tuning.evaluation.reliability import Kind, Sample, fit, is_held_out, measure
+from search.understanding import ranking_options
+
+UNANSWERABLE = "unanswerable.jsonl"
+
+Loaded = tuple[JudgedCollection, Collection]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, why it is answered or not, and the group that its answer belongs to."""
+
+    kind: Kind
+    text: str
+    group: str
+    relevant: frozenset[str] = frozenset()
+
+
+def calibrate(
+    loaded: Sequence[Loaded],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    profile: str = "",
+    look: Callable[[int, int], None] = lambda done, total: None,
+) -> Calibration:
+    """The active space's calibration, fitted anew, measured on what was set aside, and stored.
+
+    `limit` takes so many answerable questions of each collection. A question is set aside with
+    all that are about the same document or share its title, about half of them. `profile` is a
+    name as in `Configuration.profile`. Raises EvaluationError when nothing can be fitted.
+    """
+    configured = configuration.current()
+    ranking = configured.profile(profile)
+    if configured.space is None:
+        raise EvaluationError(
+            "There is no active embedding space to calibrate. Upload a document first."
+        )
+    samples = list(collect(loaded, ranking, limit=limit, seed=seed, look=look))
+    kept = [sample for sample in samples if not is_held_out(sample.group, seed)]
+    held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
+    try:
+        fitted = fit(kept)
+    except ValueError as error:
+        raise EvaluationError(
+            f"{error} {ranking.name} must weigh vectors and score keywords by BM25; or take more "
+            "questions."
+        ) from error
+    names = ", ".join(judged.name for judged, _ in loaded)
+    with transaction.atomic():
+        row, _ = Calibration.objects.update_or_create(
+            space=configured.space,
+            defaults={
+                "coefficients": fitted.as_json(),
+                "measures": measure(fitted, held_out),
+                "trained_on": f"{names}; {len(kept)} rankings by {ranking.name} v{ranking.version}"
+                f", {len(held_out)} set aside; seed {seed}",
+            },
+        )
+    return row
+
+
+def collect(
+    loaded: Sequence[Loaded],
+    profile: Profile,
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+    look: Callable[[int, int], None] = lambda done, total: None,
+) -> Iterator[Sample]:
+    """The samples of all questions for all collections, each collection asked the others' too."""
+    asked = [
+        (questions(judged, _others(judged, loaded), limit=limit, seed=seed), judged, collection)
+        for judged, collection in loaded
+    ]
+    done, total = 0, sum(len(each) for each, _, _ in asked)
+    for each, judged, collection in asked:
+        documents = documents_of(judged, collection)
+        for question in each:
+            look(done, total)
+            done += 1
+            yield from ask(question, collection, documents, profile)
+
+
+def _others(judged: JudgedCollection, loaded: Sequence[Loaded]) -> list[JudgedCollection]:
+    return [other for other, _ in loaded if other is not judged]
+
+
+def questions(
+    judged: JudgedCollection,
+    others: Sequence[JudgedCollection],
+    *,
+    limit: int | None = None,
+    seed: int = 0,
+) -> list[Question]:
+    """The questions for one collection: `limit` with an answer, and about as many without.
+
+    Those without are of each kind that there is to equal parts. The same seed draws the same.
+    """
+    chance = random.Random(seed)  # noqa: S311 - to draw questions by
+    titles = {passage.id: passage.title for passage in judged.passages()}
+
+    def group(passage: str) -> str:
+        return f"{judged.name}: {titles.get(passage) or passage}"
+
+    answerable = []
+    for query, text in _drawn(list(judged.queries.items()), limit, chance):
+        relevant = sorted(p for p, grade in judged.qrels[query].items() if grade > 0)
+        answerable.append(Question(Kind.ANSWERABLE, text, group(relevant[0]), frozenset(relevant)))
+    unanswerable = [
+        Question(Kind.UNANSWERABLE, text, group(paragraph))
+        for text, paragraph in _unanswerable(judged)
+    ]
+    foreign = [
+        Question(Kind.FOREIGN, text, f"{other.name}: {query}")
+        for other in others
+        for query, text in _drawn(list(other.queries.items()), len(answerable), chance)
+    ]
+    withheld = [replace(question, kind=Kind.WITHHELD) for question in answerable]
+    kinds = [kind for kind in (unanswerable, foreign, withheld) if kind]
+    share = -(-len(answerable) // len(kinds))
+    return answerable + [each for kind in kinds for each in _drawn(kind, share, chance)]
+
+
+def _drawn(items: Sequence[T], limit: int | None, chance: random.Random) -> list[T]:
+    if limit is None or limit >= len(items):
+        return list(items)
+    return chance.sample(items, limit)
+
+
+def _unanswerable(judged: JudgedCollection) -> Iterator[tuple[str, str]]:
+    """The text of each question, and the passage that it was written against."""
+    path = judged.folder / UNANSWERABLE
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = json.loads(line)
+                yield str(row["text"]), str(row["paragraph"])
+            except (ValueError, TypeError, KeyError) as error:
+                raise EvaluationError(
+                    f"Line {number} of {path} is no JSON object with a text and a paragraph."
+                ) from error
+
+
+def ask(
+    question: Question,
+    collection: Collection,
+    documents: Mapping[int, Sequence[str]],
+    profile: Profile,
+) -> Iterator[Sample]:
+    """What the question's ranking says, with the vector signal and without.
+
+    Nothing where search does not take the question: that says nothing of a ranking.
+    """
+    response = _response(question, collection, profile)
+    if response is None:
+        return
+    candidates = [hit.candidate for hit in response.hits]
+    if question.kind is Kind.WITHHELD:
+        candidates = [c for c in candidates if not _holds(c, documents, question.relevant)]
+    for kept in (candidates, [_without_vector(candidate) for candidate in candidates]):
+        if sample := _sample(question, kept, documents, response):
+            yield sample
+
+
+def _response(
+    question: Question, collection: Collection, profile: Profile
+) -> SearchResponse | None:
+    embed(question.text)
+    choices = Choices(profile=f"{profile.name}@{profile.version}")
+    response = response_to(question.text, [collection.slug], choices, page_size=1)
+    if response is not None and response.degraded:
+        raise EvaluationError(
+            "The embedding model did not answer, so there is nothing to calibrate by. See that it "
+            "runs, and start again."
+        )
+    return response
+
+
+def _sample(
+    question: Question,
+    candidates: Sequence[Candidate],
+    documents: Mapping[int, Sequence[str]],
+    response: SearchResponse,
+) -> Sample | None:
+    """What a ranking of the candidates says; None where nothing can be read of it."""
+    options = ranking_options(
+        response.profile,
+        response.classification.query_class,
+        identifiers_lead=identifiers_lead(response.query, response.terms),
+    )
+    groups = ranked(candidates, response.weights, options).groups
+    evidence = Evidence.of(
+        [group.best for group in groups], response.terms, response.profile.keyword_scorer
+    )
+    if evidence is None:
+        return None
+    answered = question.kind is Kind.ANSWERABLE and any(
+        _holds(hit.candidate, documents, question.relevant)
+        for group in groups[:FIRST_PAGE]
+        for hit in (group.best, *group.copies)
+    )
+    return Sample(question.kind, question.group, answered, evidence)
+
+
+def _holds(
+    candidate: Candidate, documents: Mapping[int, Sequence[str]], relevant: frozenset[str]
+) -> bool:
+    return not relevant.isdisjoint(documents.get(candidate.document_id, ()))
+
+
+def _without_vector(candidate: Candidate) -> Candidate:
+    raw = dict(candidate.raw)
+    raw.pop(Signal.VECTOR, None)
+    return replace(candidate, raw=raw, embedding=None)

@@ -1,0 +1,114 @@
+"""Load a judged collection into the library, with worker processes of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, wait
+from contextlib import contextmanager
+
+from ingestion.documents.progress import (
+    LOOK_SECONDS,
+    ProgressView,
+    Watch,
+    WorkHere,
+    follow,
+    worker_answers,
+)
+from ingestion.lexical import terms
+from ingestion.models import Collection
+from search.tuning.evaluation.collections import (
+    EvaluationError,
+    JudgedCollection,
+    receive_missing,
+    shelf,
+)
+
+# Starting a process and loading its model takes as long as so many passages do. A guess.
+WORTH_PROCESSES = 100
+
+
+def load(
+    judged: JudgedCollection, *, write: Callable[[str], None], processes: int = 1
+) -> Collection:
+    """The collection with all of the corpus searchable; what was loaded before is kept.
+
+    Running workers do the work; where there are none, `processes` of our own do.
+    """
+    collection = shelf(judged)
+    versions = receive_missing(judged, collection)
+    if not versions:
+        return collection
+    watch = Watch(versions)
+    with ProgressView(write) as view:
+        if worker_answers():
+            follow(watch, view)
+        else:
+            if processes > 1 and len(versions) >= WORTH_PROCESSES:
+                _advance_in_processes(versions, processes, lambda: view.show(watch.look()))
+            # Also what a process that died has left.
+            with WorkHere(versions) as here:
+                follow(watch, view, here.check)
+    terms.fold()
+    if failures := watch.failures():
+        raise EvaluationError(
+            f"{len(failures)} of {len(versions)} passages could not be loaded. The first: "
+            f"{failures[0].error}"
+        )
+    return collection
+
+
+def _advance_in_processes(
+    versions: Sequence[int], processes: int, look: Callable[[], None]
+) -> None:
+    with _single_threaded_embedders():
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start)
+        try:
+            waiting = {pool.submit(advance, version) for version in versions}
+            while waiting:
+                done, waiting = wait(waiting, timeout=LOOK_SECONDS * 5)
+                for future in done:
+                    future.result()
+                look()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _single_threaded_embedders() -> Iterator[None]:
+    """Processes started here embed on one thread each: more would fight over the same cores."""
+    before = os.environ.get("EMBEDDER_THREADS")
+    os.environ["EMBEDDER_THREADS"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["EMBEDDER_THREADS"]
+        else:
+            os.environ["EMBEDDER_THREADS"] = before
+
+
+def start() -> None:
+    """Sets up Django, once a process, and sees to it that none outlives the command."""
+    import django
+
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    django.setup()
+
+
+def advance(version: int) -> None:
+    """Brings a version as far as it goes."""
+    from ingestion.documents import steps
+
+    steps.advance(version)
+
+
+def _end_with_parent() -> None:
+    # A pool's processes wait for work for ever when the command is killed.
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

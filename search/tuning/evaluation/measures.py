@@ -1,0 +1,144 @@
+"""Measures of one ranking against judgements, and the agreement of judges."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import ir_measures
+import numpy as np
+import numpy.typing as npt
+from ir_measures import RR, P, R, Success, nDCG
+
+from search.domain import QueryClass
+
+MEASURES = (nDCG @ 10, R @ 10, R @ 100, RR @ 10, P @ 5, Success @ 1)
+NAMES = tuple(str(measure) for measure in MEASURES)
+LEADING = NAMES[0]
+
+RESAMPLES = 2_000  # Efron & Tibshirani 1993, chapter 13: over 1,000 for an interval
+CONFIDENCE = 0.95
+SEED = 42  # any: it makes an interval repeatable
+
+Values = Mapping[str, Mapping[str, float]]
+"""Each measure's value by query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A mean with the ends of its interval of confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def is_clear(self) -> bool:
+        """True when the interval leaves out 0."""
+        return self.low > 0 or self.high < 0
+
+
+def measure(
+    qrels: Mapping[str, Mapping[str, int]], rankings: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Every measure of every ranking, by query. A ranking is of documents, best first.
+
+    A document that comes twice counts where it first stands; an empty ranking measures 0.
+    """
+    values = {query: dict.fromkeys(NAMES, 0.0) for query in rankings}
+    judged = (
+        ir_measures.Qrel(query, document, grade)
+        for query in rankings
+        for document, grade in qrels.get(query, {}).items()
+    )
+    # Only the order counts, and equal scores have none.
+    ranked = (
+        ir_measures.ScoredDoc(query, document, -float(place))
+        for query, documents in rankings.items()
+        for place, document in enumerate(dict.fromkeys(documents))
+    )
+    for found in ir_measures.iter_calc(MEASURES, judged, ranked):
+        if found.query_id in values:
+            values[found.query_id][str(found.measure)] = float(found.value)
+    return values
+
+
+def means(values: Values, queries: Iterable[str] | None = None) -> dict[str, float]:
+    """Each measure's mean over `queries`, or over all; empty for none."""
+    chosen = list(values if queries is None else queries)
+    if not chosen:
+        return {}
+    return {name: float(np.mean([values[query][name] for query in chosen])) for name in NAMES}
+
+
+def by_class(
+    values: Values, classes: Mapping[str, QueryClass]
+) -> dict[QueryClass, tuple[int, dict[str, float]]]:
+    """For each class met, in their order: how many of the queries measured, and the means of them.
+
+    `classes` has the class of each query that has one.
+    """
+    queries = defaultdict(list)
+    for query, query_class in classes.items():
+        if query in values:
+            queries[query_class].append(query)
+    return {
+        query_class: (len(queries[query_class]), means(values, chosen))
+        for query_class in QueryClass
+        if (chosen := queries.get(query_class))
+    }
+
+
+def difference(values: Values, baseline: Values, name: str) -> Interval:
+    """How far `values` lie above `baseline` on the same queries: a paired bootstrap interval."""
+    queries = sorted(values)
+    if not queries or values.keys() != baseline.keys():
+        raise ValueError("A paired difference needs the same queries on both sides, at least one.")
+    return interval([values[query][name] - baseline[query][name] for query in queries])
+
+
+def interval(changes: npt.ArrayLike) -> Interval:
+    """The mean of at least one change, with the bootstrap's interval (percentiles)."""
+    pairs = np.asarray(changes, np.float64)
+    chance = np.random.default_rng(SEED)
+    drawn = chance.integers(0, len(pairs), size=(RESAMPLES, len(pairs)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(pairs[drawn].mean(axis=1), (tail, 1 - tail))
+    return Interval(float(pairs.mean()), float(low), float(high))
+
+
+def latencies(milliseconds: Sequence[float]) -> dict[str, float]:
+    """`p50` and `p95`; empty for none."""
+    if not milliseconds:
+        return {}
+    p50, p95 = np.quantile(milliseconds, (0.5, 0.95))
+    return {"p50": round(float(p50), 2), "p95": round(float(p95), 2)}
+
+
+def alpha(units: Sequence[Sequence[int]]) -> float | None:
+    """The agreement over the grades that several judges gave to each document.
+
+    None where no document has two judges, or all grades are the same, so that there is nothing to
+    agree about.
+    """
+    paired = [unit for unit in units if len(unit) > 1]
+    every = [grade for unit in paired for grade in unit]
+    if not every:
+        return None
+    observed = sum(2 * _squares(unit) / (len(unit) - 1) for unit in paired) / len(every)
+    expected = 2 * _squares(every) / (len(every) * (len(every) - 1))
+    return 1 - observed / expected if expected else None
+
+
+def spread(grades: Sequence[int]) -> int:
+    """How far the grades of one document lie apart: 0 to 3."""
+    return max(grades) - min(grades) if grades else 0
+
+
+def _squares(grades: Sequence[int]) -> float:
+    """The squared differences of all pairs, summed: by moments, since there may be many."""
+    if len(grades) < 50:
+        return float(sum((one - other) ** 2 for one, other in combinations(grades, 2)))
+    return float(len(grades) * sum(grade * grade for grade in grades) - sum(grades) ** 2)

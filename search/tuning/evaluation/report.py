@@ -1,0 +1,122 @@
+"""W3: outcomes -> what is printed, written as JSON, and kept in the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from search.tuning.evaluation.collections import EvaluationError
+from search.tuning.evaluation.measures import LEADING, NAMES
+from search.tuning.evaluation.runner import Outcome
+
+BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
+
+
+def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """`{"runs": [...]}`, one for each profile on each collection."""
+    return {
+        "runs": [
+            {
+                "collection": outcome.judged.name,
+                "profile": outcome.profile.name,
+                "queries": len(outcome.values),
+                "measures": {name: round(value, 4) for name, value in outcome.means.items()},
+                "latency_ms": outcome.latency,
+            }
+            for outcome in outcomes
+        ]
+    }
+
+
+def as_text(outcomes: Sequence[Outcome]) -> str:
+    """One collection's outcomes as tables for a terminal: overall, then by query class."""
+    first = outcomes[0]
+    width = max(len(outcome.profile.name) for outcome in outcomes) + 2
+    head = "".join(f"{name:>11}" for name in (*NAMES, "p50 ms", "p95 ms"))
+    lines = [f"{first.judged.name}: {len(first.values)} queries", " " * width + head]
+    for outcome in outcomes:
+        times = "".join(f"{value:>11.1f}" for value in outcome.latency.values())
+        lines.append(f"{outcome.profile.name:<{width}}{_figures(outcome.means)}{times}")
+    lines += [
+        f"  {outcome.profile.name} against {first.profile.name}: {_difference(outcome)}"
+        for outcome in outcomes[1:]
+    ]
+    lines += _class_lines(outcomes, width)
+    if first.refused:
+        lines.append(f"  {first.refused} queries were refused by search; they count as 0.")
+    return "\n".join(lines)
+
+
+def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
+    by_class = [(outcome, outcome.by_class()) for outcome in outcomes]
+    lines = []
+    for query_class, (count, _) in by_class[0][1].items():
+        lines.append(f" {query_class}: {count} queries")
+        for outcome, classes in by_class:
+            means = classes[query_class][1]
+            lines.append(f"  {outcome.profile.name:<{width - 2}}{_figures(means)}")
+    return lines
+
+
+def as_markdown(outcomes: Sequence[Outcome]) -> str:
+    """A table for each collection, and one with the leading measure of all."""
+    tables = []
+    for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
+        tables.append(_markdown_table(name, list(of_collection)))
+    return "\n\n".join([_overview(outcomes), *tables])
+
+
+def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Replaces what stands between the markers in the file. Raises EvaluationError without them."""
+    text = path.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise EvaluationError(
+            f"{path} has no place for the tables: put {BEGIN} and {END} on lines of their own."
+        )
+    path.write_text(f"{before}{begin}\n\n{as_markdown(outcomes)}\n\n{end}{after}", encoding="utf-8")
+
+
+def _overview(outcomes: Sequence[Outcome]) -> str:
+    """The leading measure: a row for each profile, a column for each collection, their mean."""
+    by_collection: dict[str, dict[str, float]] = {}
+    for outcome in outcomes:
+        column = by_collection.setdefault(outcome.judged.name, {})
+        column[outcome.profile.name] = outcome.means[LEADING]
+    lines = [
+        f"| {LEADING} | {' | '.join(by_collection)} | mean |",
+        "|---" * (len(by_collection) + 2) + "|",
+    ]
+    for profile in dict.fromkeys(outcome.profile.name for outcome in outcomes):
+        figures = [column[profile] for column in by_collection.values()]
+        cells = [f"{figure:.3f}" for figure in (*figures, sum(figures) / len(figures))]
+        lines.append(f"| {profile} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _markdown_table(name: str, outcomes: Sequence[Outcome]) -> str:
+    first = outcomes[0]
+    title = (
+        f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
+    )
+    columns = ("profile", *NAMES, "p50 ms", "p95 ms", "difference (95%)")
+    lines = [title, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    for outcome in outcomes:
+        cells = [f"{value:.3f}" for value in outcome.means.values()]
+        cells += [f"{value:.0f}" for value in outcome.latency.values()]
+        cells.append("" if outcome is first else _difference(outcome))
+        lines.append(f"| {outcome.profile.name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _figures(means: dict[str, float]) -> str:
+    return "".join(f"{means[name]:>11.4f}" for name in NAMES)
+
+
+def _difference(outcome: Outcome) -> str:
+    interval = outcome.differences[LEADING]
+    shown = f"{interval.mean:+.4f} ({interval.low:+.4f} to {interval.high:+.4f})"
+    return shown if interval.is_clear else f"{shown}, not clear"

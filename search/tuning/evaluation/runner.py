@@ -1,0 +1,165 @@
+"""W3: profiles x judged queries -> measures, through the search that readers use."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from django.conf import settings
+
+from ingestion.models import Collection
+from search import configuration
+from search.domain import Profile, QueryClass
+from search.embedding import warm_up
+from search.models import SearchProfile
+from search.pipeline import Choices, SearchResponse
+from search.tuning.evaluation import measures
+from search.tuning.evaluation.asking import (
+    NO_MODEL,
+    class_by_our_rules,
+    embedding_time,
+    latency,
+    response_to,
+)
+from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
+from search.tuning.evaluation.measures import Interval
+from search.tuning.models import EvaluationRun
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one profile did with the queries of one collection. Empty rankings measure 0.
+
+    `refused` counts queries that search did not take; `baseline` is the first profile.
+    """
+
+    judged: JudgedCollection
+    profile: Profile
+    baseline: Profile
+    rankings: dict[str, list[str]] = field(default_factory=dict)
+    classes: dict[str, QueryClass] = field(default_factory=dict)
+    milliseconds: list[float] = field(default_factory=list)
+    refused: int = 0
+    values: dict[str, dict[str, float]] = field(default_factory=dict)
+    differences: dict[str, Interval] = field(default_factory=dict)
+
+    @property
+    def means(self) -> dict[str, float]:
+        return measures.means(self.values)
+
+    @property
+    def latency(self) -> dict[str, float]:
+        return measures.latencies(self.milliseconds)
+
+    def by_class(self) -> dict[QueryClass, tuple[int, dict[str, float]]]:
+        """For each class met: how many queries, and the means over them."""
+        return measures.by_class(self.values, self.classes)
+
+
+def evaluate(
+    judged: JudgedCollection,
+    collection: Collection,
+    profiles: Sequence[str],
+    *,
+    limit: int | None = None,
+    look: Callable[[int, int], None] = lambda done, total: None,
+) -> list[Outcome]:
+    """The outcome of each profile, in order; differences are to the first.
+
+    `profiles` are names as in `Configuration.profile`; `limit` takes so many queries, evenly
+    spread. `look` is told how many queries are done, of how many.
+    """
+    configured = configuration.current()
+    chosen = [configured.profile(name) for name in profiles]
+    outcomes = [Outcome(judged, profile, chosen[0]) for profile in chosen]
+    queries = _spread(judged.queries, limit)
+    documents = documents_of(judged, collection)
+    warm_up()
+    for done, (query, text) in enumerate(queries.items()):
+        look(done, len(queries))
+        embedding = embedding_time(text)
+        # Whoever comes first finds the caches cold: they take turns.
+        for turn in range(len(outcomes)):
+            outcome = outcomes[(done + turn) % len(outcomes)]
+            _ask(outcome, query, text, collection, documents, embedding)
+    for outcome in outcomes:
+        outcome.values = measures.measure(judged.qrels, outcome.rankings)
+        outcome.differences = {
+            name: measures.difference(outcome.values, outcomes[0].values, name)
+            for name in measures.NAMES
+        }
+    return outcomes
+
+
+def record(outcome: Outcome) -> EvaluationRun:
+    """The outcome as a row."""
+    space = configuration.current().space
+    rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=_names(outcome))}
+    return EvaluationRun.objects.create(
+        profile=rows[outcome.profile.name, outcome.profile.version],
+        baseline=rows[outcome.baseline.name, outcome.baseline.version],
+        collection=outcome.judged.name,
+        corpus_hash=outcome.judged.corpus_hash(),
+        queries=len(outcome.values),
+        measures=outcome.means,
+        by_class={
+            query_class.value: {"queries": count, "measures": means}
+            for query_class, (count, means) in outcome.by_class().items()
+        },
+        latency_ms=outcome.latency,
+        differences={name: asdict(interval) for name, interval in outcome.differences.items()},
+        embedding_space=space.name if space else "",
+        code_version=code_version(),
+    )
+
+
+def code_version() -> str:
+    """The commit that runs, with `+` when files differ from it; empty outside a git checkout."""
+    command = ["git", "describe", "--always", "--dirty=+", "--abbrev=10"]
+    try:
+        done = subprocess.run(
+            command, cwd=settings.BASE_DIR, capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()[:40]
+
+
+def _names(outcome: Outcome) -> set[str]:
+    return {outcome.profile.name, outcome.baseline.name}
+
+
+def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:
+    """`limit` of the queries at equal distances, or all."""
+    items = list(queries.items())
+    if limit is None or limit >= len(items):
+        return dict(items)
+    return dict(items[place * len(items) // limit] for place in range(limit))
+
+
+def _ask(
+    outcome: Outcome,
+    query: str,
+    text: str,
+    collection: Collection,
+    documents: Mapping[int, Sequence[str]],
+    embedding: float,
+) -> None:
+    outcome.rankings[query] = []
+    choices = Choices(profile=f"{outcome.profile.name}@{outcome.profile.version}")
+    response = response_to(text, [collection.slug], choices)
+    if response is None:
+        outcome.refused += 1
+        return
+    if response.degraded:
+        raise EvaluationError(NO_MODEL)
+    outcome.rankings[query] = _documents(response, documents)
+    outcome.classes[query] = class_by_our_rules(response)
+    outcome.milliseconds.append(latency(response, embedding))
+
+
+def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]]) -> list[str]:
+    """The corpus ids of the hits' documents, each where its best chunk stands."""
+    ordered = dict.fromkeys(hit.candidate.document_id for hit in response.hits)
+    return [passage for document in ordered for passage in documents.get(document, ())]

@@ -1,0 +1,45 @@
+"""Whether a search takes part in the experiment that runs, and what it shows then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.http import HttpRequest
+
+from search.analytics.visitors import is_watched, visitor_of
+from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
+from search.query.expand import fold_query
+from search.tuning.experiments.arms import A, arm, takes_part, team_draft
+
+
+def participant(request: HttpRequest) -> TakesPart:
+    """Asked for its part, the search of this request: the same visitor has the same always.
+
+    None for a visitor who is not watched, and for those beyond the experiment's share. Mixed
+    rankings are drafted by the visitor and the question, so that a reload and the second page
+    agree with what was shown.
+    """
+
+    def part(running: RunningExperiment, question: str, active: Profile | None) -> Trial | None:
+        if not is_watched(request):
+            return None
+        visitor = visitor_of(request).key
+        if not takes_part(visitor, running.salt, running.share):
+            return None
+        if not running.interleaves:
+            chosen = arm(visitor, running.salt)
+            profile = running.a if chosen == A else running.b
+            return Trial(running.pk, chosen, (profile,), profile)
+        both = (running.a, running.b)
+        named = active if active in both else running.a
+        seed = f"{running.salt}:{visitor}:{fold_query(question)}"
+        return Trial(running.pk, MIXED, both, named, _drafted_by(seed))
+
+    return part
+
+
+def _drafted_by(seed: str) -> Mix:
+    def mix(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
+        return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
+
+    return mix

@@ -1,0 +1,1 @@
+"""Golden queries and judgements: entered, exchanged, generated."""

@@ -1,0 +1,252 @@
+"""W: judgements in and out: files' rows <-> golden queries and judgements.
+
+An import takes what it can, says of every other line why not, and can be repeated: what is there
+already is left alone, and a different grade of the same judge is reported, never overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from django.db import transaction
+
+from ingestion.models import Document
+from ingestion.models.library import Viewer
+from search.domain import QueryClass
+from search.errors import JudgementError
+from search.tuning.evaluation.golden import median_grade
+from search.tuning.golden import judging
+from search.tuning.golden.formats import FORMATS, Format, FormatError, Problem, Row
+from search.tuning.models import GoldenQuery, Judgement
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+DEFAULT_JUDGE = "imported"
+
+
+@dataclass(slots=True)
+class Imported:
+    """What became of a file's lines. `queries` are new ones; `unchanged` were there already."""
+
+    judgements: int = 0
+    queries: int = 0
+    unchanged: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file to hand out."""
+
+    file_name: str
+    media_type: str
+    content: bytes
+
+
+def export(format_name: str, *, viewer: Viewer) -> Exported:
+    """The judgements that `viewer` may see. Plain CSV has each person's, the others the median."""
+    chosen = _format(format_name)
+    rows = list(_every(viewer))
+    if format_name != "csv":
+        rows = list(_medians(rows))
+    return Exported(chosen.file_name, chosen.media_type, chosen.write(rows))
+
+
+@transaction.atomic
+def import_file(
+    format_name: str,
+    data: bytes,
+    *,
+    acting_user: User | None,
+    queries: bytes | None = None,
+    judge: str = "",
+) -> Imported:
+    """What became of the file's judgements. `judge` names who judged where the file does not.
+
+    Raises JudgementError for a file that is not of the format.
+    """
+    done = Imported()
+    find = _Finder(acting_user)
+    try:
+        for row in _format(format_name).read(data, queries):
+            if isinstance(row, Problem):
+                done.problems.append(row)
+                continue
+            try:
+                _take(row, judge.strip() or DEFAULT_JUDGE, find, done, acting_user)
+            except JudgementError as error:
+                done.problems.append(Problem(row.line, str(error)))
+    except FormatError as error:
+        raise JudgementError(str(error)) from error
+    return done
+
+
+class _Finder:
+    """Finds documents by what files call them, among those that a person may see."""
+
+    def __init__(self, user: User | None) -> None:
+        every = Document.objects.kept() if user is None else Document.objects.visible_to(user)
+        self._every = every
+        self._held: dict[str, Document] = {}
+
+    def __call__(self, name: str) -> Document:
+        """The one document of this public id, source, file name or title, in that order.
+
+        Raises JudgementError where there is none, or more than one.
+        """
+        if name not in self._held:
+            self._held[name] = self._find(name)
+        return self._held[name]
+
+    def _find(self, name: str) -> Document:
+        if not name:
+            raise JudgementError("no document is named.")
+        try:
+            found = self._every.filter(public_id=UUID(name)).first()
+        except ValueError:
+            found = None
+        if found is not None:
+            return found
+        for where in ("source", "current__file_name", "title"):
+            matches = list(self._every.filter(**{where: name})[:2])
+            if len(matches) == 1:
+                return matches[0]
+            if matches:
+                raise JudgementError(
+                    f"more than one document is called {name!r}. Name it by its id."
+                )
+        raise JudgementError(f"no document has the id, source, file name or title {name!r}.")
+
+
+def find_document(name: str, *, viewer: User) -> Document:
+    """The one document that a person may see under this id, source, file name or title."""
+    return _Finder(viewer)(name.strip())
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise JudgementError(f"There is no format {name!r}. Choose one of: {', '.join(FORMATS)}.")
+    return FORMATS[name]
+
+
+def _take(row: Row, judge: str, find: _Finder, done: Imported, user: User | None) -> None:
+    document = find(row.document) if row.grade is not None or row.must_be_first else None
+    if row.query_class and row.query_class not in set(QueryClass):
+        raise JudgementError(f"there is no class of questions {row.query_class!r}.")
+    query, is_new = judging.ensure_query(
+        row.query, row.collections, acting_user=user, origin=GoldenQuery.Origin.IMPORTED
+    )
+    done.queries += is_new
+    if row.query_class and is_new:
+        query.query_class = row.query_class
+        query.save(update_fields=["query_class"])
+    if document is not None and row.must_be_first:
+        _must_be_first(query, document)
+    if document is not None and row.grade is not None:
+        _judgement(query, document, row, row.judge or judge, done, user)
+
+
+def _must_be_first(query: GoldenQuery, document: Document) -> None:
+    if query.must_be_first_id is None:
+        query.must_be_first = document
+        query.save(update_fields=["must_be_first"])
+    elif query.must_be_first_id != document.pk:
+        raise JudgementError("another document must be first already; it was left as it is.")
+
+
+def _judgement(
+    query: GoldenQuery,
+    document: Document,
+    row: Row,
+    judge: str,
+    done: Imported,
+    user: User | None,
+) -> None:
+    judge, grade = judge[:150], row.grade
+    assert grade is not None  # `_take` asks
+    is_own = user is not None and judge == user.get_username()
+    held, created = Judgement.objects.get_or_create(
+        query=query,
+        reference=document.public_id,
+        judge_name=judge,
+        defaults={
+            "document": document,
+            "title": document.title,
+            "grade": grade,
+            "note": row.note,
+            # In another's name a file may speak, but it is not that person.
+            "judge": user if is_own else None,
+        },
+    )
+    if created:
+        done.judgements += 1
+    elif held.grade == grade:
+        done.unchanged += 1
+    else:
+        raise JudgementError(
+            f"{judge} has graded this document {held.grade} already, not {grade}; that was "
+            "left as it is."
+        )
+
+
+def _every(viewer: Viewer) -> Iterator[Row]:
+    """A row for each judgement; one for each query that has none, with what must be first."""
+    queries = GoldenQuery.objects.visible_to(viewer).select_related("must_be_first")
+    judged: dict[int, list[Judgement]] = {}
+    for judgement in Judgement.objects.visible_to(viewer).order_by("reference", "judge_name"):
+        judged.setdefault(judgement.query_id, []).append(judgement)
+    firsts = [query.must_be_first_id for query in queries if query.must_be_first_id]
+    seen = set(
+        Document.objects.visible_to(viewer).filter(pk__in=firsts).values_list("pk", flat=True)
+    )
+    for query in queries.order_by("folded", "pk"):
+        first = query.must_be_first if query.must_be_first_id in seen else None
+        told = False
+        for judgement in judged.get(query.pk, []):
+            is_first = first is not None and judgement.reference == first.public_id
+            told = told or is_first
+            yield _row(query, judgement, must_be_first=is_first)
+        if first is not None and not told:
+            yield _row(query, None, document=first, must_be_first=True)
+        elif not judged.get(query.pk):
+            yield _row(query, None)
+
+
+def _row(
+    query: GoldenQuery,
+    judgement: Judgement | None,
+    *,
+    document: Document | None = None,
+    must_be_first: bool = False,
+) -> Row:
+    named = document.public_id if document else judgement.reference if judgement else ""
+    return Row(
+        line=0,
+        query=query.text,
+        document=str(named),
+        grade=judgement.grade if judgement else None,
+        collections=tuple(query.collections),
+        judge=judgement.judge_name if judgement else "",
+        note=judgement.note if judgement else "",
+        must_be_first=must_be_first,
+        query_class=query.query_class,
+        title=judgement.title if judgement else document.title if document else "",
+    )
+
+
+def _medians(rows: Iterable[Row]) -> Iterator[Row]:
+    """A row for each document of a query, with the grade that its judges come to."""
+
+    def document(row: Row) -> tuple[str, tuple[str, ...], str]:
+        return row.query, row.collections, row.document
+
+    graded = (row for row in rows if row.grade is not None)
+    for _, same in groupby(graded, key=document):
+        judged = list(same)
+        grade = median_grade([row.grade for row in judged if row.grade is not None])
+        yield Row(0, judged[0].query, judged[0].document, grade)

@@ -1,0 +1,39 @@
+"""W: judgements as files: TREC, BEIR, Quepid's CSV, plain CSV. Pure: bytes <-> rows.
+
+Reading never stops at a bad line: each becomes a Problem with its number. Documents are named as
+the file names them; `exchange` looks them up.
+
+    rows        what every format says: Row, Problem, and the reading of grades
+    tables      plain CSV and Quepid's
+    trec, beir  two files each, or one ZIP of both (archives)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from search.tuning.golden.formats.archives import read_beir, read_trec, write_beir, write_trec
+from search.tuning.golden.formats.rows import FormatError, Problem, Row
+from search.tuning.golden.formats.tables import read_csv, read_quepid, write_csv, write_quepid
+
+__all__ = ["FORMATS", "Format", "FormatError", "Problem", "Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format by its name. `read` takes the file and, if it has one, the queries' file."""
+
+    label: str
+    read: Callable[[bytes, bytes | None], Iterator[Row | Problem]]
+    write: Callable[[Sequence[Row]], bytes]
+    file_name: str
+    media_type: str
+
+
+FORMATS: Mapping[str, Format] = {
+    "csv": Format("Plain CSV", read_csv, write_csv, "judgements.csv", "text/csv"),
+    "quepid": Format("Quepid’s CSV", read_quepid, write_quepid, "quepid.csv", "text/csv"),
+    "trec": Format("TREC (ZIP)", read_trec, write_trec, "trec.zip", "application/zip"),
+    "beir": Format("BEIR (ZIP)", read_beir, write_beir, "beir.zip", "application/zip"),
+}

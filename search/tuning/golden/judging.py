@@ -1,0 +1,282 @@
+"""W: people's judgements: a grade for a document, a document that must be first, and undo.
+
+Each person's judgement is a row of its own, and each step is kept in JudgementAction: undo
+restores what was there before, to the letter. Nobody judges a document that they may not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from ingestion.models import Collection, Document
+from ingestion.models.library import Viewer
+from search.errors import JudgementError
+from search.query.expand import fold_query
+from search.tuning.evaluation.measures import alpha
+from search.tuning.models import GoldenQuery, Judgement, JudgementAction
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+GRADES = {0: "No answer", 1: "Touches it", 2: "Answers", 3: "Answers in full"}
+MAX_TEXT = 500
+Kind = JudgementAction.Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """What undo took back: of which query, and a sentence for the person."""
+
+    query: GoldenQuery | None
+    text: str
+    message: str
+
+
+def find_query(
+    text: str, collections: Iterable[str] = (), *, viewer: Viewer = None
+) -> GoldenQuery | None:
+    """The golden query of this text in these collections, in any order; None where there is none.
+
+    With a `viewer`, only one that they may see.
+    """
+    rows = GoldenQuery.objects.all() if viewer is None else GoldenQuery.objects.visible_to(viewer)
+    return rows.filter(folded=fold_query(text), collections=sorted_slugs(collections)).first()
+
+
+@transaction.atomic
+def judge(
+    text: str,
+    collections: Sequence[str],
+    document: Document,
+    grade: int,
+    *,
+    acting_user: User,
+    note: str | None = None,
+) -> Judgement:
+    """The person's judgement of `document` as an answer to the query, made or changed.
+
+    The query becomes a golden query if it is none. Without a `note` an earlier one stays. Raises
+    JudgementError for a grade outside 0 to 3 and for what the person may not see.
+    """
+    if grade not in GRADES:
+        raise JudgementError(f"The grade {grade} is not one of 0, 1, 2 and 3.")
+    _check_visible(document, acting_user)
+    query, is_new = ensure_query(text, collections, acting_user=acting_user)
+    held = _own(query, document.public_id, acting_user)
+    before = _grade_state(held)
+    judgement = held or Judgement(
+        query=query, reference=document.public_id, judge_name=acting_user.get_username()
+    )
+    judgement.document, judgement.title, judgement.judge = document, document.title, acting_user
+    judgement.grade = grade
+    judgement.note = judgement.note if note is None else note
+    judgement.save()
+    after = _grade_state(judgement)
+    if before != after:
+        _log(query, Kind.GRADE, document.public_id, before, after, acting_user, is_new)
+    return judgement
+
+
+@transaction.atomic
+def clear(query: GoldenQuery, document: Document, *, acting_user: User) -> bool:
+    """Takes the person's own judgement of the document back; False where there was none."""
+    _check_visible(document, acting_user)
+    held = _own(query, document.public_id, acting_user)
+    if held is None:
+        return False
+    before = _grade_state(held)
+    held.delete()
+    _log(query, Kind.GRADE, document.public_id, before, None, acting_user)
+    return True
+
+
+@transaction.atomic
+def set_must_be_first(
+    text: str, collections: Sequence[str], document: Document | None, *, acting_user: User
+) -> GoldenQuery:
+    """The golden query, whose first result must now be `document`; None asks for none.
+
+    Raises JudgementError for a document that the person may not see, and where the present one is
+    such: they cannot know what they would replace.
+    """
+    if document is not None:
+        _check_visible(document, acting_user)
+    query, is_new = ensure_query(text, collections, acting_user=acting_user)
+    held = query.must_be_first
+    if held is not None:
+        _check_visible(held, acting_user)
+    before, after = _first_state(held), _first_state(document)
+    if before != after:
+        query.must_be_first = document
+        query.save(update_fields=["must_be_first"])
+        reference = (document or held).public_id  # type: ignore[union-attr]
+        _log(query, Kind.FIRST, reference, before, after, acting_user, is_new)
+    return query
+
+
+@transaction.atomic
+def undo(*, acting_user: User) -> Undone | None:
+    """Takes back the person's last step that still stands; None where there is none."""
+    # The oldest of two requests at once takes the last step, the other the one before.
+    actions = JudgementAction.objects.select_for_update(of=("self",)).select_related("query")
+    action = actions.filter(user=acting_user, undone_at=None).order_by("-pk").first()
+    if action is None:
+        return None
+    query, text = action.query, action.query.text
+    is_first = action.kind == Kind.FIRST
+    message = _undo_first(action) if is_first else _undo_grade(action, acting_user)
+    JudgementAction.objects.filter(pk=action.pk).update(undone_at=timezone.now())
+    if action.made_query and _is_bare(query):
+        query.delete()
+        return Undone(None, text, message)
+    return Undone(query, text, message)
+
+
+@transaction.atomic
+def ensure_query(
+    text: str,
+    collections: Sequence[str],
+    *,
+    acting_user: User | None,
+    origin: str = GoldenQuery.Origin.PERSON,
+) -> tuple[GoldenQuery, bool]:
+    """The golden query of this text in these collections, and whether it was made now.
+
+    Raises JudgementError for an empty or too long text, and for collections that the person may
+    not see or that do not exist.
+    """
+    slugs = sorted_slugs(collections)
+    held = GoldenQuery.objects.select_for_update().filter(folded=fold_query(text))
+    found = held.filter(collections=slugs).first()
+    check_query(text, slugs, acting_user)
+    if found is not None:
+        return found, False
+    try:
+        with transaction.atomic():
+            made = GoldenQuery.objects.create(
+                text=" ".join(text.split()),
+                collections=slugs,
+                origin=origin,
+                added_by=acting_user,
+            )
+    except IntegrityError:  # another judge was quicker
+        return held.get(collections=slugs), False
+    return made, True
+
+
+def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
+    """Raises JudgementError for what cannot be a golden query of this person's."""
+    if not fold_query(text):
+        raise JudgementError("Write the question.")
+    if len(text) > MAX_TEXT or len(fold_query(text)) > MAX_TEXT:
+        raise JudgementError(f"The question is longer than {MAX_TEXT} characters.")
+    collections = Collection.objects.kept()
+    if acting_user is not None:
+        collections = collections.visible_to(acting_user)
+    known = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
+    if unknown := [slug for slug in slugs if slug not in known]:
+        raise JudgementError(f"There is no collection {', '.join(unknown)}.")
+
+
+def _check_visible(document: Document, user: User) -> None:
+    if not Document.objects.visible_to(user).filter(pk=document.pk).exists():
+        raise JudgementError("There is no such document.")
+
+
+def sorted_slugs(collections: Iterable[str]) -> list[str]:
+    """Sorted: the same question in the same collections is one, in whatever order they come."""
+    return sorted(set(collections))
+
+
+def _own(query: GoldenQuery, reference: UUID, user: User) -> Judgement | None:
+    rows = Judgement.objects.select_for_update().filter(query=query, reference=reference)
+    return rows.filter(judge_name=user.get_username()).first()
+
+
+def _grade_state(judgement: Judgement | None) -> dict[str, Any] | None:
+    if judgement is None:
+        return None
+    return {"grade": judgement.grade, "note": judgement.note, "title": judgement.title}
+
+
+def _first_state(document: Document | None) -> dict[str, Any] | None:
+    return None if document is None else {"document": str(document.public_id)}
+
+
+def _log(
+    query: GoldenQuery,
+    kind: JudgementAction.Kind,
+    reference: UUID,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    user: User,
+    made_query: bool = False,
+) -> None:
+    JudgementAction.objects.create(
+        query=query,
+        kind=kind,
+        reference=reference,
+        before=before,
+        after=after,
+        made_query=made_query,
+        user=user,
+    )
+
+
+def _undo_grade(action: JudgementAction, user: User) -> str:
+    reference, before = action.reference, action.before
+    assert reference is not None  # every grade has its document
+    held = _own(action.query, reference, user)
+    if before is None:
+        if held is not None:
+            held.delete()
+        return f"The grade for “{action.query.text}” is taken back."
+    judgement = held or Judgement(
+        query=action.query, reference=reference, judge=user, judge_name=user.get_username()
+    )
+    judgement.document = Document.objects.filter(public_id=reference).first()
+    judgement.grade, judgement.note = before["grade"], before["note"]
+    judgement.title = before["title"]
+    judgement.save()
+    return f"The grade for “{action.query.text}” is {judgement.grade} again."
+
+
+def _undo_first(action: JudgementAction) -> str:
+    text, before = action.query.text, action.before and action.before["document"]
+    if _first_state(action.query.must_be_first) != action.after:
+        return f"Somebody has since changed what must be first for “{text}”: it stays so."
+    document = Document.objects.kept().filter(public_id=before).first() if before else None
+    action.query.must_be_first = document
+    action.query.save(update_fields=["must_be_first"])
+    said = "the former document must be first again" if document else "no document must be first"
+    return f"For “{text}” {said}."
+
+
+def _is_bare(query: GoldenQuery) -> bool:
+    """Whether nothing but its text is known of the query."""
+    return not (
+        query.must_be_first_id
+        or query.note
+        or query.judgements.exists()
+        or query.actions.filter(undone_at=None).exists()
+    )
+
+
+def agreement(viewer: Viewer) -> float | None:
+    """Krippendorff's alpha over all judgements that `viewer` may see; None without any to compare.
+
+    One query.
+    """
+    grades: dict[tuple[int, UUID], list[int]] = {}
+    rows = (
+        Judgement.objects.visible_to(viewer).order_by().values_list("query", "reference", "grade")
+    )
+    for query, reference, grade in rows:
+        grades.setdefault((query, reference), []).append(grade)
+    return alpha(list(grades.values()))

@@ -1,0 +1,86 @@
+"""`manage.py evaluate`: how well profiles rank judged collections."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from search import configuration
+from search.presets import BASELINES, DEFAULT
+from search.tuning.evaluation import report
+from search.tuning.evaluation.collections import JudgedCollection, find, find_all
+from search.tuning.evaluation.runner import Outcome, evaluate, record
+from search.tuning.management.judged import JudgedCommand, positive, progress, relevance_folder
+
+ALL = "all"
+
+
+class Command(JudgedCommand):
+    help = (
+        "Measures profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
+        "corpus is loaded once, through the way every upload takes; readers never see it."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        self.add_collections(parser, " (default: all there).")
+        parser.add_argument(
+            "--profile",
+            nargs="+",
+            action="extend",
+            metavar="NAME",
+            help="name or name@version; repeatable; `all` for every published one. The others "
+            "are compared with the first (default: the active profile).",
+        )
+        parser.add_argument("--limit", type=positive, help="So many queries, evenly spread.")
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="Also write the figures there."
+        )
+        parser.add_argument(
+            "--tables",
+            type=Path,
+            metavar="FILE",
+            help="Also rewrite the tables of a Markdown file.",
+        )
+
+    def carry_out(self, options: dict[str, Any]) -> None:
+        outcomes = self._outcomes(options)
+        if options["tables"]:
+            report.rewrite(options["tables"], outcomes)
+        if options["json"]:
+            text = json.dumps(report.as_json(outcomes), indent=1)
+            options["json"].write_text(text + "\n", encoding="utf-8")
+
+    def _outcomes(self, options: dict[str, Any]) -> list[Outcome]:
+        outcomes = []
+        # Twice the same profile would only measure noise.
+        profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
+        for judged in _collections(options["collection"]):
+            collection = self.load(judged, options)
+            with progress(judged.name) as look:
+                found = evaluate(judged, collection, profiles, limit=options["limit"], look=look)
+            for outcome in found:
+                record(outcome)
+            self.stdout.write(report.as_text(found) + "\n")
+            outcomes += found
+        return outcomes
+
+
+def _profiles(names: list[str]) -> Iterator[str]:
+    """The names as given; `all` stands for the newest version of each, the baselines first."""
+    for name in names:
+        if name != ALL:
+            yield name
+            continue
+        published = {held for held, _ in configuration.current().published}
+        first = [each.name for each in (DEFAULT, *BASELINES) if each.name in published]
+        yield from first
+        yield from sorted(published - set(first))
+
+
+def _collections(names: list[str] | None) -> list[JudgedCollection]:
+    folder = relevance_folder()
+    return [find(name, folder) for name in names] if names else find_all(folder)

@@ -1,0 +1,80 @@
+"""What the commands over judged collections share: their arguments, progress, errors in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
+
+from ingestion.errors import IngestionError
+from ingestion.management.plain import PlainCommand
+from ingestion.models import Collection
+from search.errors import SearchError
+from search.tuning.evaluation.collections import JudgedCollection
+from search.tuning.evaluation.loading import load
+
+
+class JudgedCommand(PlainCommand):
+    """A command that loads judged collections and asks them. Subclasses have `carry_out`."""
+
+    def add_collections(self, parser: CommandParser, said: str, *, required: bool = False) -> None:
+        """Adds `--collection`, and how its corpora are loaded."""
+        parser.add_argument(
+            "--collection",
+            nargs="+",
+            action="extend",
+            required=required,
+            metavar="PATH",
+            help=f"A folder, or its name under RELEVANCE_DIR; repeatable{said}",
+        )
+        parser.add_argument(
+            "--processes",
+            type=positive,
+            default=os.cpu_count() or 1,
+            help="To load a corpus with where no worker runs (default: one for each processor).",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self.carry_out(options)
+        except (SearchError, IngestionError) as error:
+            raise CommandError(str(error)) from error
+
+    def carry_out(self, options: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def load(self, judged: JudgedCollection, options: dict[str, Any]) -> Collection:
+        """The collection that holds the corpus, loaded where it was not."""
+        return load(judged, write=self.stdout.write, processes=options["processes"])
+
+
+def relevance_folder() -> Path:
+    """Where judged collections lie that are given by name."""
+    given = os.environ.get("RELEVANCE_DIR")
+    return Path(given) if given else settings.BASE_DIR.parent / "shared" / "relevance"
+
+
+def positive(value: str) -> int:
+    """A number from 1, as an argument's type."""
+    number = int(value)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+@contextmanager
+def progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on the terminal, and the function that tells it how many are done, of how many."""
+    with tqdm(desc=name, leave=False, disable=None) as bar:
+
+        def look(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield look

@@ -1,0 +1,146 @@
+"""Evaluation runs, nightly quality runs and their alerts."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from search.models.profiles import SearchProfile
+
+
+class EvaluationRun(models.Model):
+    """What one profile measured on a judged collection (`manage.py evaluate`) or the golden set.
+
+    `measures` are means by name; `by_class` has `queries` and `measures` by query class.
+    `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
+    `latency_ms` has `p50` and `p95`, and `baseline_p50` and `baseline_p95` where both took turns.
+    """
+
+    class Kind(models.TextChoices):
+        COLLECTION = "collection", "Judged collection"
+        GOLDEN = "golden", "Golden queries"
+
+    class State(models.TextChoices):
+        QUEUED = "queued", "Queued"
+        RUNNING = "running", "Running"
+        DONE = "done", "Done"
+        FAILED = "failed", "Failed"
+        CANCELLED = "cancelled", "Cancelled"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
+    progress = models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1.")
+    error = models.TextField(blank=True)
+    profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
+    collection = models.CharField(max_length=120, blank=True)
+    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
+    queries = models.PositiveIntegerField(default=0)
+    # By golden query (its pk): `text`, `class`, `measures` (empty where no document answers it),
+    # `first`, the first document's public id, and `must`, the one that must be; the baseline's
+    # `was` (measures) and `was_first`.
+    by_query = models.JSONField(default=dict, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    measures = models.JSONField(default=dict)
+    by_class = models.JSONField(default=dict)
+    latency_ms = models.JSONField("latency (ms)", default=dict)
+    baseline = models.ForeignKey(
+        SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    differences = models.JSONField(default=dict, blank=True)
+    # What the profile was when it was measured: see `evaluation.golden.fingerprint`.
+    fingerprint = models.CharField(max_length=64, blank=True, editable=False)
+    # Who measures, and when it last said so; one that falls silent has died: `golden_runs`.
+    claim = models.UUIDField(null=True, editable=False)
+    heartbeat = models.DateTimeField(null=True, editable=False)
+    embedding_space = models.CharField(max_length=200, blank=True)
+    code_version = models.CharField(max_length=40, blank=True)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        verbose_name = "measurement"
+        indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
+
+    def __str__(self) -> str:
+        return f"{self.profile} on {self.collection or 'the golden queries'}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits or is being measured."""
+        return self.state in (self.State.QUEUED, self.State.RUNNING)
+
+
+class ConfigurationStamp(models.Model):
+    """A number that is another whenever anything that configures a search has changed: one row.
+
+    Each process keeps the configuration it has read for as long as the stamp stands.
+    """
+
+    number = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
+class Night(models.Model):
+    """One night's run of the golden set under the active profile, and what it showed.
+
+    `fall` is how far the gate's measure fell since the last good night, over the queries that
+    both measured; below 0 it rose.
+    """
+
+    class Verdict(models.TextChoices):
+        WAITING = "waiting", "Being measured"
+        GOOD = "good", "Good"
+        FELL = "fell", "Fell"
+        FAILED = "failed", "Not measured"
+
+    date = models.DateField(unique=True)
+    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="night")
+    verdict = models.CharField(max_length=7, choices=Verdict.choices, default=Verdict.WAITING)
+    fall = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-date",)
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return f"{self.date}: {self.get_verdict_display()}"
+
+
+class Alert(models.Model):
+    """A warning that went out, or still has to: `delivered` names the ways that took it."""
+
+    run = models.OneToOneField(
+        EvaluationRun,
+        models.CASCADE,
+        related_name="alert",
+        help_text="The nightly run that raised it: one alert a run.",
+    )
+    subject = models.CharField(max_length=200)
+    findings = models.JSONField(default=dict)
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    wanted = ArrayField(models.CharField(max_length=10), default=list)
+    delivered = ArrayField(models.CharField(max_length=10), default=list, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    error = models.TextField(blank=True)
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(delivered__contained_by=F("wanted")),
+                name="alert_delivered_as_wanted",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.subject

@@ -1,0 +1,1 @@
+"""Find better weights on the candidate pools."""

@@ -1,0 +1,238 @@
+"""W: searches for better weights: asked for, cancelled, taken up again, made into a draft.
+
+    start -> Optimisation -> a worker: `optimising.carry_out` -> verdict -> draft -> gate
+
+A reliable gain on people's judgements becomes a draft by itself; anything else only where a
+person asks for it. Nothing here publishes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from search.domain import QueryClass, Signal, Weights
+from search.errors import NotPermitted, ProfileError, RunConflict, SearchError
+from search.models import SearchProfile
+from search.tuning.evaluation import arraymeasures
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.golden_runs import send
+from search.tuning.models import GoldenQuery, Optimisation
+from search.tuning.optimiser.weight_search import FOLDS, Wanted
+from search.tuning.publishing import activation, drafts
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+State = Optimisation.State
+TASK = "search.tasks.run_optimisation"
+NEEDED = "search.change_searchprofile"
+OPEN = (State.QUEUED, State.RUNNING)
+# A worker speaks up each second or so; the longest step takes a part of a minute.
+SILENCE = timedelta(minutes=2)
+MAX_FOLDS = 10
+MEASURES = arraymeasures.NAMES
+WEIGHTS, PRESETS = "weights", "presets"
+
+
+class OptimisationError(SearchError):
+    """A search for better weights cannot be asked for like this. Says why."""
+
+    code = "optimisation_error"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to look for, and among which golden queries.
+
+    `origins` None: people's and imported ones, or the next best there are. `kind` is WEIGHTS, or
+    PRESETS to measure the shipped profiles instead of new weights.
+    """
+
+    wanted: Wanted = field(default_factory=Wanted)
+    origins: tuple[str, ...] | None = None
+    kind: str = WEIGHTS
+
+    def as_json(self) -> dict[str, Any]:
+        wanted = self.wanted
+        return {
+            "kind": self.kind,
+            "measure": wanted.measure,
+            "seed": wanted.seed,
+            "folds": wanted.folds,
+            "normalisers": wanted.normalisers,
+            "signals": _plain(wanted.signals),
+            "classes": _plain(wanted.classes),
+            "origins": _plain(self.origins),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Self:
+        """What `as_json` wrote; what is left out is as it is by itself.
+
+        Raises OptimisationError for what cannot be looked for.
+        """
+        usual = Wanted()
+        try:
+            wanted = Wanted(
+                seed=int(value.get("seed", usual.seed)),
+                folds=int(value.get("folds", FOLDS)),
+                signals=_each(Signal, value.get("signals")),
+                classes=_each(QueryClass, value.get("classes")),
+                measure=str(value.get("measure", usual.measure)),
+                normalisers=bool(value.get("normalisers", True)),
+            )
+            origins = _each(GoldenQuery.Origin, value.get("origins"))
+        except ValueError as error:
+            raise OptimisationError(f"That cannot be looked for: {error}.") from error
+        options = cls(
+            wanted,
+            tuple(map(str, origins)) if origins else None,
+            str(value.get("kind", WEIGHTS)),
+        )
+        options.check()
+        return options
+
+    def check(self) -> None:
+        """Raises OptimisationError for what cannot be looked for."""
+        wanted = self.wanted
+        if self.kind not in (WEIGHTS, PRESETS):
+            raise OptimisationError(f"Look for {WEIGHTS} or compare {PRESETS}.")
+        if not 2 <= wanted.folds <= MAX_FOLDS:
+            raise OptimisationError(f"The folds must be 2 to {MAX_FOLDS}.")
+        if wanted.seed < 0:
+            raise OptimisationError("The seed must be 0 or more.")
+        if wanted.measure not in MEASURES:
+            raise OptimisationError(f"The measure must be one of {', '.join(MEASURES)}.")
+        if wanted.signals is not None and len(set(wanted.signals)) < 2:
+            raise OptimisationError("Choose two signals at least: one alone has all the weight.")
+
+
+def start(
+    profile: SearchProfile, options: Options | None = None, *, acting_user: User | None
+) -> Optimisation:
+    """A queued search for better weights than the profile's. A worker carries it out.
+
+    Raises NotPermitted, OptimisationError, and RunConflict while one for the profile is going on.
+    """
+    check_permitted(acting_user)
+    asked = options or Options()
+    asked.check()
+    with transaction.atomic():
+        held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
+        if Optimisation.objects.filter(profile=held, state__in=OPEN).exists():
+            raise RunConflict(
+                f"A search for better weights than {held}'s is going on. Wait for it, or cancel it."
+            )
+        activation.check_complete(held)
+        row = Optimisation.objects.create(profile=held, options=asked.as_json(), user=acting_user)
+        transaction.on_commit(partial(send, TASK, row.pk))
+    return row
+
+
+def cancel(row: Optimisation, *, acting_user: User | None) -> None:
+    """Ends one that waits or is going on. Raises RunConflict for one that has ended."""
+    check_permitted(acting_user)
+    ours = Optimisation.objects.filter(pk=row.pk, state__in=OPEN)
+    if not ours.update(state=State.CANCELLED, finished=timezone.now()):
+        raise RunConflict("It has ended already. Start a new one instead.")
+    row.refresh_from_db()
+
+
+def unfinished() -> list[int]:
+    """The pks of those that wait unheard or that a dead worker left behind."""
+    now = timezone.now()
+    waiting = Q(state=State.QUEUED, created__lt=now - timedelta(seconds=10))
+    left = Q(state=State.RUNNING, heard__lt=now - SILENCE)
+    rows = Optimisation.objects.filter(waiting | left).order_by("pk")
+    return list(rows.values_list("pk", flat=True)[:20])
+
+
+@transaction.atomic
+def make_draft(
+    row: Optimisation, *, acting_user: User | None, preset: SearchProfile | None = None
+) -> SearchProfile:
+    """The draft of what was found: made now, or earlier. `preset`: of that compared profile.
+
+    Raises NotPermitted, RunConflict where the profile was edited since, and ProfileError where
+    nothing better was found at all.
+    """
+    check_permitted(acting_user)
+    held = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
+    if held.state != State.DONE:
+        raise RunConflict("It has not found anything yet.")
+    is_presets = held.options.get("kind") == PRESETS
+    if held.draft is not None and not (is_presets and _is_other(held.draft, preset)):
+        return held.draft
+    draft = (_of_preset if is_presets else _of_weights)(held, preset, acting_user)
+    held.draft = draft
+    held.save(update_fields=["draft"])
+    return draft
+
+
+def _of_weights(
+    row: Optimisation, _preset: SearchProfile | None, acting_user: User | None
+) -> SearchProfile:
+    base, found = row.profile, row.found
+    if not found.get("changed"):
+        raise ProfileError("No other weights were found: there is nothing to make a draft of.")
+    if fingerprint(base.as_profile()) != found.get("fingerprint"):
+        raise RunConflict(f"{base} has been edited since. Look for better weights again.")
+    reason = _reason(row)
+    draft = activation.draft_from(base, acting_user=acting_user, reason=reason)
+    fields = {f"{signal}_normaliser": name for signal, name in found["normalisers"].items()}
+    told = f"{base.description}\n\n{reason}".strip()
+    weights = {
+        QueryClass(each["class"]): Weights(**each["after"])
+        for each in found["classes"]
+        if each["after"] != each["before"]
+    }
+    done = drafts.edit(
+        draft, {**fields, "description": told}, weights, acting_user=acting_user, reason=reason
+    )
+    return done.profile
+
+
+def _of_preset(
+    row: Optimisation, preset: SearchProfile | None, acting_user: User | None
+) -> SearchProfile:
+    compared = {each["profile"] for each in row.found.get("presets", ())}
+    if preset is None or preset.pk not in compared:
+        raise ProfileError("Choose one of the profiles that were compared.")
+    reason = f"Compared with {row.profile} (comparison {row.pk}): {row.found['verdict']}"
+    return activation.draft_from(preset, acting_user=acting_user, reason=reason)
+
+
+def _is_other(draft: SearchProfile, preset: SearchProfile | None) -> bool:
+    return preset is not None and draft.based_on_id != preset.pk
+
+
+def _reason(row: Optimisation) -> str:
+    found = row.found
+    began = f"Better weights (search {row.pk}, seed {row.options.get('seed')})"
+    if found["reliable"] and not found["synthetic"]:
+        return f"{began}: {found['verdict']}"
+    why = "on synthetic queries alone" if found["reliable"] else "no reliable gain"
+    return f"{began}, made a draft although it is {why}: {found['verdict']}"
+
+
+def check_permitted(user: User | None) -> None:
+    """Raises NotPermitted. The system itself, None, may."""
+    if user is not None and not user.has_perm(NEEDED):
+        raise NotPermitted("You do not have permission to change search profiles.")
+
+
+def _plain(values: Sequence[Any] | None) -> list[str] | None:
+    return None if values is None else [str(value) for value in values]
+
+
+def _each(kind: Any, values: Sequence[Any] | None) -> Any:
+    """The values as members of the enumeration; None for none."""
+    return tuple(dict.fromkeys(kind(value) for value in values)) if values else None

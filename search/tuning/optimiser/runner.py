@@ -1,0 +1,235 @@
+"""W: a worker's search for better weights: golden set -> pools -> `optimise` -> row -> draft.
+
+The row is ours while nobody else writes its `heard`: one that was cancelled, or that another
+worker took over from one that fell silent, ends here at its next word. It begins anew there,
+which comes to the same, as the search is deterministic.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from ingestion.errors import IngestionError
+from search.domain import Profile
+from search.errors import PoolError, SearchError
+from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
+from search.tuning.evaluation.measures import Interval
+from search.tuning.models import GoldenQuery, Optimisation
+from search.tuning.optimiser import presets_compared
+from search.tuning.optimiser.optimisations import PRESETS, SILENCE, Options, make_draft
+from search.tuning.optimiser.verdict import Optimised
+from search.tuning.optimiser.weight_search import ENOUGH, NothingToLearn, optimise
+from search.tuning.workbench import pool_building
+from search.tuning.workbench.pool_spec import Width
+from search.tuning.workbench.pools import Pooled, pooled
+
+logger = logging.getLogger(__name__)
+
+State = Optimisation.State
+Origin = GoldenQuery.Origin
+Look = Callable[[float], None]
+"""Is told the share of the work that is done."""
+
+HEARTBEAT = 1.0  # seconds: a worker speaks up at most so often
+POOLS = 0.3  # share of the progress that finding candidates is, where they must be found
+WAIT_SECONDS = 300.0  # for another worker that builds the same pools
+# Whom to ask: the first of these that have judged enough. Machines only where nobody has.
+PEOPLE = (Origin.PERSON, Origin.IMPORTED)
+USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
+SYNTHETIC_NOTE = (
+    "This was measured on synthetic queries alone, which are easier than what people ask: judge "
+    "some real ones before you rely on it."
+)
+MIXED_NOTE = "{count} of the {of} queries are synthetic, and easier than what people ask."
+
+
+class Lost(Exception):
+    """The row was cancelled, or is another worker's now."""
+
+
+def carry_out(pk: int) -> str:
+    """The state in which the search for better weights ended. Safe to call again."""
+    reporter = _claim(pk)
+    if reporter is None:
+        return ""
+    row = Optimisation.objects.select_related("profile", "user").get(pk=pk)
+    try:
+        found = _look(row, reporter)
+        _finish(reporter, found)
+    except Lost:
+        pass
+    except (SearchError, IngestionError, NothingToLearn) as error:
+        reporter.rows().update(state=State.FAILED, error=str(error), finished=timezone.now())
+    except Exception as error:
+        told = f"It broke off ({error}). Start it again."
+        reporter.rows().update(state=State.FAILED, error=told, finished=timezone.now())
+        raise
+    return str(Optimisation.objects.values_list("state", flat=True).get(pk=pk))
+
+
+def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Golden, ...]:
+    """The measured golden queries of these origins; of None: of people, or the next best."""
+    measured = [golden for golden in goldens if golden.is_measured]
+    for wanted in (tuple(origins),) if origins else USUAL:
+        held = tuple(golden for golden in measured if golden.origin in wanted)
+        if origins or len(held) >= ENOUGH:
+            return held
+    return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
+
+
+class _Reporter:
+    """Tells the row how far it is. Raises Lost once it is no longer ours."""
+
+    def __init__(self, pk: int, heard: datetime) -> None:
+        self.pk, self.heard = pk, heard
+        self.told = 0.0
+
+    def rows(self) -> Any:
+        return Optimisation.objects.filter(pk=self.pk, state=State.RUNNING, heard=self.heard)
+
+    def __call__(self, share: float) -> None:
+        if time.monotonic() - self.told < HEARTBEAT:
+            return
+        self.told, now = time.monotonic(), timezone.now()
+        if not self.rows().update(progress=min(share, 1.0), heard=now):
+            raise Lost
+        self.heard = now
+
+
+def _claim(pk: int) -> _Reporter | None:
+    now = timezone.now()
+    free = Q(state=State.QUEUED) | Q(state=State.RUNNING, heard__lt=now - SILENCE)
+    rows = Optimisation.objects.filter(free, pk=pk)
+    taken = rows.update(state=State.RUNNING, heard=now, progress=0, error="")
+    return _Reporter(pk, now) if taken else None
+
+
+def _look(row: Optimisation, look: Look) -> dict[str, Any]:
+    options = Options.from_json(row.options)
+    profile = row.profile.as_profile()
+    goldens = chosen(golden_set(), options.origins)
+    started = time.monotonic()
+    if options.kind == PRESETS:
+        found = presets_compared.compare_presets(
+            row.profile, goldens, options.wanted.measure, _pools_of, look
+        )
+    else:
+        found = _better_weights(profile, goldens, options, look)
+    origins = Counter(golden.origin for golden in goldens)
+    notes = [found["verdict"], *_notes(origins)]
+    return {
+        **found,
+        "verdict": " ".join(notes),
+        "fingerprint": fingerprint(profile),
+        "origins": dict(origins),
+        "synthetic": set(origins) == {Origin.SYNTHETIC},
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def _better_weights(
+    profile: Profile, goldens: Sequence[Golden], options: Options, look: Look
+) -> dict[str, Any]:
+    held = _pools_of(profile, goldens, lambda share: look(share * POOLS))
+    found = optimise(
+        held.whatif,
+        profile,
+        options.wanted,
+        look=lambda done, of: look(POOLS + (1 - POOLS) * done / of),
+    )
+    return as_json(profile, found)
+
+
+def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
+    """What was found, as `Optimisation.found` holds it."""
+    changed = found.profile.normalisers.items() - profile.normalisers.items()
+    classes = [
+        {
+            "class": each.query_class.value,
+            "queries": each.queries,
+            "before": profile.weights[each.query_class].as_dict(),
+            "after": each.weights.as_dict(),
+            "gain": interval_json(each.gain) if each.gain else None,
+        }
+        for each in found.by_class
+    ]
+    return {
+        "verdict": found.verdict,
+        "reliable": found.is_reliable,
+        "changed": bool(changed) or any(each["before"] != each["after"] for each in classes),
+        "measure": found.measure,
+        "queries": found.queries,
+        "measured": found.measured,
+        "fitted": found.fitted,
+        "gain": interval_json(found.gain),
+        "better": sum(each > 0 for each in found.differences.values()),
+        "worse": sum(each < 0 for each in found.differences.values()),
+        "more_queries": None if found.is_reliable else found.more_queries,
+        "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
+        "classes": classes,
+    }
+
+
+def interval_json(interval: Interval) -> dict[str, float]:
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled:
+    """The golden queries in fresh pools; what is missing of them is built now.
+
+    Raises PoolError, also where another worker does not come to an end with them.
+    """
+    width = Width.of(profile)
+    until = time.monotonic() + WAIT_SECONDS
+    while time.monotonic() < until:
+        pool_building.build(width, lambda done, of: look(done / max(of, 1)))
+        held = pooled(profile, goldens)
+        # A library that changes all the time is never wholly fresh: the last look counts.
+        if held.coverage.pooled == len(goldens):
+            return held
+        look(0.0)
+        time.sleep(HEARTBEAT)
+    raise PoolError(
+        "The candidates of the golden queries could not be found in time, because another worker "
+        "is at them. Start again in a few minutes."
+    )
+
+
+def _notes(origins: Counter[str]) -> list[str]:
+    """What the verdict must say of whose judgements these are."""
+    synthetic, of = origins[Origin.SYNTHETIC], origins.total()
+    if not synthetic:
+        return []
+    return [SYNTHETIC_NOTE if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
+
+
+def _finish(reporter: _Reporter, found: dict[str, Any]) -> None:
+    """Writes down what was found, and makes the draft of it where it can be relied on."""
+    with transaction.atomic():
+        row = reporter.rows().select_for_update(of=("self",)).select_related("user").first()
+        if row is None:
+            raise Lost
+        row.state, row.progress, row.found = State.DONE, 1.0, found
+        row.finished = timezone.now()
+        row.save(update_fields=["state", "progress", "found", "finished"])
+        if found.get("reliable") and found.get("changed") and not found["synthetic"]:
+            _draft(row)
+
+
+def _draft(row: Optimisation) -> None:
+    try:
+        with transaction.atomic():
+            make_draft(row, acting_user=row.user)
+    except SearchError as error:
+        # What was found stands; the page says why there is no draft of it.
+        row.error = f"No draft was made of it. {error}"
+        row.save(update_fields=["error"])

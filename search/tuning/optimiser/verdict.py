@@ -1,0 +1,74 @@
+"""W: what an optimiser found, and what to make of it. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from search.domain import Profile, QueryClass, Weights
+from search.tuning.evaluation.measures import CONFIDENCE, Interval
+
+Z = 1.96  # standard errors that a 95% interval reaches to either side
+
+
+@dataclass(frozen=True, slots=True)
+class ClassFound:
+    """What was found for one class. `weights` are the present ones where nothing is better.
+
+    `gain` is on queries set aside; None for a class with too few of them to look at.
+    """
+
+    query_class: QueryClass
+    queries: int
+    weights: Weights
+    gain: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Optimised:
+    """The weights found over all queries, and what such weights gained on queries set aside.
+
+    `profile` is the given one with them. `measured` is the mean of the measure before; `fitted`
+    that of `profile` on the very queries it was chosen by, which flatters it. `differences` are
+    the gains of the queries set aside, by query key.
+    """
+
+    profile: Profile
+    measure: str
+    queries: int
+    measured: float
+    fitted: float
+    gain: Interval
+    by_class: tuple[ClassFound, ...]
+    differences: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    @property
+    def is_reliable(self) -> bool:
+        """True when the interval of the gain lies above 0."""
+        return self.gain.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """What to make of it, in a sentence."""
+        on = f"on {self.queries} queries"
+        span = f"{CONFIDENCE:.0%} interval {self.gain.low:+.3f} to {self.gain.high:+.3f}"
+        if self.is_reliable:
+            return f"{self.gain.mean:+.3f} {self.measure}, {span}, {on}."
+        told = f"No reliable gain ({self.gain.mean:+.3f} {self.measure}, {span}, {on})"
+        if self.more_queries is None:
+            return f"{told}: keep the present weights, which do as well as any that were found."
+        return (
+            f"{told}: keep the present weights; about {self.more_queries} more judged queries "
+            "would tell."
+        )
+
+    @property
+    def more_queries(self) -> int | None:
+        """How many more queries would make a gain of this size clear; None where there is none."""
+        if self.gain.mean <= 0:
+            return None
+        spread = float(np.std(list(self.differences.values()), ddof=1))
+        return max(math.ceil((Z * spread / self.gain.mean) ** 2) - self.queries, 1)

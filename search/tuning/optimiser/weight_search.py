@@ -1,0 +1,284 @@
+"""W: judged queries -> better weights, and how far to trust them. Knows no database.
+
+For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) looks over all shares of
+the signals, once for each choice of normalisers. It is deterministic and needs no slope, which a
+ranking has none of; and as it begins with the same weights every time, the folds share most of
+what was measured. The gain that is told is always that on queries set aside: k-fold, by query.
+
+It looks without the second try of an unsure search, which takes most of the time and moves few
+rankings; what is told is measured with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize
+
+from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
+from search.tuning.evaluation.measures import LEADING, interval
+from search.tuning.evaluation.whatif import WhatIf
+from search.tuning.optimiser.verdict import ClassFound, Optimised
+
+Floats = npt.NDArray[np.float64]
+Booleans = npt.NDArray[np.bool_]
+Shares = tuple[int, ...]
+"""The signals' shares in steps of 1 / STEPS; they sum to STEPS."""
+Found = dict[QueryClass, Shares | None]
+
+STEPS = 50  # shares of 2%: two rankings nearer than that seldom differ (a guess)
+FOLDS = 5  # Hastie, Tibshirani & Friedman 2009, 7.10: five or ten
+EVALUATIONS = 100  # of DIRECT, each time; more found the same weights on the judged collections
+# Fewer queries of a class than this tell its weights from one another by luck: a guess.
+ENOUGH = 10
+# What leaving the present weights altogether must earn at least: of equals the nearest wins.
+PULL = 0.002
+USUAL = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
+NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
+    {Signal.VECTOR: Normaliser.NONE, Signal.KEYWORD: Normaliser.MAX},
+    {Signal.VECTOR: Normaliser.MINMAX, Signal.KEYWORD: Normaliser.MINMAX},
+    {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
+)
+
+Look = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look for. `seed` deals the queries to the folds: the same one, the same result.
+
+    `signals` are those that may have a share; None: meaning, keywords, title, and what the
+    profile gives one. `classes`: the classes to look at; None: all. `measure` is to rise.
+    """
+
+    seed: int = 1
+    folds: int = FOLDS
+    signals: tuple[Signal, ...] | None = None
+    classes: tuple[QueryClass, ...] | None = None
+    measure: str = LEADING
+    normalisers: bool = True
+
+
+class NothingToLearn(ValueError):
+    """There are too few judged queries, or none whose weights could be another. Says which."""
+
+
+def optimise(
+    cases: WhatIf,
+    profile: Profile,
+    wanted: Wanted | None = None,
+    look: Look = lambda done, of: None,
+) -> Optimised:
+    """Better weights for the profile, by class, and the normalisers that go with them.
+
+    `look` is told how many parts of the work are done, of how many; what it raises ends it.
+    Raises NothingToLearn.
+    """
+    return _Search(cases, profile, wanted or Wanted(), look).run()
+
+
+class _Search:
+    """One search for weights. Every weighting is measured once, whoever asks for it again."""
+
+    def __init__(self, cases: WhatIf, profile: Profile, wanted: Wanted, look: Look) -> None:
+        self.cases, self.profile, self.wanted = cases, profile, wanted
+        self.plain = replace(profile, confidence_threshold=0.0)
+        self.signals = wanted.signals or _signals(profile)
+        self.places = _places(cases, profile)
+        self.learned = _learned(self.places, wanted)
+        self.choices = _normalisers(profile, wanted)
+        self._measured: dict[tuple[QueryClass, int, Shares | None, bool], Floats] = {}
+        self._look, self._done = look, 0
+        self._work = (wanted.folds + 1) * len(self.choices) * len(self.places)
+
+    def run(self) -> Optimised:
+        folds = {
+            each: _deal(len(places), self.wanted.folds, self.wanted.seed + number)
+            for number, (each, places) in enumerate(self.places.items())
+        }
+        aside = {each: np.zeros(len(places)) for each, places in self.places.items()}
+        for fold in range(self.wanted.folds):
+            training = {each: dealt != fold for each, dealt in folds.items()}
+            choice, weights = self._fit(training)
+            for each, shares in weights.items():
+                held = ~training[each]
+                aside[each][held] = self._really(each, choice, shares)[held]
+        every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
+        return self._told(*self._fit(every), aside)
+
+    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, Found]:
+        """The normalisers, by place among the choices, and the weights that do best in training."""
+        best: tuple[float, int, Found] | None = None
+        for choice in range(len(self.choices)):
+            weights: Found = {}
+            total = 0.0
+            for each, chosen in training.items():
+                weights[each] = self._fit_class(each, choice, chosen)
+                gained = self._quickly(each, choice, weights[each]) - self._quickly(each, 0, None)
+                total += float(gained[chosen].sum())
+                self._done += 1
+                self._look(self._done, self._work)
+            if best is None or total > best[0]:
+                best = total, choice, weights
+        assert best is not None
+        return best[1], best[2]
+
+    def _fit_class(self, query_class: QueryClass, choice: int, chosen: Booleans) -> Shares | None:
+        """The weights that do best for the chosen queries; None where the present ones do as well.
+
+        A class with too few queries keeps its weights, and has a say in the normalisers only.
+        """
+        if query_class not in self.learned or not chosen.any():
+            return None
+        present = _steps(self.profile.weights[query_class], self.signals)
+        before = self._quickly(query_class, choice, None)[chosen]
+
+        def loss(place: Floats) -> float:
+            shares = _simplex(place)
+            gained = (self._quickly(query_class, choice, shares)[chosen] - before).mean()
+            left = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
+            return float(PULL * left - gained)
+
+        bounds = [(0.0, 1.0)] * (len(self.signals) - 1)
+        found = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
+        return _simplex(found.x) if found.fun < 0 else None
+
+    def _quickly(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
+        """The measure of the class's queries under these weights, without any second try."""
+        return self._of(query_class, choice, shares, again=False)
+
+    def _really(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
+        """The measure of the class's queries as a search would rank them."""
+        return self._of(query_class, choice, shares, again=True)
+
+    def _of(
+        self, query_class: QueryClass, choice: int, shares: Shares | None, *, again: bool
+    ) -> Floats:
+        """The measure of the class's queries under these weights; None: the present ones."""
+        given = self.profile if again else self.plain
+        key = (query_class, choice, shares, again)
+        if key not in self._measured:
+            by_class = dict(given.weights)
+            if shares is not None:
+                by_class[query_class] = _weights(shares, self.signals)
+            profile = replace(given, weights=by_class, normalisers=self.choices[choice])
+            outcome = self.cases.under(profile, self.places[query_class])
+            self._measured[key] = outcome.values[self.wanted.measure]
+        return self._measured[key]
+
+    def _told(self, choice: int, weights: Found, aside: Mapping[QueryClass, Floats]) -> Optimised:
+        present = {each: self._really(each, 0, None) for each in self.places}
+        gains = {each: aside[each] - present[each] for each in self.places}
+        # What gained nothing where it was not chosen by is chance: those classes stay.
+        weights = {
+            each: shares if gains[each].mean() > 0 else None for each, shares in weights.items()
+        }
+        found = tuple(
+            ClassFound(
+                each,
+                len(places),
+                self._weights_of(each, weights[each]),
+                interval(gains[each]) if each in self.learned else None,
+            )
+            for each, places in self.places.items()
+        )
+        by_class = {**self.profile.weights, **{each.query_class: each.weights for each in found}}
+        fitted = [self._really(each, choice, weights[each]) for each in self.places]
+        every = np.concatenate(list(gains.values()))
+        keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
+        return Optimised(
+            profile=replace(self.profile, weights=by_class, normalisers=self.choices[choice]),
+            measure=self.wanted.measure,
+            queries=len(keys),
+            measured=float(np.concatenate(list(present.values())).mean()),
+            fitted=float(np.concatenate(fitted).mean()),
+            gain=interval(every),
+            by_class=found,
+            differences=dict(zip(keys, every.tolist(), strict=True)),
+        )
+
+    def _weights_of(self, query_class: QueryClass, shares: Shares | None) -> Weights:
+        if shares is None:
+            return self.profile.weights[query_class]
+        return _weights(shares, self.signals)
+
+
+def _signals(profile: Profile) -> tuple[Signal, ...]:
+    return tuple(
+        signal
+        for signal in Signal
+        if signal in USUAL or any(weights.of(signal) for weights in profile.weights.values())
+    )
+
+
+def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]]:
+    """Where the queries of each class stand that some document answers."""
+    held = defaultdict(list)
+    for place, classification in enumerate(cases.classes(profile)):
+        # What its classifier weighs by itself no class's weights change.
+        if classification.weights is None and cases.cases[place].answers:
+            held[classification.query_class].append(place)
+    return {each: tuple(held[each]) for each in QueryClass if each in held}
+
+
+def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Wanted) -> frozenset[QueryClass]:
+    """The classes whose weights there are queries enough to tell. Raises NothingToLearn."""
+    asked = {each: len(of) for each, of in places.items() if each in (wanted.classes or QueryClass)}
+    enough = frozenset(each for each, count in asked.items() if count >= ENOUGH)
+    if not enough:
+        raise NothingToLearn(
+            f"Of no class of questions are there {ENOUGH} judged golden queries (at most "
+            f"{max(asked.values(), default=0)}). Judge more answers, import judgements, or make "
+            "synthetic queries to start with."
+        )
+    return enough
+
+
+def _normalisers(profile: Profile, wanted: Wanted) -> list[Mapping[Signal, Normaliser]]:
+    """The choices of normalisers, the present one first. Ranks need none."""
+    present = dict(profile.normalisers)
+    if not wanted.normalisers or profile.fusion is Fusion.RRF:
+        return [present]
+    choices = [{**present, **each} for each in NORMALISERS]
+    return [present, *(each for each in choices if each != present)]
+
+
+def _deal(count: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
+    """The fold of each of `count` queries, as even as can be."""
+    dealt = np.arange(count) % folds
+    return np.random.default_rng(seed).permutation(dealt)
+
+
+def _simplex(place: Floats) -> Shares:
+    """A point of the unit cube as shares: each coordinate takes its part of what is left."""
+    shares, left = [], 1.0
+    for part in place:
+        shares.append(left * float(part))
+        left -= shares[-1]
+    return _whole([*shares, left])
+
+
+def _steps(weights: Weights, signals: Sequence[Signal]) -> Shares:
+    given = [weights.of(signal) for signal in signals]
+    total = sum(given) or 1.0
+    return _whole([share / total for share in given])
+
+
+def _whole(shares: Sequence[float]) -> Shares:
+    """The shares in whole steps, by the largest remainders, so that they still sum to one."""
+    floors = [math.floor(share * STEPS) for share in shares]
+    by_remainder = sorted(range(len(shares)), key=lambda i: floors[i] - shares[i] * STEPS)
+    for i in by_remainder[: STEPS - sum(floors)]:
+        floors[i] += 1
+    return tuple(floors)
+
+
+def _weights(shares: Shares, signals: Sequence[Signal]) -> Weights:
+    given = {signal.value: share / STEPS for signal, share in zip(signals, shares, strict=True)}
+    # The signals that always have a share have none where they were left out.
+    return Weights(**({signal.value: 0.0 for signal in USUAL} | given))

@@ -1,0 +1,109 @@
+"""W: form -> draft. A draft is edited in place; an edit of a published profile makes a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from search.domain import QueryClass, Weights
+from search.errors import ProfileError
+from search.models import SearchProfile
+from search.tuning.models import ProfileChange
+from search.tuning.publishing import activation
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+Action = ProfileChange.Action
+# What stands in the audit without the profile having become another one.
+CHANGED_NOTHING = (Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What an edit did. Without `changes` nothing was written and `profile` is the one given."""
+
+    profile: SearchProfile
+    changes: tuple[str, ...] = ()
+    is_new_draft: bool = False
+
+
+def edit_stamp(profile: SearchProfile) -> str:
+    """Another value whenever the profile was edited or published: each leaves an audit row."""
+    changes = ProfileChange.objects.filter(profile=profile.pk)
+    latest = changes.exclude(action__in=CHANGED_NOTHING).order_by("-pk").first()
+    state = SearchProfile.objects.values_list("state", flat=True).get(pk=profile.pk)
+    return f"{state}-{latest.pk if latest else 0}"
+
+
+@transaction.atomic
+def edit(
+    profile: SearchProfile,
+    fields: Mapping[str, object],
+    weights: Mapping[QueryClass, Weights],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> Edit:
+    """The profile with these fields and weights: the draft itself, or a new draft of it.
+
+    What is not named stays. The differences go into the audit. Raises ProfileError for a field
+    that no profile has.
+    """
+    unknown = sorted(set(fields) - set(activation.FIELDS))
+    if unknown:
+        raise ProfileError(f"A search profile has no {', '.join(unknown)} to change.")
+    rows = SearchProfile.objects.prefetch_related("class_weights")
+    before = rows.select_for_update().get(pk=profile.pk)
+    if not _differs(before, fields, weights):
+        return Edit(before)
+    draft = before
+    if not before.is_draft:
+        draft = activation.draft_from(before, acting_user=acting_user, reason=reason)
+    else:
+        draft = SearchProfile.objects.get(pk=before.pk)
+    for name, value in fields.items():
+        setattr(draft, name, value)
+    draft.save(update_fields=list(fields) or None)
+    activation.set_weights(draft, weights)
+    after = rows.get(pk=draft.pk)
+    changes = activation.differences(before, after)
+    activation.record_edit(after, changes, acting_user=acting_user, reason=reason)
+    return Edit(after, tuple(changes), is_new_draft=not before.is_draft)
+
+
+@transaction.atomic
+def create(
+    name: str,
+    fields: Mapping[str, object],
+    weights: Mapping[QueryClass, Weights],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> SearchProfile:
+    """The first draft of a profile that did not exist. Raises ProfileError where one did."""
+    if SearchProfile.objects.filter(name=name).exists():
+        raise ProfileError(f"There is a profile {name!r} already. Open it and save a new draft.")
+    draft = SearchProfile.objects.create(name=name, **fields)
+    activation.set_weights(draft, weights)
+    ProfileChange.objects.create(
+        profile=draft,
+        action=ProfileChange.Action.CREATED,
+        user=acting_user,
+        reason=reason,
+        differences=["New profile"],
+    )
+    return draft
+
+
+def _differs(
+    profile: SearchProfile, fields: Mapping[str, object], weights: Mapping[QueryClass, Weights]
+) -> bool:
+    held = {QueryClass(row.query_class): row.as_weights() for row in profile.class_weights.all()}
+    return any(getattr(profile, name) != value for name, value in fields.items()) or any(
+        held.get(query_class) != shares for query_class, shares in weights.items()
+    )

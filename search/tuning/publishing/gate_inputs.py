@@ -1,0 +1,146 @@
+"""W: the gate as it is set here: who set it to what, what it measures, what it says of a run.
+
+How it decides is pure, and stands in `gate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import transaction
+
+from ingestion.models import Collection, Visibility
+from search.tuning.evaluation.golden import SYNTHETIC, golden_set
+from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate
+from search.tuning.publishing import gate
+from search.tuning.publishing.gate import First, Measured, Rules, Verdict
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+FIELDS = (
+    "enabled",
+    "measure",
+    "margin",
+    "min_queries",
+    "latency_margin",
+    "latency_floor_ms",
+    "first_required",
+    "count_synthetic",
+    "background_above",
+)
+NOTHING_MEASURED = "There are no golden queries, so nothing was measured."
+SWITCHED_OFF = "The gate is switched off, so nothing was measured."
+RESTRICTED = "a query of a collection not open to everyone"
+
+
+def gate_row() -> PublishGate:
+    """The gate's settings."""
+    return PublishGate.objects.get_or_create(pk=1)[0]
+
+
+@transaction.atomic
+def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
+    """The gate with these settings; what they were before stands in its history."""
+    gate_row()
+    held = PublishGate.objects.select_for_update().get(pk=1)
+    before = {name: getattr(held, name) for name in FIELDS}
+    for name, value in settings.items():
+        setattr(held, name, value)
+    held.full_clean()
+    held.save()
+    changed = [
+        f"{PublishGate._meta.get_field(name).verbose_name}: {was} → {getattr(held, name)}"  # type: ignore[union-attr]
+        for name, was in before.items()
+        if was != getattr(held, name)
+    ]
+    if changed:
+        LogEntry.objects.log_actions(
+            acting_user.pk, [held], CHANGE, change_message="; ".join(changed), single_object=True
+        )
+    return held
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What publishing will do first: measure so many queries, perhaps in the background."""
+
+    enabled: bool
+    queries: int
+    background: bool
+    measure: str
+
+
+def preview() -> Preview:
+    """What publishing a profile now would measure."""
+    settings = gate_row()
+    count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
+    return Preview(settings.enabled, count, count > settings.background_above, settings.measure)
+
+
+def unmeasured() -> str:
+    """Why nothing was measured, where nothing was."""
+    return NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF
+
+
+def verdict(run: EvaluationRun) -> Verdict:
+    """The gate's decision on a finished run against its baseline."""
+    settings = gate_row()
+    return gate.decide(_rules(settings), _measured(run, settings))
+
+
+def _origins(settings: PublishGate) -> Sequence[str] | None:
+    if settings.count_synthetic:
+        return None
+    return [origin for origin in GoldenQuery.Origin.values if origin != SYNTHETIC]
+
+
+def _rules(settings: PublishGate) -> Rules:
+    return Rules(
+        measure=settings.measure,
+        margin=settings.margin,
+        min_queries=settings.min_queries,
+        latency_margin=settings.latency_margin,
+        latency_floor_ms=settings.latency_floor_ms,
+        first_required=settings.first_required,
+    )
+
+
+def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
+    """What the run's row says, of the queries that count."""
+    rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
+    if (origins := _origins(settings)) is not None:
+        rows = rows.filter(origin__in=origins)
+    names = _names(list(rows))
+    counted = {key: row for key, row in run.by_query.items() if key in names}
+    compared = run.baseline_id is not None
+    values = {key: row["measures"] for key, row in counted.items() if row["measures"]}
+    return Measured(
+        values=values,
+        before={key: counted[key]["was"] for key in values} if compared else None,
+        firsts={
+            key: First(
+                holds=row["first"] == row["must"],
+                held=row["was_first"] == row["must"] if compared else None,
+            )
+            for key, row in counted.items()
+            if row["must"]
+        },
+        p95=run.latency_ms.get("p95"),
+        p95_before=run.latency_ms.get("baseline_p95"),
+        names=names,
+    )
+
+
+def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
+    """The queries by key, as every reader of the audit may read them."""
+    closed = set(
+        Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
+    )
+    return {
+        str(query.pk): RESTRICTED if closed.intersection(query.collections) else query.text
+        for query in queries
+    }

@@ -1,0 +1,253 @@
+"""W: draft -> gate -> active. The one way to publish: admin, API, commands and installation.
+
+    publish -> Publication -> the golden set is measured, here or by a worker -> gate
+            -> exactly what was measured becomes active, or the refusal says why
+
+Each end is an audit row. `override` publishes what was refused, with a reason.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+from django.utils import timezone
+
+from search.errors import NotPermitted, ProfileError, RunConflict
+from search.models import SearchProfile as Row
+from search.tuning.evaluation import golden_runs
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.models import EvaluationRun, ProfileChange, Publication
+from search.tuning.publishing import activation, gate, gate_inputs
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+State = Publication.State
+Action = ProfileChange.Action
+TASK = "search.tasks.carry_out_publication"
+PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
+
+
+def publish(
+    profile: Row,
+    *,
+    acting_user: User | None,
+    reason: str = "",
+    override: bool = False,
+    expected: str = "",
+    background: bool | None = None,
+) -> Publication:
+    """What came of publishing the profile: published, refused, failed, or still being measured.
+
+    With `override` it is published whatever the gate finds: that needs a reason. `expected` is a
+    `fingerprint`: another one than the profile now has raises RunConflict. With more golden
+    queries than the gate's setting, or `background`, a worker measures. `acting_user` None is the
+    system itself. Raises NotPermitted, and ProfileError for what cannot be published at all.
+    """
+    _check_permitted(acting_user, override=override)
+    if override and not reason.strip():
+        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+    with transaction.atomic():
+        publication = _ask(profile, acting_user, reason.strip(), override, expected)
+        preview = gate_inputs.preview()
+        if preview.queries:
+            publication.run = golden_runs.create(profile, acting_user=acting_user)
+            publication.save(update_fields=["run"])
+        if background is None:
+            background = preview.background
+        if preview.queries and background:
+            transaction.on_commit(partial(golden_runs.send, TASK, publication.pk))
+            return publication
+    return carry_out(publication.pk)
+
+
+def carry_out(pk: int) -> Publication:
+    """The publication, measured where it is not yet, and decided. Safe to call again."""
+    publication = Publication.objects.select_related("run").get(pk=pk)
+    run = publication.run
+    if publication.state != State.MEASURING:
+        return publication
+    if run is not None and not golden_runs.brought_to_an_end(run):
+        return publication
+    return _settle(pk)
+
+
+def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
+    """Publishes what the gate refused, or could not measure, exactly as it was asked for.
+
+    Raises ProfileError without a reason, RunConflict where anything has changed since.
+    """
+    _check_permitted(acting_user, override=True)
+    if not reason.strip():
+        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+    with transaction.atomic():
+        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if held.state not in (State.REFUSED, State.FAILED):
+            raise RunConflict("Only what was refused or failed is published against the gate.")
+        if changed := _changed(held):
+            raise RunConflict(changed)
+        activation.activate(
+            held.profile,
+            action=Action.OVERRIDDEN,
+            acting_user=acting_user,
+            reason=reason.strip(),
+            findings=held.findings,
+            run=held.run,
+        )
+        held.override, held.reason, held.user = True, reason.strip(), acting_user
+        held.state, held.decided = State.PUBLISHED, timezone.now()
+        held.save()
+    return held
+
+
+def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
+    """Ends a publication that is being measured. Raises RunConflict for one that has ended."""
+    _check_permitted(acting_user)
+    with transaction.atomic():
+        held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
+        if held.state != State.MEASURING:
+            raise RunConflict("It has been decided already.")
+        if held.run is not None and held.run.is_open:
+            golden_runs.cancel(held.run)
+        held.state, held.decided = State.CANCELLED, timezone.now()
+        held.save(update_fields=["state", "decided"])
+    return held
+
+
+def waiting() -> list[int]:
+    """The pks of publications whose run has ended or that a dead worker left behind."""
+    left = set(golden_runs.unfinished())
+    rows = Publication.objects.filter(state=State.MEASURING).select_related("run")
+    return [row.pk for row in rows if row.run is None or not row.run.is_open or row.run_id in left]
+
+
+def permissions(*, override: bool) -> tuple[str, ...]:
+    """What publishing a profile needs, or trying it out: more against the gate."""
+    return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
+
+
+def _check_permitted(user: User | None, *, override: bool = False) -> None:
+    """Raises NotPermitted. The system itself, None, may."""
+    if user is not None and not user.has_perms(permissions(override=override)):
+        what = "publish against the gate" if override else "publish search profiles"
+        raise NotPermitted(f"You do not have permission to {what}.")
+
+
+def _ask(
+    profile: Row, user: User | None, reason: str, override: bool, expected: str
+) -> Publication:
+    active, chosen = activation.lock(profile)
+    if chosen.state == Row.State.ACTIVE:
+        raise ProfileError(f"{chosen} is the active profile already.")
+    activation.check_complete(chosen)
+    if Publication.objects.filter(profile=chosen, state=State.MEASURING).exists():
+        raise RunConflict(f"{chosen} is being measured already. Wait for that, or cancel it.")
+    snapshot = fingerprint(chosen.as_profile())
+    if expected and expected != snapshot:
+        raise RunConflict(f"{chosen} has been edited since you looked at it. Look again.")
+    return Publication.objects.create(
+        profile=chosen,
+        fingerprint=snapshot,
+        replaces=active,
+        user=user,
+        by_system=user is None,
+        reason=reason,
+        override=override,
+    )
+
+
+@transaction.atomic
+def _settle(pk: int) -> Publication:
+    """The publication, decided by what its run measured, under lock."""
+    publication = Publication.objects.select_for_update(of=("self",)).get(pk=pk)
+    if publication.state != State.MEASURING:
+        return publication
+    run = publication.run
+    if run is not None and run.state == EvaluationRun.State.CANCELLED:
+        return _end(publication, State.CANCELLED)
+    if problem := _changed(publication) or _no_longer_permitted(publication):
+        return _fail(publication, problem)
+    if run is not None and run.state != EvaluationRun.State.DONE:
+        return _unmeasured(publication, f"It could not be measured: {run.error}")
+    if run is None and gate_inputs.preview().queries:
+        return _fail(publication, "Its run is gone. Publish again.")
+    found = gate_inputs.verdict(run) if run is not None else gate.note(gate_inputs.unmeasured())
+    publication.findings = [finding.text for finding in found.findings]
+    publication.refusals = [finding.text for finding in found.refusals]
+    if found.passed:
+        return _publish(publication, Action.PUBLISHED)
+    if publication.override:
+        return _publish(publication, Action.OVERRIDDEN)
+    return _refuse(publication, State.REFUSED)
+
+
+def _changed(publication: Publication) -> str:
+    """What makes the measurement another profile's than the one there now; empty for nothing."""
+    active, chosen = activation.lock(publication.profile)
+    if chosen.state == Row.State.ACTIVE:
+        return f"{chosen} is the active profile already."
+    if fingerprint(chosen.as_profile()) != publication.fingerprint:
+        return f"{chosen} was edited meanwhile. Publish it again to measure what it is now."
+    if (active.pk if active else None) != publication.replaces_id:
+        return (
+            f"{active or 'Another profile'} became active meanwhile. Publish again to measure "
+            "against that."
+        )
+    return ""
+
+
+def _no_longer_permitted(publication: Publication) -> str:
+    """Why the person may not publish any longer; empty while they may."""
+    if publication.by_system:
+        return ""
+    user, needed = publication.user, permissions(override=publication.override)
+    if user is None or not user.is_active or not user.has_perms(needed):
+        return "Whoever asked for it may no longer publish."
+    return ""
+
+
+def _publish(publication: Publication, action: ProfileChange.Action) -> Publication:
+    activation.activate(
+        publication.profile,
+        action=action,
+        acting_user=publication.user,
+        reason=publication.reason,
+        findings=publication.findings,
+        run=publication.run,
+    )
+    return _end(publication, State.PUBLISHED)
+
+
+def _unmeasured(publication: Publication, problem: str) -> Publication:
+    if not publication.override:
+        return _fail(publication, problem)
+    publication.findings = publication.refusals = [problem]
+    return _publish(publication, Action.OVERRIDDEN)
+
+
+def _fail(publication: Publication, problem: str) -> Publication:
+    publication.error, publication.findings = problem, [problem]
+    return _refuse(publication, State.FAILED)
+
+
+def _refuse(publication: Publication, state: Publication.State) -> Publication:
+    active, chosen = publication.replaces, publication.profile
+    changes = activation.differences(active, chosen) if active else []
+    activation.audit(
+        chosen,
+        Action.REFUSED,
+        publication.user,
+        publication.reason,
+        changes,
+        findings=publication.findings,
+        run=publication.run,
+    )
+    return _end(publication, state)
+
+
+def _end(publication: Publication, state: Publication.State) -> Publication:
+    publication.state, publication.decided = state, timezone.now()
+    publication.save()
+    return publication

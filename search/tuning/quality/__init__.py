@@ -1,0 +1,1 @@
+"""The nightly quality run and its alerts."""

@@ -1,0 +1,1 @@
+"""The workbench: candidate pools, what-if measures, previews."""

@@ -1,0 +1,259 @@
+"""W3: the active profile and a draft over the pooled golden set: what changes, and for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ingestion.models.library import Viewer
+from search.domain import Profile, QueryClass, Signal, Weights
+from search.tuning.evaluation import arraymeasures, measures
+from search.tuning.evaluation.golden import Golden, golden_set
+from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.whatif import Outcome
+from search.tuning.models import GoldenQuery
+from search.tuning.workbench.pool_spec import corpus_stamp
+from search.tuning.workbench.pools import Coverage, Pooled, pooled
+
+# A query whose measure moves by less has only traded places of equal worth.
+MOVED = 0.005
+LEADING = arraymeasures.NDCG
+CURVE_POINTS = 21
+MANY = 100  # queries, from which on half the points are drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one golden query. `first_broken`: its must-be-first document was first."""
+
+    golden: Golden
+    query_class: QueryClass
+    before: float
+    after: float
+    first_broken: bool = False
+    first_mended: bool = False
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measure under both profiles, over the queries of a class or over all."""
+
+    name: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The golden set under both profiles, as far as the pools of both cover it.
+
+    `changes` are those of the leading measure, the largest first on either side. `by_class` are
+    the rows of each class met, with its number of queries. `unsure` counts the rankings below
+    each profile's confidence threshold.
+    """
+
+    queries: int
+    rows: tuple[Row, ...]
+    interval: Interval | None
+    by_class: Mapping[QueryClass, tuple[int, tuple[Row, ...]]]
+    winners: tuple[Change, ...]
+    losers: tuple[Change, ...]
+    broken: tuple[Change, ...]
+    unsure: tuple[int, int]
+    coverage: tuple[Coverage, Coverage]
+    curves: tuple[Mapping[int, tuple[float, float]], Mapping[int, tuple[float, float]]] = ({}, {})
+    milliseconds: float = 0.0
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the figures are those of a live evaluation."""
+        return all(each.is_complete for each in self.coverage)
+
+
+def compare(active: Profile, draft: Profile) -> Comparison:
+    """What the golden set measures under both, from the pools alone."""
+    goldens, corpus = golden_set(), corpus_stamp()
+    sides = [pooled(profile, goldens, corpus) for profile in (active, draft)]
+    covered = [{golden.pk for golden in side.goldens} for side in sides]
+    both = covered[0] & covered[1]
+    chosen = [[i for i, golden in enumerate(side.goldens) if golden.pk in both] for side in sides]
+    outcomes = [
+        side.whatif.under(profile, only=None if len(places) == len(side.goldens) else places)
+        for side, profile, places in zip(sides, (active, draft), chosen, strict=True)
+    ]
+    queries = [golden for golden in sides[1].goldens if golden.pk in both]
+    before, after = outcomes
+    changes = _changes(queries, before, after)
+    # Of some it is only known what must be first: of those there is nothing to measure.
+    measured = [place for place, golden in enumerate(queries) if golden.is_measured]
+    classes = {place: changes[place].query_class for place in measured}
+    return Comparison(
+        queries=len(queries),
+        rows=_rows(before, after, measured),
+        interval=_interval(before, after, measured),
+        by_class=_by_class(classes, before, after),
+        winners=_largest([c for c in changes if c.difference > MOVED]),
+        losers=_largest([c for c in changes if c.difference < -MOVED]),
+        broken=tuple(change for change in changes if change.first_broken),
+        unsure=(_unsure(before, active), _unsure(after, draft)),
+        coverage=(sides[0].coverage, sides[1].coverage),
+        curves=(
+            arraymeasures.curves(before.sheet, before.order),
+            arraymeasures.curves(after.sheet, after.order),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Weak:
+    """A golden query that a profile ranks badly. `value`: None where only the first was judged."""
+
+    golden: Golden
+    value: float | None
+    first_missed: bool = False
+
+
+def weakest(profile: Profile, *, below: float) -> list[Weak]:
+    """The pooled golden queries with a leading measure below that, or without their first document.
+
+    Those that miss what must be first come before the others; then the lowest.
+    """
+    held = pooled(profile)
+    if not held.goldens:
+        return []
+    outcome = held.whatif.under(profile)
+    found = []
+    for place, golden in enumerate(held.goldens):
+        value = float(outcome.values[LEADING][place]) if golden.is_measured else None
+        must = outcome.sheet.shapes[place].case.must_be_first
+        missed = must is not None and outcome.first_document(place) != must
+        if missed or (value is not None and value < below):
+            found.append(Weak(golden, value, missed))
+    return sorted(found, key=lambda each: (not each.first_missed, each.value or 0.0))
+
+
+def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int]:
+    """The golden queries among these whose text `viewer` may read."""
+    pks = [change.golden.pk for change in changes]
+    rows = GoldenQuery.objects.visible_to(viewer).filter(pk__in=pks)
+    return set(rows.values_list("pk", flat=True))
+
+
+def vector_curve(
+    profile: Profile, query_class: QueryClass, held: Pooled
+) -> list[tuple[float, float]]:
+    """The leading measure over the class's queries at each weight of the vector, from 0 to 1.
+
+    The other signals keep their proportion. Empty where no query of the class is pooled.
+    """
+    classes = held.whatif.classes(profile)
+    places = [
+        place
+        for place, each in enumerate(classes)
+        if each.query_class is query_class and held.goldens[place].is_measured
+    ]
+    if not places:
+        return []
+    points = []
+    steps = CURVE_POINTS if len(places) <= MANY else CURVE_POINTS // 2 + 1
+    for share in np.linspace(0, 1, steps).tolist():
+        weights = with_vector(profile.weights[query_class], share)
+        under = replace(profile, weights={**profile.weights, query_class: weights})
+        points.append((share, held.whatif.under(under, only=places).means()[LEADING]))
+    return points
+
+
+def with_vector(weights: Weights, share: float) -> Weights:
+    """The weights with this share for the vector; the others keep their proportion."""
+    rest = 1 - weights.vector
+    if rest <= 0:
+        return Weights(vector=share, keyword=1 - share, title=0)
+    others = {
+        signal.value: weights.of(signal) / rest * (1 - share)
+        for signal in Signal
+        if signal is not Signal.VECTOR
+    }
+    return Weights(vector=share, **others)
+
+
+def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int], float]:
+    """How many of the first ten hits have scores in each bin: those that answer, the others.
+
+    The third is the score at the upper end; the lower end is 0.
+    """
+    sheet, order = outcome.sheet, outcome.order[:, :10]
+    valid = np.take_along_axis(sheet.valid, order, axis=1)
+    scores = np.take_along_axis(outcome.scores, order, axis=1)[valid]
+    answers = (np.take_along_axis(sheet.gains, order, axis=1) > 0)[valid]
+    top = float(scores.max(initial=0.0)) or 1.0
+    edges = np.linspace(0, top, bins + 1)
+    clipped = np.clip(scores, 0, top)
+    relevant, _ = np.histogram(clipped[answers], edges)
+    others, _ = np.histogram(clipped[~answers], edges)
+    return relevant.tolist(), others.tolist(), top
+
+
+def _changes(queries: Sequence[Golden], before: Outcome, after: Outcome) -> list[Change]:
+    found = []
+    for place, golden in enumerate(queries):
+        case = after.sheet.shapes[place].case
+        first = case.must_be_first
+        was = first is not None and before.first_document(place) == first
+        now = first is not None and after.first_document(place) == first
+        found.append(
+            Change(
+                golden,
+                after.understood[place].classification.query_class,
+                float(before.values[LEADING][place]),
+                float(after.values[LEADING][place]),
+                first_broken=was and not now,
+                first_mended=now and not was,
+            )
+        )
+    return found
+
+
+def _largest(changes: list[Change]) -> tuple[Change, ...]:
+    return tuple(sorted(changes, key=lambda change: -abs(change.difference)))
+
+
+def _rows(before: Outcome, after: Outcome, chosen: Sequence[int]) -> tuple[Row, ...]:
+    first, second = before.means(chosen), after.means(chosen)
+    return tuple(Row(name, first[name], second[name]) for name in first)
+
+
+def _by_class(
+    classes: Mapping[int, QueryClass], before: Outcome, after: Outcome
+) -> dict[QueryClass, tuple[int, tuple[Row, ...]]]:
+    places = {
+        query_class: [place for place, each in classes.items() if each is query_class]
+        for query_class in QueryClass
+    }
+    return {
+        query_class: (len(chosen), _rows(before, after, chosen))
+        for query_class, chosen in places.items()
+        if chosen
+    }
+
+
+def _interval(before: Outcome, after: Outcome, chosen: Sequence[int]) -> Interval | None:
+    """The leading measure's mean difference with its 95% interval; None without queries."""
+    ours, theirs = (
+        {str(place): {LEADING: float(each.values[LEADING][place])} for place in chosen}
+        for each in (after, before)
+    )
+    return measures.difference(ours, theirs, LEADING) if ours else None
+
+
+def _unsure(outcome: Outcome, profile: Profile) -> int:
+    return int((outcome.confidence < profile.confidence_threshold).sum())

@@ -1,0 +1,170 @@
+"""W2: the golden queries' candidates, kept: found once, ranked again at every move of a slider.
+
+A pool covers a profile that looks no further than it did: the same scorers and configuration, no
+greater depth, no other patterns of boosts. Sliders never leave it; where something else does, the
+pools are built anew in the background, and until then `Coverage` says what is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.core.cache import cache
+
+from ingestion.models import Document
+from search import configuration
+from search.configuration import Configuration
+from search.domain import Profile
+from search.ranking.boosts import sought
+from search.tuning.evaluation.golden import Golden, golden_set
+from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.whatif import Case, WhatIf
+from search.tuning.models import CandidatePool
+from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
+from search.understanding import read
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How much of the golden set the pools cover for one profile.
+
+    `stale` of the `pooled` were found before the library changed. `building` is the share built of
+    those being built; None where nothing is. `problem` says why the last building failed.
+    """
+
+    queries: int
+    pooled: int
+    stale: int
+    building: float | None = None
+    problem: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the figures are those of a live evaluation."""
+        return self.pooled == self.queries and not self.stale
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """The golden set as far as it is pooled for a profile."""
+
+    whatif: WhatIf
+    goldens: tuple[Golden, ...]
+    coverage: Coverage
+
+
+_lock = threading.Lock()
+_pools: dict[tuple[int, object], Pool] = {}
+_whatifs: dict[object, WhatIf] = {}
+MAX_HELD = 1_500  # pools in memory: about 0.25 MB each at the usual depth
+MAX_WHATIFS = 3
+
+
+def pooled(
+    profile: Profile, goldens: Sequence[Golden] | None = None, corpus: str | None = None
+) -> Pooled:
+    """The golden set in pools that cover the profile, with what they leave out.
+
+    `goldens` and `corpus`, the library's stamp, are read where they are not given.
+    """
+    configured = configuration.current()
+    measured = tuple(golden_set() if goldens is None else goldens)
+    width = Width.of(profile)
+    key = width.key(configured)
+    rows = {row.query_id: row for row in described(key, measured)}
+    found = [golden for golden in measured if covers(rows.get(golden.pk), golden, width)]
+    corpus = corpus or corpus_stamp()
+    stale = sum(rows[golden.pk].corpus != corpus for golden in found)
+    whatif = _whatif(found, rows, configured)
+    progress = cache.get(progress_key(key)) or {}
+    coverage = Coverage(
+        len(measured), len(found), stale, progress.get("share"), progress.get("problem", "")
+    )
+    return Pooled(whatif, tuple(found), coverage)
+
+
+def described(key: str, goldens: Sequence[Golden]) -> list[CandidatePool]:
+    """The pools of these queries under the key, without their arrays."""
+    rows = CandidatePool.objects.filter(key=key, query__in=[golden.pk for golden in goldens])
+    return list(rows.defer("rows", "embeddings"))
+
+
+def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
+    """Whether the pool is of the query as it stands, and looks as far as that."""
+    return (
+        row is not None
+        and row.asked == asked_by(golden)
+        and row.facts["depth"] >= width.depth
+        and {sought(boost) for boost in width.boosts} <= set(row.facts["boosts"])
+    )
+
+
+def _whatif(
+    goldens: Sequence[Golden], rows: Mapping[int, CandidatePool], configured: Configuration
+) -> WhatIf:
+    """The what-if of these queries: the one in memory while nothing of it has changed."""
+    chosen = [(rows[golden.pk], golden) for golden in goldens]
+    name = digest(
+        configured.stamp, [(row.pk, row.built, _signature(golden)) for row, golden in chosen]
+    )
+    with _lock:
+        if name not in _whatifs:
+            pools = _load([row for row, _ in chosen], goldens, configured)
+            documents = _documents(goldens)
+            cases = [_case(golden, pools[golden.pk], documents) for golden in goldens]
+            while len(_whatifs) >= MAX_WHATIFS:
+                _whatifs.pop(next(iter(_whatifs)))
+            _whatifs[name] = WhatIf(cases, configured)
+        return _whatifs[name]
+
+
+def _signature(golden: Golden) -> object:
+    return golden.pk, golden.query_class, sorted(golden.qrels.items()), golden.must_be_first
+
+
+def _load(
+    described: Sequence[CandidatePool], goldens: Sequence[Golden], configured: Configuration
+) -> dict[int, Pool]:
+    """The pools by golden query; only those not in memory are read."""
+    texts = {golden.pk: golden.text for golden in goldens}
+    missing = [row.pk for row in described if (row.pk, row.built) not in _pools]
+    while _pools and len(_pools) + len(missing) > MAX_HELD:
+        _pools.pop(next(iter(_pools)))
+    for row in CandidatePool.objects.filter(pk__in=missing).iterator(chunk_size=100):
+        query = read(texts[row.query_id], configured)
+        _pools[row.pk, row.built] = Pool.from_facts(
+            query, row.facts, bytes(row.rows), bytes(row.embeddings), row.built
+        )
+    held = {row.query_id: _pools.get((row.pk, row.built)) for row in described}
+    return {query: pool for query, pool in held.items() if pool is not None}
+
+
+def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
+    """The documents that judgements name, by public id."""
+    named = {UUID(public) for golden in goldens for public in golden.qrels}
+    named |= {UUID(golden.must_be_first) for golden in goldens if golden.must_be_first}
+    rows = Document.objects.filter(public_id__in=named).values_list("public_id", "pk")
+    return {str(public): pk for public, pk in rows}
+
+
+def _case(golden: Golden, pool: Pool, documents: Mapping[str, int]) -> Case:
+    return Case(
+        golden.key,
+        pool,
+        {documents[public]: grade for public, grade in golden.qrels.items() if public in documents},
+        golden.query_class,
+        documents.get(golden.must_be_first),
+    )
+
+
+def asked_by(golden: Golden) -> str:
+    """A name for the question and where it is asked."""
+    return digest(golden.text, golden.collections)
+
+
+def progress_key(key: str) -> str:
+    """Where the cache holds how far a build under the key is."""
+    return f"pools:{key}:progress"

@@ -1,0 +1,272 @@
+"""W2: a draft before it is saved: the profile it would be, and what it does to one query.
+
+Both rankings are of one find, which is kept for the person who looks, with the texts shown and the
+active ranking: a slider's move searches nothing, and ranks the draft alone. They see what they may
+read; a search of theirs would rank just so.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
+
+from ingestion.models import Collection
+from ingestion.models.library import Viewer
+from search import configuration
+from search.configuration import Configuration
+from search.domain import Hit, Profile, Query, QueryClass, Weights
+from search.errors import ProfileError
+from search.found import Found
+from search.models import SearchProfile
+from search.pipeline import Weighed, found_wide, weigh
+from search.ranking.grouping import Group
+from search.results import Result, Rows, results_for
+from search.retrieval import Filters
+from search.tuning.publishing import activation
+from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp
+
+SHOWN = 10
+KEPT_SECONDS = 15 * 60
+KEPT_HERE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A result with its rank from 1, and the rank of its document in the other ranking, if any."""
+
+    rank: int
+    other: int | None
+    result: Result
+    counterpart: Hit | None
+
+    @property
+    def moved(self) -> int | None:
+        """By how many places it stands higher than in the other ranking; None: it is not there."""
+        return None if self.other is None else self.other - self.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One profile's ranking: what is shown of it, and how many results it has."""
+
+    profile: Profile
+    weighed: Weighed
+    places: tuple[Place, ...]
+
+    @property
+    def total(self) -> int:
+        return len(self.weighed.ranking.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Two rankings of one query, side by side. `degraded`: the vector's signal could not run."""
+
+    query: Query
+    active: Side
+    draft: Side
+    degraded: bool = False
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.active, self.draft
+
+    @property
+    def changed(self) -> int:
+        """How many of the results shown the draft moves, brings or loses."""
+        gone = sum(place.moved is None for place in self.active.places)
+        return gone + sum(place.moved != 0 for place in self.draft.places)
+
+
+def trial(
+    base: SearchProfile,
+    fields: Mapping[str, object],
+    weights: Mapping[QueryClass, Weights],
+) -> Profile:
+    """The profile that `base` would be with these fields and weights; nothing is written.
+
+    What is not named stays. Raises ProfileError for a field that no profile has, or a value that
+    it cannot have.
+    """
+    unknown = sorted(set(fields) - set(activation.FIELDS))
+    if unknown:
+        raise ProfileError(f"A search profile has no {', '.join(unknown)} to change.")
+    row = copy.copy(base)
+    as_it_was = {name for name in activation.FIELDS if _is_same(base, name, fields)}
+    for name, value in fields.items():
+        setattr(row, name, value)
+    try:
+        row.clean_fields(exclude={"name", "based_on", *as_it_was})
+        profile = row.as_profile()
+    except (ValidationError, ValueError) as error:
+        said = getattr(error, "messages", [str(error)])
+        raise ProfileError(" ".join(said)) from error
+    return replace(profile, weights={**profile.weights, **weights})
+
+
+def _is_same(base: SearchProfile, name: str, fields: Mapping[str, object]) -> bool:
+    return name not in fields or bool(fields[name] == getattr(base, name))
+
+
+def preview(
+    text: str,
+    active: Profile,
+    draft: Profile,
+    *,
+    viewer: Viewer,
+    collections: Sequence[str] = (),
+    shown: int = SHOWN,
+    configured: Configuration | None = None,
+) -> Preview:
+    """The active and the draft ranking of `text` among what `viewer` may read.
+
+    Raises QueryTooLong, InvalidFilter, NothingAsked.
+    """
+    configured = configured or configuration.current()
+    widths = Width.of(active), Width.of(draft)
+    if widths[0].scores_like(widths[1]):
+        widths = (widths[0].joined(widths[1]),) * 2
+    kept = [
+        kept_for(text, width, configured, viewer=viewer, collections=collections)
+        for width in dict.fromkeys(widths)
+    ]
+    weighed = [
+        held.under(profile, configured)
+        for held, profile in zip((kept[0], kept[-1]), (active, draft), strict=True)
+    ]
+    sides = _sides(weighed, (active, draft), kept[0], viewer, shown)
+    degraded = any(held.found.degraded for held in kept)
+    return Preview(kept[0].found.query, *sides, degraded=degraded)
+
+
+def _sides(
+    weighed: Sequence[Weighed],
+    profiles: Sequence[Profile],
+    kept: Kept,
+    viewer: Viewer,
+    shown: int,
+) -> tuple[Side, Side]:
+    groups = [each.ranking.groups for each in weighed]
+    heads = [each[:shown] for each in groups]
+    both = [*heads[0], *heads[1]]
+    results = results_for(both, viewer=viewer, terms=kept.found.terms, held=kept.rows)
+    by_group = {id(result.group): result for result in results}
+    where = [_where(each) for each in groups]
+    first, second = (
+        Side(
+            profiles[i],
+            weighed[i],
+            tuple(
+                _place(rank, group, result, where[1 - i])
+                for rank, group in enumerate(heads[i], start=1)
+                if (result := by_group.get(id(group))) is not None
+            ),
+        )
+        for i in (0, 1)
+    )
+    return first, second
+
+
+def _place(
+    rank: int, group: Group, result: Result, elsewhere: Mapping[int, tuple[int, Hit]]
+) -> Place:
+    other, hit = elsewhere.get(group.best.candidate.document_id, (None, None))
+    return Place(rank, other, result, hit)
+
+
+def _where(groups: Sequence[Group]) -> dict[int, tuple[int, Hit]]:
+    """Each document's first place among the groups, with its hit there."""
+    found: dict[int, tuple[int, Hit]] = {}
+    for rank, group in enumerate(groups, start=1):
+        for hit in (group.best, *group.copies):
+            found.setdefault(hit.candidate.document_id, (rank, hit))
+    return found
+
+
+# --- what was found, kept ------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Kept:
+    """A wide find for one person, with what has been read and ranked of it since."""
+
+    found: Found
+    rows: Rows = field(default_factory=dict)
+    at: float = field(default_factory=time.monotonic)
+    _ranked: tuple[tuple[Profile, Weighed], ...] = ()
+
+    @property
+    def is_old(self) -> bool:
+        return time.monotonic() - self.at > KEPT_SECONDS
+
+    def under(self, profile: Profile, configured: Configuration) -> Weighed:
+        """The ranking under the profile. The active one's is asked for at every move: it stays."""
+        known = next((each for each in self._ranked if each[0] == profile), None)
+        ranked = known or (profile, weigh(self.found, configured, profile))
+        others = [each for each in self._ranked if each is not known]
+        self._ranked = (*others[-1:], ranked)
+        return ranked[1]
+
+
+_lock = threading.Lock()
+_held: dict[str, Kept] = {}
+
+
+def kept_for(
+    text: str,
+    width: Width,
+    configured: Configuration,
+    *,
+    viewer: Viewer,
+    collections: Sequence[str] = (),
+) -> Kept:
+    """A wide find for `text` among what `viewer` may read: kept for a while, for them alone."""
+    name = _name(text, width, configured, viewer, collections)
+    kept = _held.get(name)
+    if kept is not None and not kept.is_old:
+        return kept
+    found = cache.get(name)
+    if not isinstance(found, Found):
+        found = found_wide(
+            text,
+            configured,
+            width.profile(),
+            viewer=viewer,
+            filters=Filters(collections=tuple(collections)),
+        )
+        if found.degraded:
+            return Kept(found)  # the model may be back in a moment
+        cache.set(name, found, KEPT_SECONDS)
+    kept = Kept(found)
+    with _lock:
+        while name not in _held and len(_held) >= KEPT_HERE:
+            _held.pop(next(iter(_held)))
+        _held[name] = kept
+    return kept
+
+
+def _name(
+    text: str,
+    width: Width,
+    configured: Configuration,
+    viewer: Viewer,
+    collections: Sequence[str],
+) -> str:
+    """Another name for all that changes what is found, and what the person may see of it."""
+    readable = Collection.objects.visible_to(viewer).order_by("pk").values_list("pk", flat=True)
+    is_known = viewer is not None and viewer.is_authenticated
+    who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()
+    sought = sorted(boost.name for boost in width.boosts)
+    parts = (
+        text, width.profile().depth, sought, width.key(configured), configured.stamp,
+        recent_corpus_stamp(), who, list(readable), list(collections),
+    )  # fmt: skip
+    return "found:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()
