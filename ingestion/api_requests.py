@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from ingestion.errors import FileTooLarge
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 Form = TypeVar("Form", bound=serializers.BaseSerializer[Any])
 

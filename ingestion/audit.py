@@ -16,7 +16,7 @@ from django.db.models import Model
 from ingestion.models import Document
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 logger = logging.getLogger(__name__)
 

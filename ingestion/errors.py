@@ -5,8 +5,10 @@ Boundaries turn these into a 400, a form error or a document's failed state.
 
 from __future__ import annotations
 
+from common.errors import UserError
 
-class IngestionError(Exception):
+
+class IngestionError(UserError):
     """Base of all ingestion errors. `str(error)` is fit for the person who uploaded."""
 
     code = "ingestion_error"

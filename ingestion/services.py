@@ -31,16 +31,16 @@ from ingestion.documents.deletion import (
     restore,
     restore_collection,
 )
+from ingestion.documents.editing import Wish, edit_chunk, place, undo
 from ingestion.documents.queueing import enqueue
-from ingestion.documents.titles import title_from_file_name, with_file_name
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
-from ingestion.edits.editing import Wish, edit_chunk, place, undo
 from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
+from ingestion.parsing.titles import title_from_file_name, with_file_name
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 __all__ = [
     "Receipt",

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
@@ -17,9 +17,11 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from common.accounts.models import User
+
 Route = URLPattern | URLResolver
 
-for model in (User, Group, AuthToken):
+for model in (Group, AuthToken):
     admin.site.unregister(model)
 
 
@@ -38,10 +40,20 @@ admin.site.get_urls = _overview_first(admin.site.get_urls)  # type: ignore[metho
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
 
 
+class ChangeForm(UserChangeForm):  # type: ignore[misc]
+    class Meta(UserChangeForm.Meta):  # type: ignore[misc]
+        model = User
+
+
+class CreationForm(UserCreationForm):  # type: ignore[misc]
+    class Meta(UserCreationForm.Meta):  # type: ignore[misc]
+        model = User
+
+
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
-    form = UserChangeForm
-    add_form = UserCreationForm
+    form = ChangeForm
+    add_form = CreationForm
     change_password_form = AdminPasswordChangeForm
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     list_filter_sheet = False

@@ -97,8 +97,8 @@ UNFOLD: dict[str, Any] = {
             {
                 "title": "What people ask",
                 "items": [
-                    _item("Searches", "manage_search", "search", "searchevent"),
-                    _item("Search gaps", "troubleshoot", "search", "gap"),
+                    _item("Searches", "manage_search", "analytics", "searchevent"),
+                    _item("Search gaps", "troubleshoot", "analytics", "gap"),
                 ],
             },
             {
@@ -128,19 +128,19 @@ UNFOLD: dict[str, Any] = {
             {
                 "title": "Quality",
                 "items": [
-                    _item("Golden queries", "star", "search", "goldenquery"),
-                    _item("Judgements", "grading", "search", "judgement"),
-                    _item("Measurements", "monitoring", "search", "evaluationrun"),
-                    _item("Experiments", "science", "search", "experiment"),
-                    _item("Publish gate", "fence", "search", "publishgate"),
-                    _item("Publications", "publish", "search", "publication"),
-                    _item("Profile changes", "history", "search", "profilechange"),
+                    _item("Golden queries", "star", "tuning", "goldenquery"),
+                    _item("Judgements", "grading", "tuning", "judgement"),
+                    _item("Measurements", "monitoring", "tuning", "evaluationrun"),
+                    _item("Experiments", "science", "tuning", "experiment"),
+                    _item("Publish gate", "fence", "tuning", "publishgate"),
+                    _item("Publications", "publish", "tuning", "publication"),
+                    _item("Profile changes", "history", "tuning", "profilechange"),
                 ],
             },
             {
                 "title": "People",
                 "items": [
-                    _item("Users", "person", "auth", "user"),
+                    _item("Users", "person", "accounts", "user"),
                     _item("Groups", "group", "auth", "group"),
                     _item("API tokens", "key", "knox", "authtoken"),
                 ],

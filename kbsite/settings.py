@@ -103,9 +103,13 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "kbsite",
+    "common.accounts",
     "ingestion",
     "search",
+    "search.tuning",
+    "search.analytics",
 ]
+AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -435,7 +439,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "ingestion", "search")},
+        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "common", "ingestion", "search")},
         "django.request": {"level": "ERROR"},
     },
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from common.errors import UserError
 
-class SearchError(Exception):
+
+class SearchError(UserError):
     """Base of all search errors. `str(error)` says what was wrong and what to do."""
 
     code = "search_error"

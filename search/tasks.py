@@ -67,8 +67,8 @@ def sweep_runs() -> int:
 
     Nobody has heard of them, or a dead worker left them.
     """
-    publications = publications.waiting()
-    for pk in publications:
+    waiting = publications.waiting()
+    for pk in waiting:
         carry_out_publication.apply_async((pk,), expires=EXPIRES)
     experiments = running.waiting()
     for pk in experiments:
@@ -79,7 +79,7 @@ def sweep_runs() -> int:
     searches = optimisations.unfinished()
     for pk in searches:
         run_optimisation.apply_async((pk,), expires=EXPIRES)
-    return len(publications) + len(experiments) + len(runs) + len(searches)
+    return len(waiting) + len(experiments) + len(runs) + len(searches)
 
 
 @shared_task

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.core.cache import cache
 from hypothesis import settings as hypothesis
 
+from common.accounts.models import User
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison

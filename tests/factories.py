@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.lexical import terms

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import connections, transaction
 
+from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
 from search.tuning.golden import judging

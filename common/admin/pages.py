@@ -1,4 +1,4 @@
-"""Bases for ModelAdmin classes: own pages and buttons, read-only rows, rows that a person may see."""
+"""Bases for ModelAdmin: own pages and buttons, read-only rows, visible rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from django.contrib import messages
 from django.contrib.admin.sites import AdminSite
 from django.contrib.admin.utils import model_ngettext
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
@@ -17,7 +16,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 
-from search.errors import SearchError
+from common.accounts.models import User
+from common.errors import UserError
 
 Summary = tuple[list[Any], dict[str, int], set[str], list[Any]]
 
@@ -138,7 +138,7 @@ class ReadOnly:
 
 
 class ActionPages(OwnPages[Row]):
-    """For a ModelAdmin with own pages and buttons, whose services raise a SearchError."""
+    """For a ModelAdmin with own pages and buttons, whose services raise a UserError."""
 
     def seen(self, request: HttpRequest, pk: int | str) -> Row:
         """The row, for who may see it. Raises Http404."""
@@ -173,7 +173,7 @@ class ActionPages(OwnPages[Row]):
         if request.method == "POST":
             try:
                 self.message_user(request, act(row), messages.SUCCESS)
-            except SearchError as error:
+            except UserError as error:
                 self.message_user(request, str(error), failure)
         return self.back_to(row.pk)
 

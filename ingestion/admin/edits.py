@@ -18,7 +18,7 @@ from unfold.decorators import display
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.edits import editing
+from ingestion.documents import editing
 from ingestion.edits.anchoring import Fit, fits
 from ingestion.edits.carrying import anchor_of, places_of
 from ingestion.errors import IngestionError

@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.edits import editing
+from ingestion.documents import editing
 from ingestion.edits.rewriting import parsed_text
 from ingestion.errors import IngestionError
 from ingestion.models import Chunk, Document

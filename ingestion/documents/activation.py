@@ -13,12 +13,12 @@ from django.utils import timezone
 
 from ingestion.documents.leases import Lease, LeaseLost
 from ingestion.documents.queueing import enqueue_filling
-from ingestion.documents.titles import with_file_name
 from ingestion.edits import carrying
 from ingestion.errors import IngestionError
 from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Document, DocumentVersion, State
+from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
 from ingestion.spaces.filling import leave_to_backfill
 

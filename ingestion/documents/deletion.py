@@ -32,7 +32,7 @@ from ingestion.models import Collection, Document, DocumentVersion
 from ingestion.models.library import UNFINISHED
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 def grace() -> timedelta:

@@ -16,13 +16,13 @@ from django.db.models import Q, Sum
 
 from ingestion.documents import deletion
 from ingestion.documents.leases import Lease
-from ingestion.documents.titles import title_from_file_name
 from ingestion.documents.versions import add_version
 from ingestion.domain import Part
 from ingestion.errors import RefusedUpload
 from ingestion.files import storage
 from ingestion.models import Document, Lane, SourceKind
 from ingestion.parsing import ParseLimits
+from ingestion.parsing.titles import title_from_file_name
 
 DEEPEST = 3
 """How many documents a part may be within: an archive in a message in an archive. A guess."""

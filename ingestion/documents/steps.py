@@ -22,7 +22,6 @@ from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.documents import activation, parts, reuse
 from ingestion.documents.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
-from ingestion.documents.titles import with_file_name
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -54,6 +53,7 @@ from ingestion.models import (
 )
 from ingestion.parsing.opening import open_file
 from ingestion.parsing.scratch import scratch_directory
+from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import store
 
 logger = logging.getLogger(__name__)

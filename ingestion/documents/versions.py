@@ -16,7 +16,7 @@ from ingestion.models import Document, DocumentVersion, Lane, State
 from ingestion.models.library import UNFINISHED
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 def make_current(version: DocumentVersion, *, acting_user: User | None) -> DocumentVersion:

@@ -6,9 +6,9 @@ Tried in this order, and never where two places would do:
 2. between the same two neighbours under the same headings, if enough of the text is still there;
 3. the place with most of the text.
 
-A changed text is merged word by word (`ingestion.edits.merging`): what the person changed must stand in
-the new text as it stood, whatever else has changed around it. So an edit also survives other chunk
-sizes, as long as what it changes is not cut in two.
+A changed text is merged word by word (`ingestion.edits.merging`): what the person changed must
+stand in the new text as it stood, whatever else has changed around it. So an edit also survives
+other chunk sizes, as long as what it changes is not cut in two.
 """
 
 from __future__ import annotations

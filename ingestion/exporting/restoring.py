@@ -25,7 +25,6 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ingestion.documents.queueing import enqueue
-from ingestion.documents.titles import with_file_name
 from ingestion.documents.versions import add_version
 from ingestion.exporting import format as written
 from ingestion.exporting.format import attached, moment, read_lines, read_manifest
@@ -44,6 +43,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.parsing.archive import UNREADABLE
+from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
@@ -12,7 +13,7 @@ MAX_QUESTION_CHARS = 500
 
 
 class ChunkEdit(models.Model):
-    """A hand edit of one chunk of a document. It outlives the chunk: see `ingestion.edits.anchoring`.
+    """A hand edit of one chunk of a document. It outlives the chunk (`ingestion.edits.anchoring`).
 
     The anchor says where it belongs: the hashes of the chunk's text as it was parsed and of its
     neighbours', its headings and its place. `Chunk.edit` names the edit where it is applied.
@@ -45,7 +46,12 @@ class ChunkEdit(models.Model):
     )
     reason = models.TextField(blank=True, editable=False, help_text="Why it fits no longer.")
     added_by = models.ForeignKey(
-        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
     updated = models.DateTimeField(auto_now=True)

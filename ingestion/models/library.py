@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
@@ -17,7 +18,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
     Viewer = User | AnonymousUser | None
 else:
@@ -93,7 +94,12 @@ class Collection(models.Model):
         help_text="When it was put in the bin, with all its documents.",
     )
     deleted_by = models.ForeignKey(
-        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
     )
 
     objects = CollectionQuerySet.as_manager()
@@ -232,7 +238,12 @@ class Document(models.Model):
         "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
     )
     added_by = models.ForeignKey(
-        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
     )
     created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     updated = models.DateTimeField(auto_now=True)
@@ -244,7 +255,12 @@ class Document(models.Model):
         help_text="When it was put in the bin; it can come back until the grace period ends.",
     )
     deleted_by = models.ForeignKey(
-        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
     )
 
     objects = DocumentQuerySet.as_manager()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -72,7 +73,12 @@ class WatchedFolder(models.Model):
     lease = models.UUIDField(null=True, blank=True, editable=False)
     leased_until = models.DateTimeField(null=True, blank=True, editable=False)
     added_by = models.ForeignKey(
-        "auth.User", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        editable=False,
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ingestion.documents.titles import title_from_file_name
 from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
+from ingestion.parsing.titles import title_from_file_name
 
 from .limits import ParseLimits
 from .protocol import Metadata

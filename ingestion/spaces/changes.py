@@ -25,8 +25,7 @@ from ingestion.spaces.embedders import build
 from ingestion.spaces.index import IndexState, index_of
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
-
+    from common.accounts.models import User
     from ingestion.embedding import ModelCard
 
 State = EmbeddingSpace.State

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
-from django.contrib.auth.models import User
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+
+from common.accounts.models import User
 
 ADMINISTRATOR = "admin"
 PASSWORD_BYTES = 12  # 16 letters

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest
+from django.utils import timezone
 
-from ingestion.models import Document, State
+from common.admin.charts import line
+from ingestion.models import Document, EmbeddingSpace, State
 from ingestion.models.library import UNFINISHED
 from search.analytics.admin import figures
+from search.analytics.admin.figures import DAYS
 from search.models import SearchProfile
 from search.tuning.admin.weights import beams
+from search.tuning.models import Alert, Night, ProfileChange
+from search.tuning.quality import nightly
 
 SHOWN = 8
+Actions = ProfileChange.Action
+PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
@@ -28,7 +36,7 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     if user.has_perm("analytics.view_gap") or user.has_perm("analytics.change_gap"):
         context["gaps"] = figures.open_gaps(user)
     if user.has_perm("tuning.view_evaluationrun"):
-        context["quality"] = figures.quality()
+        context["quality"] = _quality()
     context["may_upload"] = user.has_perm("ingestion.add_document")
     return context
 
@@ -52,4 +60,29 @@ def _ranking() -> dict[str, Any]:
         "active": active,
         "beams": beams(list(active.class_weights.all())) if active else [],
         "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:SHOWN],
+    }
+
+
+def _quality() -> dict[str, Any]:
+    """The golden set over the nights, the last publication, the spaces; five queries at most."""
+    measure = nightly.leading_measure()
+    since = timezone.localdate() - timedelta(days=DAYS - 1)
+    rows = {
+        night.date: night
+        for night in Night.objects.filter(date__gte=since).select_related("run__profile")
+    }
+    dates = [since + timedelta(days=number) for number in range(DAYS)]
+    values = [
+        (date, rows[date].run.measures.get(measure) if date in rows else None) for date in dates
+    ]
+    published = ProfileChange.objects.filter(action__in=PUBLISHING)
+    return {
+        "measure": measure,
+        "last_night": max(rows.values(), key=lambda night: night.date, default=None),
+        "chart": line(f"{measure} of the golden queries", values) if rows else None,
+        "alert": Alert.objects.filter(created__date__gte=since).first(),
+        "published": published.select_related("profile", "user").first(),
+        "spaces": EmbeddingSpace.objects.filter(
+            state__in=(EmbeddingSpace.State.ACTIVE, EmbeddingSpace.State.BUILDING)
+        ).order_by("state"),
     }

@@ -20,7 +20,7 @@ from search.pipeline import search
 from search.retrieval import Filters
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 State, Kind = Gap.State, GapStep.Kind
 

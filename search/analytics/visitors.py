@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
+
+from common.accounts.models import User
 
 # What programs that ask for themselves call themselves. A person's own script is none of them.
 ROBOT = re.compile(

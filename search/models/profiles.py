@@ -294,3 +294,18 @@ class ClassWeights(models.Model):
         return domain.Weights(
             **{signal.value: float(getattr(self, signal.value)) for signal in domain.Signal}
         )
+
+
+class ConfigurationStamp(models.Model):
+    """A number that is another whenever anything that configures a search has changed: one row.
+
+    Each process keeps the configuration it has read for as long as the stamp stands.
+    """
+
+    number = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
+
+    def __str__(self) -> str:
+        return str(self.number)

@@ -1,0 +1,1 @@
+"""W: golden queries, evaluation, the workbench, publishing, the optimiser, experiments."""

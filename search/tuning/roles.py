@@ -13,39 +13,49 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
 SEEN = (
-    "classrule", "classweights", "evaluationrun", "experiment", "goldenquery", "hide", "judgement",
-    "pin", "profilechange", "publication", "publishgate", "searchprofile", "synonym",
+    "search.classrule", "search.classweights", "search.hide", "search.pin",
+    "search.searchprofile", "search.synonym",
+    "tuning.evaluationrun", "tuning.experiment", "tuning.goldenquery", "tuning.judgement",
+    "tuning.profilechange", "tuning.publication", "tuning.publishgate",
 )  # fmt: skip
-VIEWER = tuple(f"view_{model}" for model in SEEN)
+EDITED = (
+    "search.searchprofile", "search.classrule", "search.synonym", "search.pin", "search.hide",
+    "tuning.experiment",
+)  # fmt: skip
+
+
+def _right(action: str, model: str) -> str:
+    """The permission to do `action` to `model`, which is `app.model`: `app.action_model`."""
+    app, _, name = model.partition(".")
+    return f"{app}.{action}_{name}"
+
+
+VIEWER = tuple(_right("view", model) for model in SEEN)
 JUDGE = (
     *VIEWER,
-    "add_goldenquery",
-    "change_goldenquery",
-    "add_judgement",
-    "change_judgement",
-    "delete_judgement",
+    "tuning.add_goldenquery",
+    "tuning.change_goldenquery",
+    "tuning.add_judgement",
+    "tuning.change_judgement",
+    "tuning.delete_judgement",
 )
 TUNER = (
     *JUDGE,
-    # What people asked is theirs: whoever only judges or looks on does not read it.
-    "view_searchevent",
-    "view_gap",
-    "change_gap",
-    "delete_goldenquery",
-    "add_evaluationrun",
-    "change_evaluationrun",
-    *(
-        f"{right}_{model}"
-        for model in ("searchprofile", "classrule", "synonym", "pin", "hide", "experiment")
-        for right in ("add", "change", "delete")
-    ),
+    # Searches are private: members who only judge or read do not see them.
+    "analytics.view_searchevent",
+    "analytics.view_gap",
+    "analytics.change_gap",
+    "tuning.delete_goldenquery",
+    "tuning.add_evaluationrun",
+    "tuning.change_evaluationrun",
+    *(_right(action, model) for model in EDITED for action in ("add", "change", "delete")),
 )
 PUBLISHER = (
     *TUNER,
-    "publish_searchprofile",
-    "override_gate",
-    "rollback_searchprofile",
-    "change_publishgate",
+    "search.publish_searchprofile",
+    "search.override_gate",
+    "search.rollback_searchprofile",
+    "tuning.change_publishgate",
 )
 GROUPS = {
     "Search viewers": VIEWER,
@@ -53,7 +63,7 @@ GROUPS = {
     "Search tuners": TUNER,
     "Search publishers": PUBLISHER,
 }
-"""Each group's permissions, by their code names in the app `search`."""
+"""Each group's permissions, as `app.codename`."""
 
 
 @transaction.atomic
@@ -63,16 +73,18 @@ def install_groups() -> None:
     if not missing:
         return
     # Django makes permissions after all migrations as well, in no order that we could rely on.
-    create_permissions(apps.get_app_config("search"), verbosity=0)
+    for app in ("search", "tuning", "analytics"):
+        create_permissions(apps.get_app_config(app), verbosity=0)
     for name in missing:
         group = Group.objects.create(name=name)
         group.permissions.set(_permissions(GROUPS[name]))
 
 
-def _permissions(codenames: Iterable[str]) -> list[Permission]:
-    wanted = set(codenames)
-    held = Permission.objects.filter(content_type__app_label="search", codename__in=wanted)
-    found = {permission.codename: permission for permission in held}
-    if lacking := sorted(wanted - found.keys()):
+def _permissions(names: Iterable[str]) -> list[Permission]:
+    wanted = set(names)
+    codenames = {name.partition(".")[2] for name in wanted}
+    rows = Permission.objects.filter(codename__in=codenames).select_related("content_type")
+    named = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
+    if lacking := sorted(wanted - named.keys()):
         raise LookupError(f"There is no permission {', '.join(lacking)} to give to a group.")
-    return list(found.values())
+    return [named[name] for name in sorted(wanted)]

@@ -10,9 +10,9 @@ from pathlib import Path
 import django
 import pytest
 
-from ingestion.documents.titles import title_from_file_name
 from ingestion.files.filetypes import sniff
 from ingestion.parsing import parse_file
+from ingestion.parsing.titles import title_from_file_name
 from kbsite.demo.django_docs import DocsUnavailable, django_docs
 from kbsite.demo.sources import SourceFile
 from kbsite.demo.written import samples

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 from redis import Redis
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import deletion, steps, sweeping
 from ingestion.documents.leases import LeaseLost, claim

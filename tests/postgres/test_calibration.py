@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.db import connections, transaction
 
+from common.accounts.models import User
 from ingestion.models import EmbeddingSpace
 from search import configuration
 from search.models import Calibration, SearchProfile

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 
+from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Collection, Document, DocumentVersion
 from search.pipeline import search

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.exporting import restoring, writing

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection, connections, transaction
 
+from common.accounts.models import User
 from ingestion import spaces
 from ingestion.lexical import terms
 from ingestion.models import (

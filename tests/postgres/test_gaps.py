@@ -6,9 +6,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 
+from common.accounts.models import User
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Visibility

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from pytest_django import DjangoAssertNumQueries
 
+from common.accounts.models import User
 from ingestion.lexical.signatures import fill_signatures, signature
 from ingestion.models import Chunk, Document
 from search.pipeline import SearchResponse, search

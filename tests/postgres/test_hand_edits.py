@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from common.accounts.models import User
 from ingestion import services, spaces
 from ingestion.documents import steps
 from ingestion.documents.leases import LeaseLost, claim

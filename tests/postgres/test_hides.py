@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion.models import Document
 from search import configuration
 from search.models import Hide, Pin

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
+from common.accounts.models import User
 from ingestion.documents.sweeping import sweep_imports
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.intake.importing import runner, services

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.errors import JudgementError
 from search.tuning.golden import exchange, judging, queries

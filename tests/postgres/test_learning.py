@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.tuning.golden import from_clicks
 from search.tuning.models import GoldenQuery, Judgement

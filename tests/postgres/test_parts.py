@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import parts as parts_module
 from ingestion.documents import steps

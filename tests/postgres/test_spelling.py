@@ -7,12 +7,13 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.auth.models import AnonymousUser, Group
 from django.db import connections, transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest_django import DjangoAssertNumQueries
 
+from common.accounts.models import User
 from ingestion.models import Visibility
 from search.domain import Weights
 from search.errors import SearchError

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connections, transaction
 
+from common.accounts.models import User
 from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import Visibility
 from search.errors import JudgementError, NotPermitted

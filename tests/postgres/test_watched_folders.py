@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.intake.watching import services
 from ingestion.intake.watching.scanning import scan

@@ -10,10 +10,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core import mail
 from django.utils import timezone
 
+from common.accounts.models import User
 from ingestion.models import Visibility
 from search.analytics import gaps, gathering, privacy, reporting
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent

@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import AnonymousUser
 from pytest import approx
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.lexical import terms

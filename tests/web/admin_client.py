@@ -5,10 +5,12 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, Permission
 from django.contrib.messages import get_messages
 from django.http import HttpResponse
 from django.test import Client
+
+from common.accounts.models import User
 
 
 def staff(name: str, *permissions: str, groups: tuple[str, ...] = ()) -> User:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.models import Collection, Document, Visibility

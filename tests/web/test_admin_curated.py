@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion.models import Document
 from search.models import Hide, Pin, SearchProfile, Synonym
 from search.pipeline import search

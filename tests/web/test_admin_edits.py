@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, ChunkEdit, Document, Visibility
 from tests.factories import make_collection, make_document

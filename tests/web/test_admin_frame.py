@@ -6,10 +6,10 @@ import datetime
 
 import pytest
 from django.contrib import admin
-from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.urls import reverse
 
+from common.accounts.models import User
 from kbsite.admin_site import UNFOLD
 from tests.web.admin_client import signed_in
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, IdentifierPattern
 from tests.factories import make_collection, make_document, upload
 from tests.web.admin_client import form_data, said, signed_in, staff

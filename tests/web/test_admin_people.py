@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from knox.models import AuthToken
 
+from common.accounts.models import User
 from search.domain import QueryClass
 from search.models import ClassRule
 from search.pipeline import search
@@ -14,7 +15,7 @@ from tests.web.admin_client import form_data, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
-USERS = "/admin/auth/user/"
+USERS = "/admin/accounts/user/"
 TOKENS = "/admin/knox/authtoken/"
 RULES = "/admin/search/classrule/"
 
@@ -115,7 +116,7 @@ class TestFrontPage:
     def test_the_sidebar_holds_what_the_reader_may_open(self) -> None:
         text = signed_in(staff("looker", "view_document")).get("/admin/").content.decode()
         assert "/admin/ingestion/document/" in text
-        assert "/admin/auth/user/" not in text
+        assert "/admin/accounts/user/" not in text
 
 
 class TestRules:

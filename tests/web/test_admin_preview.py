@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from common.accounts.models import User
 from ingestion.models import Document
 from tests.factories import make_collection
 from tests.samples import builders

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from common.accounts.models import User
 from search.domain import QueryClass, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import search

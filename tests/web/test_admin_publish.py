@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging

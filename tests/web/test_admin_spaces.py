@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion import spaces
 from ingestion.models import ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces import changes

@@ -7,8 +7,8 @@ import shutil
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 
+from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.models import Collection, Document
 from tests.factories import make_collection, make_document

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.test import Client
 
+from common.accounts.models import User
 from ingestion.models import Visibility
 from search.analytics import gathering
 from search.analytics.models import Gap, GapStep

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.errors import DamagedFile
 from ingestion.models import Collection, Document, State, Visibility

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.cache import cache
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -13,6 +12,7 @@ from redis.exceptions import ConnectionError as CacheIsAway
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
 
+from common.accounts.models import User
 from search import pipeline
 from tests.explaining import recomputed_json
 from tests.factories import make_collection, make_document

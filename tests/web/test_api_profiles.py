@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion.models import Collection, Visibility
 from search.domain import Signal
 from search.models import SearchProfile

@@ -6,11 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.utils import timezone
 from knox.models import AuthToken
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
+
+from common.accounts.models import User
 
 TOKEN = "/api/v1/auth/token/"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

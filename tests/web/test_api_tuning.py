@@ -7,10 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from pytest import approx
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search import configuration
 from search.domain import QueryClass, Weights
 from search.models import SearchProfile

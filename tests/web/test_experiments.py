@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search.analytics.models import SearchEvent
 from search.models import SearchProfile
 from search.tuning.experiments import planning, running

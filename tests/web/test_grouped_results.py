@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from tests.web.repeats import lasting_repeats
 
 pytestmark = pytest.mark.django_db

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
+from common.accounts.models import User
 from ingestion.models import State
 from tests.factories import make_collection, make_document
 from tests.web.admin_client import signed_in

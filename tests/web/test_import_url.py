@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion.models import Collection, Import, Visibility
 from tests.factories import make_collection
 from tests.web.admin_client import form_data, said, signed_in, staff

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion.intake.importing import runner
 from ingestion.intake.watching.scanning import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder

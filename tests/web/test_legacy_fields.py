@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connections, transaction
 from django.test import Client
 from django.urls import reverse
 from pytest import approx
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search.api.legacy import wants_legacy
 from search.models import SearchProfile
 from tests.factories import make_collection, make_document

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import GoldenQuery, Judgement, Optimisation

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.http import HttpResponse
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from common.accounts.models import User
 from ingestion.models import Document
 from tests.factories import make_collection, make_document, upload
 from tests.web.library import HOSTILE, SECRET, lasting_library

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.template import loader
 from django.test import Client, RequestFactory
 from django.views import defaults
+
+from common.accounts.models import User
 
 pytestmark = pytest.mark.django_db
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from pytest import approx
 from pytest_django import DjangoAssertNumQueries
 
+from common.accounts.models import User
 from search.models import SearchProfile
 from tests.web.library import lasting_library
 

@@ -6,11 +6,11 @@ import io
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.models import Document, DocumentVersion, State, Visibility

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import DatabaseError
 from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
 from tests.web.library import lasting_library

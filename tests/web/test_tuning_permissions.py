@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, Permission
 from django.test import Client
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning import roles
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication

@@ -14,10 +14,11 @@ from urllib.parse import quote, urlencode
 
 import pytest
 from django.contrib.admin import site
-from django.contrib.auth.models import Group, Permission, User
+from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, RequestFactory
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, State, Visibility
 from tests.factories import make_collection, make_document
 from tests.web.walker import (

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 
+from common.accounts.models import User
 from ingestion.models import Document
 from search.analytics import gathering
 from search.analytics.models import Gap, SearchEvent

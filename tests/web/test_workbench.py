@@ -8,10 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import Group
 from django.test import Client
 from django.urls import reverse
 
+from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search import configuration
 from search.asked import Choices

@@ -148,7 +148,7 @@ _PLAIN: dict[str, Sequence[str]] = {
     "experiment": ["1"],
     "optimisation": ["1"],
     "search_id": ["00000000-0000-4000-8000-00000000000a"],
-    "app_label": ["ingestion", "search", "auth"],
+    "app_label": ["ingestion", "search", "tuning", "analytics", "accounts", "auth"],
     "url": ["no/such/page"],
     "rest": ["no/such/address/"],
 }

@@ -62,9 +62,6 @@ class ManifestSource(Source):
 
     def _opened(self, item: ImportItem) -> AbstractContextManager[Taken]:
         if item.metadata.get("url"):
-            # The registry names this class, too.
-            pass
-
             return source_of(Import.Kind.URL, self.of).take(item)
         path = Path(item.reference)
         if base := self.of.options.get(BASE):

@@ -29,7 +29,7 @@ from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.library import UNFINISHED
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 S = ImportItem.State

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from ingestion.documents.titles import title_from_file_name, with_file_name
 from ingestion.intake.walking import Seen, shown, walk
 from ingestion.lexical import terms
 from ingestion.models import Document, WatchedFolder
+from ingestion.parsing.titles import title_from_file_name, with_file_name
 
 
 def wanted(path: str, include: str, exclude: str) -> bool:

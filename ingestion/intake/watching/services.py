@@ -19,7 +19,7 @@ from ingestion.errors import IngestionError
 from ingestion.models import WatchedFolder
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 logger = logging.getLogger(__name__)

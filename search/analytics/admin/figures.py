@@ -1,24 +1,15 @@
-"""What the front page shows of searches and of the nights: figures, charts, what is open."""
+"""The front page's figures of searches, their charts, and the gaps that are open."""
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
-from django.utils import timezone
-
 from common.admin.charts import bars, line
-from ingestion.models import EmbeddingSpace
 from ingestion.models.library import Viewer
 from search.analytics import gaps, reporting
-from search.tuning.models import Alert, Night, ProfileChange
-from search.tuning.quality import nightly
 
 DAYS = 30
 GAPS_SHOWN = 5
-# In words a person would use; each with how it is written.
-Actions = ProfileChange.Action
-PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 
 
 def searching() -> dict[str, Any]:
@@ -57,31 +48,6 @@ def open_gaps(viewer: Viewer) -> dict[str, Any]:
     return {
         "count": gaps.open_count(viewer),
         "costliest": gaps.standing(viewer, limit=GAPS_SHOWN),
-    }
-
-
-def quality() -> dict[str, Any]:
-    """The golden set over the nights, the last publication, the spaces; five queries at most."""
-    measure = nightly.leading_measure()
-    since = timezone.localdate() - timedelta(days=DAYS - 1)
-    rows = {
-        night.date: night
-        for night in Night.objects.filter(date__gte=since).select_related("run__profile")
-    }
-    dates = [since + timedelta(days=number) for number in range(DAYS)]
-    values = [
-        (date, rows[date].run.measures.get(measure) if date in rows else None) for date in dates
-    ]
-    published = ProfileChange.objects.filter(action__in=PUBLISHING)
-    return {
-        "measure": measure,
-        "last_night": max(rows.values(), key=lambda night: night.date, default=None),
-        "chart": line(f"{measure} of the golden queries", values) if rows else None,
-        "alert": Alert.objects.filter(created__date__gte=since).first(),
-        "published": published.select_related("profile", "user").first(),
-        "spaces": EmbeddingSpace.objects.filter(
-            state__in=(EmbeddingSpace.State.ACTIVE, EmbeddingSpace.State.BUILDING)
-        ).order_by("state"),
     }
 
 

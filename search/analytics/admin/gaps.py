@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, URLPattern, reverse
@@ -16,6 +15,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
+from common.accounts.models import User
 from common.admin.pages import ActionPages, VisibleOnly, actor
 from ingestion.models import Document
 from search.analytics import gaps

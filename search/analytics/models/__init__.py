@@ -1,0 +1,6 @@
+"""What searchers asked and did, and the gaps where search failed them."""
+
+from search.analytics.models.events import Interaction, SearchEvent
+from search.analytics.models.gaps import Gap, GapSign, GapStep, GapWording, Sign
+
+__all__ = ["Gap", "GapSign", "GapStep", "GapWording", "Interaction", "SearchEvent", "Sign"]

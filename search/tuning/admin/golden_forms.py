@@ -22,7 +22,7 @@ from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]

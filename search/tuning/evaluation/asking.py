@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from django.contrib.auth.models import User
-
+from common.accounts.models import User
 from ingestion import spaces
 from search import configuration
 from search.domain import QueryClass

@@ -33,7 +33,7 @@ from search.tuning.evaluation.runner import code_version
 from search.tuning.models import EvaluationRun, Publication
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 logger = logging.getLogger(__name__)
 

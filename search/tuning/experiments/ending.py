@@ -13,7 +13,7 @@ from search.tuning.experiments import outcomes
 from search.tuning.models import Experiment, ProfileChange
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 State = Experiment.State
 Action = ProfileChange.Action

@@ -13,7 +13,7 @@ from search.errors import ExperimentError, RunConflict
 from search.tuning.models import Experiment
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 State = Experiment.State
 PLAN = ("name", "kind", "a", "b", "share", "indifference", "days", "note")

@@ -25,7 +25,7 @@ from search.tuning.models import EvaluationRun, Experiment
 from search.tuning.publishing import gate_inputs, publications
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 TASK = "search.tasks.carry_out_experiment"
 DECIDED = "The visitors have told."

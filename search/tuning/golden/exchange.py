@@ -24,7 +24,7 @@ from search.tuning.golden.formats import FORMATS, Format, FormatError, Problem, 
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 DEFAULT_JUDGE = "imported"
 

@@ -20,7 +20,7 @@ from search.tuning.golden.judging import ensure_query
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 Kind = Interaction.Kind
 

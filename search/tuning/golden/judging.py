@@ -22,7 +22,7 @@ from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 GRADES = {0: "No answer", 1: "Touches it", 2: "Answers", 3: "Answers in full"}
 MAX_TEXT = 500

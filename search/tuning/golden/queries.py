@@ -16,7 +16,7 @@ from search.tuning.golden.judging import check_query, ensure_query, set_must_be_
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 @transaction.atomic

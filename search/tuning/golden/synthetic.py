@@ -33,7 +33,7 @@ from search.tuning.golden.judging import MAX_TEXT, ensure_query
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 JUDGE = "synthetic"
 GRADE = 2  # full marks are for people who judge

@@ -75,21 +75,6 @@ class EvaluationRun(models.Model):
         return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
-class ConfigurationStamp(models.Model):
-    """A number that is another whenever anything that configures a search has changed: one row.
-
-    Each process keeps the configuration it has read for as long as the stamp stands.
-    """
-
-    number = models.PositiveBigIntegerField(default=0)
-
-    class Meta:
-        constraints = (models.CheckConstraint(condition=Q(pk=1), name="stamp_is_one_row"),)
-
-    def __str__(self) -> str:
-        return str(self.number)
-
-
 class Night(models.Model):
     """One night's run of the golden set under the active profile, and what it showed.
 

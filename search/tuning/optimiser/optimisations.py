@@ -29,7 +29,7 @@ from search.tuning.optimiser.weight_search import FOLDS, Wanted
 from search.tuning.publishing import activation, drafts
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 State = Optimisation.State
 TASK = "search.tasks.run_optimisation"

@@ -17,7 +17,7 @@ from search.tuning.experiments import ending
 from search.tuning.models import EvaluationRun, ProfileChange
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 # What a profile is made of besides its weights: what a draft copies and a difference lists.
 FIELDS = (

@@ -15,7 +15,7 @@ from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 
 Action = ProfileChange.Action

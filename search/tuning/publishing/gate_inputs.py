@@ -19,7 +19,7 @@ from search.tuning.publishing import gate
 from search.tuning.publishing.gate import First, Measured, Rules, Verdict
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 FIELDS = (
     "enabled",

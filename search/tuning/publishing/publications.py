@@ -22,7 +22,7 @@ from search.tuning.models import EvaluationRun, ProfileChange, Publication
 from search.tuning.publishing import activation, gate, gate_inputs
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 State = Publication.State
 Action = ProfileChange.Action

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
-from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from common.accounts.models import User
 
 # What a busy machine may take; a test that waits so long is seldom, and then says why.
 expect.set_options(timeout=20_000)

@@ -6,9 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect
 
+from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State
@@ -261,7 +261,7 @@ def test_no_page_is_wider_than_the_screen_or_asks_another_host(
         "/admin/ingestion/collection/add/", "/admin/ingestion/identifierpattern/",
         "/admin/ingestion/embeddingspace/", PROFILES, active_profile_page(),
         "/admin/search/classrule/", "/admin/tuning/profilechange/", "/admin/knox/authtoken/",
-        "/admin/auth/user/", f"/admin/auth/user/{admin.pk}/change/", "/admin/auth/group/",
+        "/admin/accounts/user/", f"/admin/accounts/user/{admin.pk}/change/", "/admin/auth/group/",
     ):  # fmt: skip
         answer = page.goto(address)
         assert answer is not None

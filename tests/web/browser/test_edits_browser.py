@@ -6,10 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, ChunkEdit
 from tests.factories import make_collection, make_document

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
+from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning.models import GoldenQuery, ProfileChange
 from tests.factories import make_collection

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 
+from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.models import EmbeddingSpace, Import, WatchedFolder
 from tests.factories import make_collection, make_document, upload

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route, expect
 
+from common.accounts.models import User
 from tests.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 from tests.web.library import CONNECTIONS, REGIONS, SECRET, logbook

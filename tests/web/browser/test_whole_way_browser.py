@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import User
 from playwright.sync_api import Locator, Page, expect
 
+from common.accounts.models import User
 from ingestion.lexical import terms
 from search import configuration
 from search.tuning.evaluation import golden_comparison

@@ -9,9 +9,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from common.accounts.models import User
 from search.errors import JudgementError, NotPermitted
 from search.tuning.golden import exchange, from_clicks, synthetic
 from search.tuning.golden.formats import FORMATS

@@ -23,7 +23,6 @@ from ingestion.audit import log
 from ingestion.chunking.prefix import TextLimits
 from ingestion.documents import versions
 from ingestion.documents.queueing import enqueue, enqueue_filling
-from ingestion.documents.titles import with_file_name
 from ingestion.edits.carrying import anchor
 from ingestion.edits.merging import rebased
 from ingestion.edits.rewriting import parsed_text, patterns, rewrite
@@ -41,10 +40,11 @@ from ingestion.models import (
 )
 from ingestion.models.edits import MAX_QUESTION_CHARS
 from ingestion.models.library import UNFINISHED
+from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import leave_to_backfill, store, texts_of
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from common.accounts.models import User
 
 MAX_QUESTIONS = 50
 REPLACED = "The passage was replaced or edited by somebody else meanwhile. Load the page again."

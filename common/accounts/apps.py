@@ -1,0 +1,9 @@
+"""The application of people: the custom user model."""
+
+from django.apps import AppConfig
+
+
+class AccountsConfig(AppConfig):
+    name = "common.accounts"
+    label = "accounts"
+    verbose_name = "People"

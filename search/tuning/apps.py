@@ -1,0 +1,39 @@
+"""The application of tuning: installs its groups, and follows documents that are removed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate, pre_delete
+
+
+class TuningConfig(AppConfig):
+    name = "search.tuning"
+    label = "tuning"
+    verbose_name = "Tuning"
+
+    def ready(self) -> None:
+        from ingestion.exporting.format import attach
+        from search.tuning.exporting import GoldenQueries, Judgements
+
+        attach(GoldenQueries())
+        attach(Judgements())
+        post_migrate.connect(_install, sender=self)
+        pre_delete.connect(_forget_title, sender="ingestion.Document")
+
+
+def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
+    """Install the groups that are missing; groups that exist stay as they are."""
+    from search.tuning.roles import install_groups
+
+    undone = any(backwards for _, backwards in plan or ())
+    if using == "default" and not undone:  # they fit the newest tables only
+        install_groups()
+
+
+def _forget_title(instance: Any, **_signal: Any) -> None:
+    """Remove the title of a document that is deleted for good from the judgements of it."""
+    from search.tuning.models import Judgement
+
+    Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")

@@ -1,0 +1,115 @@
+"""Golden queries and judgements, as parts of a collection's export: see `ingestion.exporting`.
+
+Golden queries go only as far as they name the collection's documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q
+
+from ingestion.exporting.format import Row, moment
+from ingestion.models import Collection, Document
+from search.exporting import ROWS_AT_ONCE, kept_documents
+from search.query.expand import fold_query
+from search.tuning.models import GoldenQuery, Judgement
+
+
+class GoldenQueries:
+    """The questions that one of its documents was judged for, or that are asked in it alone."""
+
+    name = "golden-queries"
+
+    def rows(self, collection: Collection) -> Iterator[Row]:
+        judged = Judgement.objects.filter(
+            query=OuterRef("pk"), document__in=kept_documents(collection)
+        )
+        wanted = Q(Exists(judged)) | Q(collections=[collection.slug])
+        wanted |= Q(must_be_first__in=kept_documents(collection))
+        queries = GoldenQuery.objects.filter(wanted).select_related("must_be_first").order_by("pk")
+        for query in queries.iterator(ROWS_AT_ONCE):
+            first = query.must_be_first
+            own = first is not None and first.collection_id == collection.pk
+            yield {
+                "id": str(query.public_id),
+                "text": query.text,
+                # Its own collection, or every one; not those that do not go along.
+                "everywhere": not query.collections,
+                "query_class": query.query_class,
+                "origin": query.origin,
+                "must_be_first": str(first.public_id) if first is not None and own else None,
+                "enabled": query.enabled,
+                "note": query.note,
+                "created": query.created.isoformat(),
+            }
+
+    def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
+        where = [] if row["everywhere"] else [collection.slug]
+        text = str(row["text"])
+        if _golden(row["id"], text, where) is not None:
+            return False
+        first = Document.objects.filter(public_id=row["must_be_first"], collection=collection)
+        query = GoldenQuery(
+            public_id=row["id"],
+            text=text,
+            collections=where,
+            query_class=row["query_class"],
+            origin=row["origin"],
+            must_be_first=first.first() if row["must_be_first"] else None,
+            enabled=bool(row["enabled"]),
+            note=str(row["note"]),
+            created=moment(row["created"]),
+        )
+        query.clean_fields(exclude=["folded", "collections"])
+        query.save()
+        return True
+
+
+class Judgements:
+    """What people think of its documents as answers."""
+
+    name = "judgements"
+
+    def rows(self, collection: Collection) -> Iterator[Row]:
+        judgements = Judgement.objects.filter(document__in=kept_documents(collection))
+        for one in judgements.select_related("query").order_by("pk").iterator(ROWS_AT_ONCE):
+            yield {
+                "query": str(one.query.public_id),
+                "text": one.query.text,
+                "everywhere": not one.query.collections,
+                "document": str(one.reference),
+                "title": one.title,
+                "grade": one.grade,
+                "judge": one.judge_name,
+                "note": one.note,
+                "created": one.created.isoformat(),
+            }
+
+    def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
+        where = [] if row["everywhere"] else [collection.slug]
+        query = _golden(row["query"], str(row["text"]), where)
+        if query is None:
+            raise ValueError(f"no golden query {row['query']}")
+        document = Document.objects.get(public_id=row["document"], collection=collection)
+        # Judged by a name: who that is here nobody can tell.
+        _judgement, made = Judgement.objects.get_or_create(
+            query=query,
+            reference=document.public_id,
+            judge_name=str(row["judge"]),
+            defaults={
+                "document": document,
+                "title": str(row["title"])[:500],
+                "grade": int(row["grade"]),
+                "note": str(row["note"]),
+                "created": moment(row["created"]),
+            },
+        )
+        return made
+
+
+def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | None:
+    """The golden query under that id, or the one that asks the same in the same place."""
+    same = Q(folded=fold_query(text), collections=collections)
+    return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()
