@@ -19,7 +19,7 @@ class UserManager(DjangoUserManager["User"]):
 class User(AbstractUser):
     """A person who may sign in, by username. An e-mail address belongs to one user at most."""
 
-    email = models.EmailField(
+    email = models.EmailField(  # type: ignore[assignment]
         "email address",
         unique=True,
         null=True,
@@ -27,7 +27,7 @@ class User(AbstractUser):
         error_messages={"unique": "Another user has this e-mail address."},
     )
 
-    objects = UserManager()  # type: ignore[misc, assignment]
+    objects = UserManager()  # type: ignore[misc]
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.email = UserManager.normalize_email(self.email)
