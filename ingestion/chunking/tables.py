@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from ingestion.chunking.pieces import Break, Piece, Weighed, prose_pieces, take_until, weigh
-from ingestion.chunking.sentences import Span
+from ingestion.chunking.pieces import (
+    Break,
+    Piece,
+    Span,
+    Weighed,
+    prose_pieces,
+    take_until,
+    weigh,
+)
 from ingestion.domain import CELL_SEPARATOR, row_text
 from ingestion.embedding.protocol import Tokenizer
 

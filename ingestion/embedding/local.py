@@ -16,9 +16,8 @@ from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.folder import read_folder
 from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors, unit_vectors
 from ingestion.embedding.tokens import ModelTokenizer, encodable
-from ingestion.embedding.vectors import unit_vectors
 from ingestion.errors import EmbeddingRejected
 
 # Texts a yielded batch: about a second of work on two cores, so that progress shows.

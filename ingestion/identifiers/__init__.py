@@ -8,27 +8,20 @@ Read in this order: `patterns` (what is looked for), `normalisers` (what makes t
 equal), `finding` (text and queries), `forms` (what is stored and what matches what).
 """
 
+from ingestion.identifiers.checking import check_pattern, overlaps, regex_problems
 from ingestion.identifiers.finding import (
-    Found,
-    find_identifiers,
-    is_single_identifier,
-    query_identifiers,
-)
-from ingestion.identifiers.forms import (
     Form,
+    Found,
     Place,
+    find_identifiers,
     index_forms,
+    is_single_identifier,
     match_strength,
     placed_forms,
+    query_identifiers,
 )
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
-from ingestion.identifiers.overlaps import overlaps
-from ingestion.identifiers.patterns import (
-    DEFAULT_PATTERNS,
-    Pattern,
-    check_pattern,
-    regex_problems,
-)
+from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern
 
 __all__ = [
     "DEFAULT_PATTERNS",
