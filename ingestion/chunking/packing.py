@@ -26,9 +26,9 @@ def chunk_blocks(
     *,
     title: str = "",
 ) -> Iterator[ChunkDraft]:
-    """The document's chunks in reading order, ordinals from 0; none for a document without text.
+    """Yield the document's chunks in reading order, ordinals from 0; none for an empty document.
 
-    Lazy: blocks are drawn as chunks are taken, and little more than a chunk is held.
+    Lazy: reads blocks on demand and holds little more than one chunk in memory.
     """
     limits = TextLimits(title, options, tokenizer)
     units = UnitReader(options, tokenizer, limits).units(blocks)
@@ -42,9 +42,9 @@ def chunk_blocks(
 
 @dataclass(frozen=True, slots=True)
 class _Passage:
-    """Units that follow one another; the first `overlap` of them the passage before holds too.
+    """Consecutive units that make one chunk; the first `overlap` also end the previous passage.
 
-    `opens` and `closes` say that a section of the document begins and ends with it.
+    `opens` and `closes`: a section of the document begins or ends with this passage.
     """
 
     units: tuple[Unit, ...]
@@ -69,7 +69,7 @@ class _Passage:
         return self.opens and self.closes
 
     def joinable_to(self, following: _Passage) -> bool:
-        """Whether the two are one stretch of text: no repeated header, no long gap."""
+        """True if the two are contiguous text: no repeated header, no long gap."""
         bridged = following.own[0].lead is not None
         return bridged and not any(unit.header for unit in (*self.units, *following.units))
 
@@ -79,14 +79,14 @@ class _Passage:
 
 
 class _Packer:
-    """Fills passages with units; when one overflows, cuts it at the best place in it."""
+    """Fills passages with units; cuts a passage that overflows at its best break."""
 
     def __init__(self, options: ChunkingOptions, limits: TextLimits) -> None:
         self._options = options
         self._limits = limits
         self._units: list[Unit] = []
         self._weight = 0
-        self._overlap = 0  # how many of the first units the passage before holds too
+        self._overlap = 0  # number of leading units shared with the previous passage
         self._opens = True
 
     def passages(self, units: Iterable[Unit]) -> Iterator[_Passage]:
@@ -116,14 +116,16 @@ class _Packer:
         return unit.before is Break.SUBSECTION and full
 
     def _size(self, unit: Unit, *, hard: bool = False) -> int:
-        """What the passage with `unit` may weigh under every path it could be given."""
+        """The weight allowed with `unit` added: the minimum over every path it may get."""
         limit = self._limits.of if hard else self._limits.size
         paths = {held.path for held in self._units} | {unit.path}
         return min(limit(path) for path in paths | {_common_path(paths)})
 
     def _best_cut(self, unit: Unit) -> int | None:
-        """The index to cut before: the strongest break in a full enough passage, the last of
-        those; else the strongest that leaves no tiny passage; None where headings forbid all.
+        """The index to cut before, or None if headings forbid every cut.
+
+        The last of the strongest breaks that leave a full enough passage; if there is none,
+        of those that leave no tiny passage; if there is none either, of all.
         """
         target = self._options.target_tokens
         full: list[tuple[Break, int]] = []
@@ -140,7 +142,7 @@ class _Packer:
         return max(full)[1] if full else max(possible)[2] if possible else None
 
     def _cut(self, index: int, unit: Unit) -> Iterator[_Passage]:
-        """Closes the passage before `index`; the rest, behind its overlap, stays open."""
+        """Close the passage before `index`; keep the overlap and the rest open."""
         closed, rest = self._units[:index], self._units[index:]
         first_overlap = self._overlap
         rest_weight = sum(held.weight for held in rest)
@@ -152,7 +154,7 @@ class _Packer:
         self._opens = False
 
     def _overlapping(self, closed: list[Unit], following: list[Unit], weight: int) -> list[Unit]:
-        """The last whole sentences of `closed`, if it and what follows are the same prose."""
+        """The last whole sentences of `closed`, if the following units continue its prose."""
         first, unit = following[0], following[-1]
         if first.kind not in PROSE or not Break.SENTENCE <= first.before <= Break.BLOCK:
             return []
@@ -176,7 +178,7 @@ class _Packer:
 def _join_tiny(
     passages: Iterable[_Passage], options: ChunkingOptions, limits: TextLimits
 ) -> Iterator[_Passage]:
-    """The passages, the tiny ones joined to a neighbour where the structure allows it."""
+    """Join tiny passages to a neighbour where the structure allows it."""
     held: _Passage | None = None
     for passage in passages:
         if held is not None and _may_join(held, passage, options, limits):
@@ -201,15 +203,15 @@ def _may_join(
     tiny = options.tiny_tokens
     if left.whole_sections and right.whole_sections:
         return left.weight < tiny and own < tiny
-    # The short rest of a passage goes back to it, but a subsection's own text stays apart.
+    # A short remainder rejoins its passage, but a subsection's own text stays separate.
     rest = Break.SENTENCE <= right.own[0].before <= Break.BLOCK
     return rest and not right.opens and own < tiny
 
 
 def _common_path(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
-    """The headings that all the paths begin with."""
+    """The longest common prefix of the heading paths."""
     distinct = list(paths)
-    low, high = min(distinct), max(distinct)  # the two that differ first, by order
+    low, high = min(distinct), max(distinct)  # in sort order these two differ earliest
     length = 0
     for left, right in zip(low, high, strict=False):
         if left != right:
@@ -221,9 +223,9 @@ def _common_path(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
 def _drafts_of(
     passage: _Passage, ordinal: int, limits: TextLimits, tokenizer: Tokenizer
 ) -> Iterator[ChunkDraft]:
-    """The passage as a chunk; as several where the exact count passes the limit after all.
+    """The passage as one chunk, or as several if the exact token count exceeds the limit.
 
-    That happens where a tokenizer sees the joined text differently from its parts.
+    That happens with tokenizers that split the joined text differently from its parts.
     """
     units = passage.units
     text = _text(units)
@@ -252,13 +254,13 @@ def _text(units: tuple[Unit, ...]) -> str:
     parts = [units[0].text]
     for unit in units[1:]:
         parts += (unit.lead or "", unit.text)
-    # A table's piece may stand behind its heading, but then it is the first and has no header.
+    # A table piece may follow its heading, but then it is the table's first and has no header.
     header = units[0].header
     return f"{header}\n{parts[0]}" if header else "".join(parts)
 
 
 def _path(units: tuple[Unit, ...]) -> tuple[str, ...]:
-    """The headings above all of the content; above the last heading where there is no content."""
+    """The headings above all of the content; without content, the last heading's path."""
     content = {unit.path for unit in units if unit.kind is not BlockKind.HEADING}
     return _common_path(content) if content else units[-1].path
 
@@ -273,9 +275,10 @@ def _kind(units: tuple[Unit, ...]) -> BlockKind:
 
 
 def _smaller(passage: _Passage) -> tuple[tuple[Unit, ...], ...]:
-    """The units without the overlap, else in two parts, a single one cut in the middle.
+    """Smaller groups of the passage's units; empty if it cannot be reduced.
 
-    Empty if none of that can be done.
+    Drops the overlap first; then halves the units; then drops a single unit's header; then
+    halves its text.
     """
     if passage.overlap:
         return (passage.own,)

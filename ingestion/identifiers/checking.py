@@ -1,4 +1,4 @@
-"""Checks of a pattern that an administrator enters: errors, and warnings about its neighbours."""
+"""Validation of patterns that administrators enter: errors, and warnings about overlaps."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ingestion.identifiers.normalisers import NORMALISERS
 from ingestion.identifiers.patterns import Pattern, compiled
 
 MAX_REGEX_CHARS = 600
-# A group repeated up to so often may hold another repeat: the ways to read a text with it stay few.
+# A group repeated at most this often may contain another repeat: the ways to match stay few.
 _SAFE_REPEATS = 16
-# Sentences as any document has them: dates, figures, abbreviations, names, and no codes.
+# Ordinary sentences: dates, figures, abbreviations and names, but no codes.
 PROSE = (
     "On 14 March 2023 the committee met at 10:30 in room four, and about 25% of the 1,200 members "
     "came. Dr. Lee, who chairs it, said that prices had risen from $3.50 to $4.10 since 2021, e.g. "
@@ -24,22 +24,22 @@ PROSE = (
 
 
 def check_pattern(pattern: Pattern) -> list[str]:
-    """What is wrong with the pattern, in sentences for a form; empty if nothing is."""
+    """The pattern's errors, as sentences for a form; empty if it is valid."""
     if pattern.normaliser not in NORMALISERS:
         known = ", ".join(sorted(NORMALISERS))
-        return [f"There is no normaliser called {pattern.normaliser!r}; choose one of {known}."]
+        return [f"Unknown normaliser {pattern.normaliser!r}; choose one of {known}."]
     problems = regex_problems(pattern.regex)
     if problems:
         return problems
     if not pattern.examples:
-        problems.append("Give at least one example that the pattern must recognise.")
+        problems.append("Enter at least one example that the pattern must recognise.")
     problems += [
         f"The example {example!r} is not recognised as a whole."
         for example in pattern.examples
         if example not in _recognised(pattern, example)
     ]
     problems += [
-        f"The counter-example {text!r} is recognised, as {', '.join(found)}."
+        f"The counter-example {text!r} must not be recognised, but is, as {', '.join(found)}."
         for text in pattern.counter_examples
         if (found := _recognised(pattern, text))
     ]
@@ -53,30 +53,30 @@ def _recognised(pattern: Pattern, text: str) -> list[str]:
 
 
 def regex_problems(regex: str) -> list[str]:
-    """Why users may not have `regex` run on their texts, in sentences; empty if they may."""
+    """Why `regex` is not safe to run on users' texts, as sentences; empty if it is."""
     if len(regex) > MAX_REGEX_CHARS:
         return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
     try:
-        re.compile(regex)  # alone first: "a)|(b" is only sound between our brackets
+        re.compile(regex)  # on its own first: "a)|(b" is only valid inside our brackets
         matcher = compiled(regex)
     except (re.error, OverflowError, RecursionError) as error:
-        return [f"This is not a regular expression: {error}."]
+        return [f"Not a valid regular expression: {error}."]
     if matcher.fullmatch(""):
-        return ["The expression matches an empty text; make at least one part of it obligatory."]
-    # The parser is CPython's own and private, but the one thing that sees what re will run;
-    # the public alternative is to write a second one.
+        return ["The expression matches an empty text; make at least one part of it mandatory."]
+    # The parser is CPython's own and private, but nothing else sees exactly what re will run;
+    # the alternative is to write a second parser.
     return _slow_parts(re._parser.parse(matcher.pattern))  # type: ignore[attr-defined]
 
 
 def _slow_parts(tree: Any, inside: str = "") -> list[str]:
-    """Sentences on what could take exponential time: repeats within repeats, back-references."""
+    """Errors for parts that can take exponential time: nested repeats and back-references."""
     for operation, argument in tree:
         name = str(operation)
         if name.startswith("GROUPREF"):
-            return ["References back to a group are not allowed: they can be very slow."]
+            return ["Back-references are not allowed, because they can be very slow; remove them."]
         if inside and name in {"BRANCH", "MAX_REPEAT", "MIN_REPEAT"} and _varies(name, argument):
             return [
-                "A repeat stands inside another repeat, which can be very slow. Limit the outer "
+                "A repeat inside another repeat can be very slow. Limit the outer "
                 f"one to at most {_SAFE_REPEATS}, as in (...){{1,8}}, or make the inner one "
                 "possessive, as in \\w++."
             ]
@@ -102,9 +102,9 @@ def _subpatterns(argument: Any) -> list[Any]:
 
 
 def overlaps(pattern: Pattern, earlier: Sequence[Pattern], later: Sequence[Pattern]) -> list[str]:
-    """What may surprise of the pattern, in sentences; empty where nothing does.
+    """Warnings about the pattern, as sentences; empty if it overlaps nothing.
 
-    `earlier` are tried before it, and win; `later` after it.
+    `earlier` patterns are tried before it and take precedence; `later` are tried after it.
     """
     return [
         *_lost(pattern, earlier),
@@ -118,8 +118,8 @@ def _lost(pattern: Pattern, earlier: Sequence[Pattern]) -> Iterator[str]:
         kinds = {one.kind for one in find_identifiers(example, [*earlier, pattern])}
         if others := sorted(kinds - {pattern.name}):
             yield (
-                f"“{example}” is recognised by “{', '.join(others)}” first, which is tried "
-                "earlier. Give this pattern a lower position to come before it."
+                f"“{example}” is recognised by “{', '.join(others)}”, which is tried earlier. "
+                "Give this pattern a lower position to try it first."
             )
 
 
@@ -127,7 +127,7 @@ def _taken(pattern: Pattern, later: Sequence[Pattern]) -> Iterator[str]:
     for other in later:
         for example in other.examples:
             if any(one.kind == pattern.name for one in find_identifiers(example, [pattern])):
-                yield f"It takes “{example}” from “{other.name}”, which is tried after it."
+                yield f"It takes precedence over “{other.name}” for “{example}”."
                 break
 
 
@@ -136,6 +136,6 @@ def _in_prose(pattern: Pattern) -> Iterator[str]:
     if found:
         named = ", ".join(f"“{text}”" for text in list(found)[:3])
         yield (
-            f"It recognises {named} in ordinary prose, so that questions with such words look "
-            "for codes. Make the expression narrower."
+            f"It recognises {named} in ordinary prose, so that questions with such words are "
+            "searched as codes. Make the expression narrower."
         )

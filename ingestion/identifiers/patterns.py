@@ -1,4 +1,4 @@
-"""Which forms are identifiers: rows that administrators edit, and the ones that ship."""
+"""Patterns of identifiers, and the default set that installations start with."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-# An identifier stands alone: no Latin letter, digit or underscore touches it. Not \b, which
-# would hide the D40 of a Chinese sentence, written without spaces.
+# An identifier is not adjacent to a Latin letter, digit or underscore. Not \b, which would miss
+# the D40 of a Chinese sentence, written without spaces.
 _WORD = "0-9A-Za-z_\u00c0-\u024f"
 _LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One form of identifier. Earlier patterns win where two match the same text.
+    """One form of identifier. If two match the same text, the earlier pattern wins.
 
-    `regex` is searched for as it stands, with word boundaries added on both sides.
-    `normaliser` names one of NORMALISERS.
+    `regex` is used as given, with word boundaries added on both sides. `normaliser` is a key
+    of NORMALISERS.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Pattern:
 
 @lru_cache(maxsize=512)
 def compiled(regex: str) -> re.Pattern[str]:
-    """The pattern with its boundaries. Raises re.error."""
+    """The compiled expression with its word boundaries. Raises re.error."""
     flags = _LEADING_FLAGS.match(regex)
     body = f"(?{flags[1]}:{regex[flags.end() :]})" if flags else f"(?:{regex})"
     return re.compile(f"(?<![{_WORD}]){body}(?![{_WORD}])")
