@@ -127,7 +127,7 @@ class TestOtherSizes:
 
 def test_an_empty_document_fits_nothing() -> None:
     assert outcome(anchored(places(ROPE), 0), []) == Misfit(
-        "No passage is enough like the one it was made for."
+        "No passage is similar enough to the one that was edited."
     )
 
 
