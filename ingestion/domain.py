@@ -1,4 +1,4 @@
-"""The plain words of an upload: Block, ParsedDocument, ChunkDraft. No Django, no I/O."""
+"""The value types of an upload: Block, ParsedDocument, ChunkDraft. No Django, no I/O."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Block:
 
     `level` is 1-6 for a heading, 0 (outermost) upwards for a list item, 0 otherwise.
     `page` counts from 1 and is None where the format has no pages.
-    `rows` holds a table's cells; with `has_header` the first row is the header. A table's
-    `text` is its rows, one a line, cells joined by CELL_SEPARATOR: build it with `table()`.
+    `rows` are a table's cells; with `has_header` the first row is the header. A table's `text`
+    has one row per line, cells joined by CELL_SEPARATOR: build it with `table()`.
     """
 
     kind: BlockKind
@@ -47,7 +47,7 @@ class Block:
 
 
 def row_text(row: Sequence[str]) -> str:
-    """One table row as it stands in a document's extracted text."""
+    """A table row as it appears in the extracted text."""
     return CELL_SEPARATOR.join(row)
 
 
@@ -55,8 +55,8 @@ def row_text(row: Sequence[str]) -> str:
 class Part:
     """A file within a file: a member of an archive, an attachment of a message.
 
-    `path` is its place in the whole, unique there and fit to be shown ("reports/q3.pdf").
-    `file` holds its bytes, for as long as whoever had the whole parsed keeps them.
+    `path` is its path inside the containing file, unique and displayable ("reports/q3.pdf").
+    `file` holds its bytes until the caller of the parser deletes it.
     """
 
     path: str
@@ -66,11 +66,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What a parser yields: blocks in reading order and the file's own metadata.
+    """The result of parsing: blocks in reading order and the file's own metadata.
 
-    Metadata a file does not state is empty, never guessed: title and language fall back
-    later, in `services`. Dates are ISO 8601 strings as far as the file gives them.
-    `warnings` are sentences for people ("Two pages hold only images.").
+    Metadata that the file does not state is empty, never guessed: defaults for title and
+    language are set later, in `services`. Dates are ISO 8601 strings, as precise as the file
+    states. `warnings` are sentences for people ("Two pages contain only images.").
     """
 
     blocks: tuple[Block, ...]
@@ -86,7 +86,7 @@ class ParsedDocument:
 
 
 def extracted_text(blocks: Sequence[Block]) -> str:
-    """The document's text: every block's text in order. Chunk offsets count into it."""
+    """The document's text: all blocks' text in order. Chunk offsets refer to it."""
     return BLOCK_SEPARATOR.join(block.text for block in blocks)
 
 
@@ -102,12 +102,12 @@ def block_spans(blocks: Sequence[Block]) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
-    """A passage ready to be stored, before it has an id, lexemes or an embedding.
+    """A chunk before it is stored, without id, lexemes or embedding.
 
-    `text` is what is shown. `start` and `end` are its [start, end) offsets in the extracted
-    text; for a table piece with a repeated header they span the rows alone, and for a piece
-    with overlap they begin at the overlap. `tokens` counts `text` in the embedding model's
-    own tokens, special tokens left out.
+    `text` is the displayed text. `start` and `end` are its [start, end) offsets in the extracted
+    text; for a table piece with a repeated header they cover only the rows, and for a chunk with
+    overlap they begin at the overlap. `tokens` counts `text` in the embedding model's own tokens,
+    without special tokens.
     """
 
     ordinal: int

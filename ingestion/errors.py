@@ -1,4 +1,4 @@
-"""What can go wrong with a document, each with a message that says what to do.
+"""Errors of ingestion, with messages that say what was wrong and what to do.
 
 Boundaries turn these into a 400, a form error or a document's failed state.
 """
@@ -15,7 +15,7 @@ class IngestionError(UserError):
 
 
 class RefusedUpload(IngestionError):
-    """The file was turned away at the door: nothing of it was stored."""
+    """The file was refused on upload; nothing was stored."""
 
     code = "refused"
 
@@ -35,13 +35,13 @@ class UnsupportedType(RefusedUpload):
 
 
 class NotStored(IngestionError):
-    """The storage would not take the file: its disk is full, say. Nothing is left of it."""
+    """The file could not be stored, for example on a full disk; nothing remains of it."""
 
     code = "not_stored"
 
 
 class ParseFailed(IngestionError):
-    """The stored file cannot be read; trying again without a change will not help."""
+    """The stored file cannot be parsed; a retry will not help."""
 
     code = "parse_failed"
 
@@ -55,7 +55,7 @@ class DamagedFile(ParseFailed):
 
 
 class TypeMismatch(ParseFailed):
-    """The file's content is not what its name says."""
+    """The file's content does not match its name."""
 
     code = "type_mismatch"
 
@@ -65,13 +65,13 @@ class NoText(ParseFailed):
 
 
 class ParseLimitExceeded(ParseFailed):
-    """Parsing hit the limit on time, memory, pages or output."""
+    """Parsing exceeded a limit on time, memory, pages or output."""
 
     code = "parse_limit"
 
 
 class RepeatedCrash(ParseFailed):
-    """Attempt after attempt ended without an error of its own."""
+    """Several attempts ended by a crash of the worker, not by an error."""
 
     code = "repeated_crash"
 
@@ -83,9 +83,9 @@ class EmbeddingError(IngestionError):
 
 
 class EmbeddingUnavailable(EmbeddingError):
-    """The model cannot be reached or is overloaded: worth trying again later.
+    """The model cannot be reached or is overloaded: retry later.
 
-    `retry_after`: seconds that it asked to be left alone, where it said so.
+    `retry_after`: the provider's Retry-After in seconds, if it sent one.
     """
 
     code = "embedding_unavailable"
@@ -96,24 +96,24 @@ class EmbeddingUnavailable(EmbeddingError):
 
 
 class EmbeddingRejected(EmbeddingError):
-    """The model refused the request or broke its contract: a person must look."""
+    """The model refused the request or returned an invalid response: a person must act."""
 
     code = "embedding_rejected"
 
 
 class StateConflict(IngestionError):
-    """What was asked does not go with the state things are in; nothing was changed."""
+    """The operation is not possible in the current state; nothing was changed."""
 
     code = "conflict"
 
 
 class SpaceError(IngestionError):
-    """An embedding space is not in the state that was asked of it."""
+    """The operation is not possible in the embedding space's current state."""
 
     code = "embedding_space"
 
 
 class RefusedEdit(IngestionError):
-    """A hand edit that cannot be: nothing was changed."""
+    """The hand edit is invalid; nothing was changed."""
 
     code = "refused_edit"

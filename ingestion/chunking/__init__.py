@@ -1,7 +1,8 @@
 """Blocks -> ChunkDrafts (step U3). Pure: no Django, no I/O. docs/adr/0010-chunking.md says why.
 
-Read in this order: `options`, `units` (blocks -> units that are never torn), `packing`
-(units -> passages -> drafts), then what they lean on: `pieces`, `tables`, `sentences`, `prefix`.
+Read in this order: `options`, `units` (blocks -> units that are never split), `packing`
+(units -> passages -> drafts), then their helpers: `pieces`, `tables`, `prefix`. `sections`
+widens a stored chunk to the section around it.
 """
 
 from ingestion.chunking.options import ChunkingOptions

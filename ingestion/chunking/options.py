@@ -1,26 +1,26 @@
-"""How long chunks are, in tokens of the embedding model, and what that leaves for text."""
+"""Chunk sizes, in tokens of the embedding model."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 MIN_TARGET = 32
-MAX_WINDOW = 32_768  # the longest window among today's embedding models
+MAX_WINDOW = 32_768  # the longest window of any current embedding model
 
-# [CLS] and [SEP] take two of the model's window; the other two are for byte-pair tokenizers,
-# whose count of a joined text can differ by a token or so from the sum of its parts.
+# [CLS] and [SEP] take two tokens of the window. The other two are for byte-pair tokenizers,
+# where the count of a joined text can differ by a token or so from the sum of its parts.
 RESERVED_TOKENS = 4
 
-PREFIX_SHARE = 0.4  # title and heading path may take this share of the window; a guess
+PREFIX_SHARE = 0.4  # largest share of the window for title and heading path; a guess
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkingOptions:
-    """Sizes in the embedding model's own tokens.
+    """Chunk sizes in the embedding model's own tokens.
 
-    `target_tokens` is what a chunk of prose is filled to; `max_tokens` is the model's window,
-    which title, heading path and text share. Raises ValueError with a sentence for a form.
-    The defaults fit all-MiniLM-L6-v2: 200 of its 256 tokens leave room for a usual prefix.
+    `target_tokens` is the size to which prose is packed; `max_tokens` is the model's window,
+    shared by title, heading path and text. Raises ValueError with a message for a form.
+    The defaults fit all-MiniLM-L6-v2: 200 of its 256 tokens leave room for a typical prefix.
     """
 
     target_tokens: int = 200
@@ -31,11 +31,11 @@ class ChunkingOptions:
         if self.target_tokens < MIN_TARGET:
             raise ValueError(
                 f"The target size is {self.target_tokens} tokens; choose at least {MIN_TARGET}: "
-                "shorter chunks say too little to be found."
+                "shorter chunks hold too little text to be found."
             )
         if self.max_tokens > MAX_WINDOW:
             raise ValueError(
-                f"The model's window is given as {self.max_tokens} tokens; "
+                f"The model's window is set to {self.max_tokens} tokens; "
                 f"choose at most {MAX_WINDOW}."
             )
         if self.target_tokens > self.max_tokens:
@@ -53,10 +53,10 @@ class ChunkingOptions:
 
     @property
     def tiny_tokens(self) -> int:
-        """Below this a passage is too short to stand alone where it has a neighbour."""
+        """The size below which a passage is joined to a neighbour if possible."""
         return self.target_tokens // 4
 
     @property
     def prefix_tokens(self) -> int:
-        """The most that title and heading path may take of the window."""
+        """The largest part of the window that title and heading path may take."""
         return int(self.max_tokens * PREFIX_SHARE)

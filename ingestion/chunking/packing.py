@@ -1,15 +1,16 @@
-"""Units -> passages of the wished size, cut at the best place, -> ChunkDrafts."""
+"""Units -> passages of the target size, cut at the best place, -> ChunkDrafts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from ingestion.chunking.options import ChunkingOptions
-from ingestion.chunking.passages import Passage, common_path, drafts_of
 from ingestion.chunking.pieces import Break
 from ingestion.chunking.prefix import TextLimits
 from ingestion.chunking.units import PROSE, Unit, UnitReader
-from ingestion.domain import Block, ChunkDraft
+from ingestion.domain import Block, BlockKind, ChunkDraft
 from ingestion.embedding.protocol import Tokenizer
 
 # How full a passage must be, in shares of the target, before a cut of this kind is taken.
@@ -25,32 +26,70 @@ def chunk_blocks(
     *,
     title: str = "",
 ) -> Iterator[ChunkDraft]:
-    """The document's chunks in reading order, ordinals from 0; none for a document without text.
+    """Yield the document's chunks in reading order, ordinals from 0; none for an empty document.
 
-    Lazy: blocks are drawn as chunks are taken, and little more than a chunk is held.
+    Lazy: reads blocks on demand and holds little more than one chunk in memory.
     """
     limits = TextLimits(title, options, tokenizer)
     units = UnitReader(options, tokenizer, limits).units(blocks)
     passages = _join_tiny(_Packer(options, limits).passages(units), options, limits)
     ordinal = 0
     for passage in passages:
-        for draft in drafts_of(passage, ordinal, limits, tokenizer):
+        for draft in _drafts_of(passage, ordinal, limits, tokenizer):
             yield draft
             ordinal += 1
 
 
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """Consecutive units that make one chunk; the first `overlap` also end the previous passage.
+
+    `opens` and `closes`: a section of the document begins or ends with this passage.
+    """
+
+    units: tuple[Unit, ...]
+    overlap: int
+    opens: bool
+    closes: bool
+
+    @property
+    def own(self) -> tuple[Unit, ...]:
+        return self.units[self.overlap :]
+
+    @property
+    def weight(self) -> int:
+        return sum(unit.weight for unit in self.units)
+
+    @property
+    def own_weight(self) -> int:
+        return sum(unit.weight for unit in self.own)
+
+    @property
+    def whole_sections(self) -> bool:
+        return self.opens and self.closes
+
+    def joinable_to(self, following: _Passage) -> bool:
+        """True if the two are contiguous text: no repeated header, no long gap."""
+        bridged = following.own[0].lead is not None
+        return bridged and not any(unit.header for unit in (*self.units, *following.units))
+
+    def joined(self, following: _Passage) -> _Passage:
+        units = (*self.units, *following.own)
+        return _Passage(units, self.overlap, opens=self.opens, closes=following.closes)
+
+
 class _Packer:
-    """Fills passages with units; when one overflows, cuts it at the best place in it."""
+    """Fills passages with units; cuts a passage that overflows at its best break."""
 
     def __init__(self, options: ChunkingOptions, limits: TextLimits) -> None:
         self._options = options
         self._limits = limits
         self._units: list[Unit] = []
         self._weight = 0
-        self._overlap = 0  # how many of the first units the passage before holds too
+        self._overlap = 0  # number of leading units shared with the previous passage
         self._opens = True
 
-    def passages(self, units: Iterable[Unit]) -> Iterator[Passage]:
+    def passages(self, units: Iterable[Unit]) -> Iterator[_Passage]:
         for unit in units:
             if self._must_close(unit):
                 yield from self._close(ends=unit.before is Break.SECTION)
@@ -77,14 +116,16 @@ class _Packer:
         return unit.before is Break.SUBSECTION and full
 
     def _size(self, unit: Unit, *, hard: bool = False) -> int:
-        """What the passage with `unit` may weigh under every path it could be given."""
+        """The weight allowed with `unit` added: the minimum over every path it may get."""
         limit = self._limits.of if hard else self._limits.size
         paths = {held.path for held in self._units} | {unit.path}
-        return min(limit(path) for path in paths | {common_path(paths)})
+        return min(limit(path) for path in paths | {_common_path(paths)})
 
     def _best_cut(self, unit: Unit) -> int | None:
-        """The index to cut before: the strongest break in a full enough passage, the last of
-        those; else the strongest that leaves no tiny passage; None where headings forbid all.
+        """The index to cut before, or None if headings forbid every cut.
+
+        The last of the strongest breaks that leave a full enough passage; if there is none,
+        of those that leave no tiny passage; if there is none either, of all.
         """
         target = self._options.target_tokens
         full: list[tuple[Break, int]] = []
@@ -100,20 +141,20 @@ class _Packer:
             possible.append((weight >= self._options.tiny_tokens, candidate.before, index))
         return max(full)[1] if full else max(possible)[2] if possible else None
 
-    def _cut(self, index: int, unit: Unit) -> Iterator[Passage]:
-        """Closes the passage before `index`; the rest, behind its overlap, stays open."""
+    def _cut(self, index: int, unit: Unit) -> Iterator[_Passage]:
+        """Close the passage before `index`; keep the overlap and the rest open."""
         closed, rest = self._units[:index], self._units[index:]
         first_overlap = self._overlap
         rest_weight = sum(held.weight for held in rest)
         overlap = self._overlapping(closed[first_overlap:], [*rest, unit], rest_weight)
-        yield Passage(tuple(closed), first_overlap, opens=self._opens, closes=False)
+        yield _Passage(tuple(closed), first_overlap, opens=self._opens, closes=False)
         self._units = [*overlap, *rest]
         self._overlap = len(overlap)
         self._weight = rest_weight + sum(held.weight for held in overlap)
         self._opens = False
 
     def _overlapping(self, closed: list[Unit], following: list[Unit], weight: int) -> list[Unit]:
-        """The last whole sentences of `closed`, if it and what follows are the same prose."""
+        """The last whole sentences of `closed`, if the following units continue its prose."""
         first, unit = following[0], following[-1]
         if first.kind not in PROSE or not Break.SENTENCE <= first.before <= Break.BLOCK:
             return []
@@ -126,19 +167,19 @@ class _Packer:
             overlap.insert(0, held)
         return overlap
 
-    def _close(self, *, ends: bool) -> Iterator[Passage]:
+    def _close(self, *, ends: bool) -> Iterator[_Passage]:
         if len(self._units) > self._overlap:
-            yield Passage(tuple(self._units), self._overlap, opens=self._opens, closes=ends)
+            yield _Passage(tuple(self._units), self._overlap, opens=self._opens, closes=ends)
             self._opens = False
         self._units, self._weight, self._overlap = [], 0, 0
         self._opens = self._opens or ends
 
 
 def _join_tiny(
-    passages: Iterable[Passage], options: ChunkingOptions, limits: TextLimits
-) -> Iterator[Passage]:
-    """The passages, the tiny ones joined to a neighbour where the structure allows it."""
-    held: Passage | None = None
+    passages: Iterable[_Passage], options: ChunkingOptions, limits: TextLimits
+) -> Iterator[_Passage]:
+    """Join tiny passages to a neighbour where the structure allows it."""
+    held: _Passage | None = None
     for passage in passages:
         if held is not None and _may_join(held, passage, options, limits):
             held = held.joined(passage)
@@ -150,16 +191,107 @@ def _join_tiny(
         yield held
 
 
-def _may_join(left: Passage, right: Passage, options: ChunkingOptions, limits: TextLimits) -> bool:
+def _may_join(
+    left: _Passage, right: _Passage, options: ChunkingOptions, limits: TextLimits
+) -> bool:
     if not left.joinable_to(right):
         return False
     own = right.own_weight
     paths = {unit.path for unit in (*left.units, *right.units)}
-    if left.weight + own > min(limits.of(path) for path in paths | {common_path(paths)}):
+    if left.weight + own > min(limits.of(path) for path in paths | {_common_path(paths)}):
         return False
     tiny = options.tiny_tokens
     if left.whole_sections and right.whole_sections:
         return left.weight < tiny and own < tiny
-    # The short rest of a passage goes back to it, but a subsection's own text stays apart.
+    # A short remainder rejoins its passage, but a subsection's own text stays separate.
     rest = Break.SENTENCE <= right.own[0].before <= Break.BLOCK
     return rest and not right.opens and own < tiny
+
+
+def _common_path(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    """The longest common prefix of the heading paths."""
+    distinct = list(paths)
+    low, high = min(distinct), max(distinct)  # in sort order these two differ earliest
+    length = 0
+    for left, right in zip(low, high, strict=False):
+        if left != right:
+            break
+        length += 1
+    return low[:length]
+
+
+def _drafts_of(
+    passage: _Passage, ordinal: int, limits: TextLimits, tokenizer: Tokenizer
+) -> Iterator[ChunkDraft]:
+    """The passage as one chunk, or as several if the exact token count exceeds the limit.
+
+    That happens with tokenizers that split the joined text differently from its parts.
+    """
+    units = passage.units
+    text = _text(units)
+    path = _path(units)
+    tokens = tokenizer.count(text)
+    if tokens > limits.of(path) and (parts := _smaller(passage)):
+        for smaller in parts:
+            part = _Passage(smaller, 0, opens=False, closes=False)
+            for draft in _drafts_of(part, ordinal, limits, tokenizer):
+                yield draft
+                ordinal = draft.ordinal + 1
+        return
+    yield ChunkDraft(
+        ordinal=ordinal,
+        text=text,
+        start=units[0].start,
+        end=units[-1].end,
+        tokens=tokens,
+        kind=_kind(units),
+        heading_path=path,
+        page=units[0].page,
+    )
+
+
+def _text(units: tuple[Unit, ...]) -> str:
+    parts = [units[0].text]
+    for unit in units[1:]:
+        parts += (unit.lead or "", unit.text)
+    # A table piece may follow its heading, but then it is the table's first and has no header.
+    header = units[0].header
+    return f"{header}\n{parts[0]}" if header else "".join(parts)
+
+
+def _path(units: tuple[Unit, ...]) -> tuple[str, ...]:
+    """The headings above all of the content; without content, the last heading's path."""
+    content = {unit.path for unit in units if unit.kind is not BlockKind.HEADING}
+    return _common_path(content) if content else units[-1].path
+
+
+def _kind(units: tuple[Unit, ...]) -> BlockKind:
+    """The kind that makes up most of the content."""
+    weights: Counter[BlockKind] = Counter()
+    for unit in units:
+        if unit.kind is not BlockKind.HEADING:
+            weights[unit.kind] += max(1, unit.weight)
+    return weights.most_common(1)[0][0] if weights else BlockKind.HEADING
+
+
+def _smaller(passage: _Passage) -> tuple[tuple[Unit, ...], ...]:
+    """Smaller groups of the passage's units; empty if it cannot be reduced.
+
+    Drops the overlap first; then halves the units; then drops a single unit's header; then
+    halves its text.
+    """
+    if passage.overlap:
+        return (passage.own,)
+    units = passage.units
+    if len(units) > 1:
+        middle = len(units) // 2
+        return units[:middle], units[middle:]
+    unit = units[0]
+    if unit.header:
+        return ((replace(unit, header=""),),)
+    middle = len(unit.text) // 2
+    if not middle:
+        return ()
+    left = replace(unit, text=unit.text[:middle])
+    right = replace(unit, start=unit.start + middle, text=unit.text[middle:], lead="")
+    return tuple((half,) for half in (left, right) if half.text.strip())

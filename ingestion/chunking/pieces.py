@@ -1,4 +1,4 @@
-"""One block's text -> pieces that fit a chunk: sentences, words, characters, lines of code."""
+"""A block's text -> pieces that fit a chunk: sentences, words, characters, lines of code."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from dataclasses import dataclass
 from enum import IntEnum
 from itertools import chain
 
-from ingestion.chunking.sentences import Span, sentence_spans
 from ingestion.embedding.protocol import Tokenizer
 
-# Characters tokenised in one call: enough to make the call's own cost vanish, few enough that
-# the offsets of a 50 MB block never stand in memory together.
+# Characters per tokenizer call: enough to make the call's overhead negligible, few enough that
+# the offsets of a 50 MB block are never in memory together.
 WINDOW_CHARS = 16_384
 
 # WordPiece gives a word of more than 100 characters, or a run of spaces, one token or none.
-# Weighing at least a token for 16 characters keeps such a chunk short enough to be read.
+# Counting at least one token per 16 characters keeps such a chunk short enough to read.
 CHARS_PER_TOKEN = 16
 
 
 class Break(IntEnum):
-    """How good a place to cut is, before a piece. The best place available is taken."""
+    """The rank of a cut before a piece. The highest-ranked break available is used."""
 
     NEVER = 0  # after a heading
-    SENTENCE = 1  # between sentences, or lines of code, or a lead-in and what it introduces
+    SENTENCE = 1  # between sentences, lines of code, or a lead-in and its list or table
     ITEM = 2  # between list items or rows, or at an empty line in code
     BLOCK = 3
     SUBSECTION = 4  # before a heading of level 3 to 6
@@ -36,7 +35,7 @@ class Break(IntEnum):
 class Piece:
     """[start, end) within a block's text. `weight` is in tokens (see CHARS_PER_TOKEN).
 
-    `header` is a table's header to be repeated in front; its weight is counted in.
+    `header` is a table header to repeat before the text; `weight` includes it.
     """
 
     start: int
@@ -46,6 +45,7 @@ class Piece:
     header: str = ""
 
 
+Span = tuple[int, int]
 Weighed = tuple[int, int, int]  # start, end, weight
 
 _WORD = re.compile(r"\S+")
@@ -53,9 +53,10 @@ _LINE = re.compile(r"[^\n]+")
 
 
 def weigh(text: str, spans: Iterable[Span], tokenizer: Tokenizer) -> Iterator[Weighed]:
-    """(start, end, weight) of each span; the spans ascend. Lazy; tokenises each stretch once.
+    """Yield (start, end, weight) of each span, in order; tokenizes each stretch once.
 
-    A span longer than WINDOW_CHARS weighs a token a character: too much for any chunk.
+    `spans` must ascend. A span longer than WINDOW_CHARS counts one token per character, which
+    is too much for any chunk.
     """
     batch: list[Span] = []
     for span in spans:
@@ -72,8 +73,8 @@ def weigh(text: str, spans: Iterable[Span], tokenizer: Tokenizer) -> Iterator[We
 
 def _weigh_batch(text: str, batch: list[Span], tokenizer: Tokenizer) -> Iterator[Weighed]:
     base = batch[0][0]
-    # A token belongs where it ends: it may begin with the space before its word, or be one of
-    # several of a single character, of which only the first has a width.
+    # A token is assigned by its end: it may begin with the space before its word, or be one of
+    # several for a single character, of which only the first has a width.
     ends = [end for _, end in tokenizer.spans(text[base : batch[-1][1]])]
     for start, end in batch:
         tokens = bisect_right(ends, end - base) - bisect_right(ends, start - base)
@@ -81,7 +82,7 @@ def _weigh_batch(text: str, batch: list[Span], tokenizer: Tokenizer) -> Iterator
 
 
 def prose_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    """Sentences; where one is over the limit its words, where one of those is, characters."""
+    """Yield sentences; split one over the limit into words, and an overlong word by characters."""
     for start, end, weight in weigh(text, sentence_spans(text), tokenizer):
         if weight <= limit:
             yield Piece(start, end, weight)
@@ -92,7 +93,7 @@ def prose_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]
 def word_pieces(
     text: str, start: int, end: int, limit: int, tokenizer: Tokenizer
 ) -> Iterator[Piece]:
-    """As many words a piece as the limit takes."""
+    """Yield pieces of as many words as the limit allows."""
     words = (match.span() for match in _WORD.finditer(text, start, end))
     first, last, total = start, start, 0
     for word_start, word_end, weight in weigh(text, words, tokenizer):
@@ -113,8 +114,8 @@ def word_pieces(
 def _character_pieces(
     text: str, start: int, end: int, limit: int, tokenizer: Tokenizer
 ) -> Iterator[Piece]:
-    # A word cut in two has other tokens than the whole, but at most one a character. The few
-    # tokenizers that need several are caught when the chunk is counted.
+    # A split word has different tokens from the whole, but at most one per character. The few
+    # tokenizers that need more are handled when the chunk is counted exactly.
     for cut in range(start, end, limit):
         stop = min(cut + limit, end)
         weight = max(tokenizer.count(text[cut:stop]), -(-(stop - cut) // CHARS_PER_TOKEN))
@@ -122,7 +123,7 @@ def _character_pieces(
 
 
 def code_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
-    """The whole block where it fits; else its lines, with better breaks at empty lines."""
+    """Yield the whole block if it fits, else its lines, with stronger breaks at empty lines."""
     lines = (span for span in _spans_of_lines(text) if not text[slice(*span)].isspace())
     weighed = weigh(text, lines, tokenizer)
     head, total = take_until(weighed, limit)
@@ -142,12 +143,12 @@ def code_pieces(text: str, limit: int, tokenizer: Tokenizer) -> Iterator[Piece]:
 
 
 def take_until(weighed: Iterator[Weighed], limit: int) -> tuple[list[Weighed], int]:
-    """The first items up to and with the one that passes the limit, and their weight."""
+    """The first items, including the one that exceeds the limit, and their total weight."""
     head: list[Weighed] = []
     total = 0
     for item in weighed:
         head.append(item)
-        # From the first start on, as the indentation and line ends between count as characters.
+        # Measured from the first start, because indentation and line ends count as characters.
         total = max(total + item[2], -(-(item[1] - head[0][0]) // CHARS_PER_TOKEN))
         if total > limit:
             break
@@ -156,3 +157,69 @@ def take_until(weighed: Iterator[Weighed], limit: int) -> tuple[list[Weighed], i
 
 def _spans_of_lines(text: str) -> Iterator[Span]:
     return (match.span() for match in _LINE.finditer(text))
+
+
+# Sentence boundaries for most written languages, without a model.
+
+# The lookbehind makes a run of dots match only at its first dot, so that a megabyte of dots
+# takes linear time. Possessive quantifiers do not backtrack.
+_END = re.compile(
+    r"""(?<![.!?…‽])[.!?…‽]++["'”’»›)\]}]*+\s++  # Latin, Greek, Cyrillic: needs a space
+      | [。！？｡．；]++["'”’»」』】）〕]*+\s*+       # Chinese, Japanese: needs none
+      | [।॥؟۔።၊။៕]++["'”’»)\]]*+\s*+               # Indic, Arabic, Ethiopic, Burmese, Khmer
+      | (?<!\n)\n[^\S\n]*+\n\s*+                  # an empty line
+    """,
+    re.VERBOSE,
+)
+
+_LAST_WORD = re.compile(r"(?:^|[\s(\[\"'“‘«])([^\s(\[\"'“‘«]{1,12})\.$")
+_LOOK_BACK = 16
+
+# Words whose dot does not end a sentence. Deliberately few, only words often followed by a
+# capital or a digit: a missed split costs little, because the next sentence end is near.
+_ABBREVIATION_LIST = """
+e.g i.e eg ie cf vs viz ca approx dr mr mrs ms prof st sr jr gen col rev hon no nos nr fig figs
+eq eqs sec sect ch chap vol pp p ed eds art abs inc ltd co corp dept est al u.s u.k a.m p.m
+bzw z.b d.h u.a usw ggf vgl inkl bd s.o s.u m mme mlle p.ex sra sres dra ud uds pág núm
+jan feb mar apr jun jul aug sep sept oct nov dec
+"""
+_ABBREVIATIONS = frozenset(_ABBREVIATION_LIST.split())
+
+
+def sentence_spans(text: str) -> Iterator[Span]:
+    """Yield [start, end) of each sentence in order, without surrounding whitespace."""
+    start = 0
+    for match in _END.finditer(text):
+        if not _ends_sentence(text, match):
+            continue
+        yield from _trimmed(text, start, match.end())
+        start = match.end()
+    yield from _trimmed(text, start, len(text))
+
+
+def _ends_sentence(text: str, match: re.Match[str]) -> bool:
+    mark = match.group()[0]
+    if mark not in ".!?…‽":
+        return True
+    following = text[match.end() : match.end() + 1]
+    if following.islower():  # also "e.g. this", "Yahoo! said"
+        return False
+    if mark != "." or match.group()[1:2] == ".":
+        return True
+    before = text[max(0, match.start() - _LOOK_BACK) : match.start() + 1]
+    word = _LAST_WORD.search(before)
+    if word is None:
+        return True
+    letters = word.group(1)
+    initial = len(letters) == 1 and letters.isupper()
+    # "1. First", "a. First": the dot after an item's number belongs to the item.
+    numbered = letters.isdigit() and match.start() - len(letters) == 0
+    return not (initial or numbered or letters.lower() in _ABBREVIATIONS)
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    piece = text[start:end]
+    stripped = piece.strip()
+    if stripped:
+        start += len(piece) - len(piece.lstrip())
+        yield start, start + len(stripped)

@@ -1,4 +1,4 @@
-"""What stands in front of a chunk's text when it is embedded: title and heading path."""
+"""The prefix with which a chunk's text is embedded: title and heading path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ingestion.embedding.protocol import Tokenizer
 
 PATH_SEPARATOR = " > "
 ELLIPSIS = "…"
-MAX_NAME_CHARS = 200  # of a title or heading in a prefix or a path; longer ones are prose
+MAX_NAME_CHARS = 200  # of a title or heading in a prefix or path; longer ones are prose
 
 
 def embedding_text(
@@ -22,9 +22,9 @@ def embedding_text(
 ) -> str:
     """The text to embed: "Title > Heading > Subheading", a line break, the chunk's text.
 
-    The title is left out where the first heading repeats it. With the tokenizer (and options)
-    that cut the chunk, a long prefix is shortened exactly as `chunk_blocks` counted on, so
-    that the whole fits the model's window; without, it stays as it is.
+    The title is omitted if the first heading repeats it. With the tokenizer and options that
+    made the chunk, a long prefix is shortened exactly as `chunk_blocks` assumed, so that the
+    result fits the model's window; without a tokenizer the prefix is not shortened.
     """
     names = _names(title, heading_path)
     if tokenizer is not None:
@@ -45,7 +45,7 @@ def short_name(name: str) -> str:
 
 
 class TextLimits:
-    """How many tokens of text fit the window behind a heading path of one document."""
+    """The tokens of text that fit the window after a heading path of one document."""
 
     def __init__(self, title: str, options: ChunkingOptions, tokenizer: Tokenizer) -> None:
         def of(path: tuple[str, ...]) -> int:
@@ -56,7 +56,7 @@ class TextLimits:
         self.target = options.target_tokens
 
     def size(self, path: tuple[str, ...]) -> int:
-        """What prose under `path` is filled to: the target, or less where the prefix is long."""
+        """The size of prose chunks under `path`: the target, or less if the prefix is long."""
         return min(self.target, self.of(path))
 
 
@@ -70,9 +70,9 @@ def _names(title: str, heading_path: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=512)  # the chunks of a section share their prefix
 def _shortened(names: tuple[str, ...], budget: int, tokenizer: Tokenizer) -> str:
-    """The names joined in at most `budget` tokens: the middle goes first, then the ends' tails.
+    """The names joined in at most `budget` tokens: drops middle names, then truncates the rest.
 
-    The first name (the document) and the last (the passage's own heading) say most.
+    The first name (the document) and the last (the passage's own heading) are most specific.
     """
     kept = list(names)
     prefix = PATH_SEPARATOR.join(kept)
@@ -91,7 +91,7 @@ def _shortened(names: tuple[str, ...], budget: int, tokenizer: Tokenizer) -> str
 
 
 def _clipped(name: str, budget: int, tokenizer: Tokenizer) -> str:
-    """The name's first words, at most `budget` tokens; part of a word where none fits whole."""
+    """The name's first words, at most `budget` tokens; part of a word if no whole word fits."""
     spans = tokenizer.spans(name)
     if len(spans) <= budget:
         return name

@@ -1,8 +1,8 @@
-"""A chunk -> the section around it: what an answer or a preview may show. Pure.
+"""A chunk -> the section around it, for answers and previews. Pure.
 
-Small chunks are found, larger sections are read. The section is the run of neighbours under the
-same heading; where that says too little it grows to the heading above, and so on. Where it is
-larger than the budget, the neighbours nearest to the chunk are kept.
+Search finds small chunks; people and models read larger sections. The section is the run of
+neighbours under the same heading; if that is too short, it grows to the parent heading, and so on.
+If it exceeds the budget, the neighbours nearest to the chunk are kept.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SECTION_TOKENS = 800
-"""About a printed page and a half, and four chunks of the usual size. A guess."""
+"""About one and a half printed pages, or four chunks of the default size. A guess."""
 
 ENOUGH = 0.25
-"""The share of the budget below which a section grows to the heading above. A guess."""
+"""The share of the budget below which a section grows to its parent heading. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A chunk as far as this concerns it: its place, its headings, its offsets and size."""
+    """The fields of a chunk that a section needs: ordinal, headings, offsets and size."""
 
     ordinal: int
     path: tuple[str, ...]
@@ -32,8 +32,8 @@ class Neighbour:
 class Section:
     """The chunks from `first` to `last`, both included, and their [start, end) in the text.
 
-    `path` are the headings above all of them. `is_whole` says that the section ends where its
-    heading's does, not where the budget did.
+    `path` are the headings common to all of them. `is_whole`: the section was not cut to the
+    budget.
     """
 
     first: int
@@ -50,7 +50,7 @@ def section_of(
 ) -> Section:
     """The section around the chunk with this ordinal, among its document's chunks in order.
 
-    At least that chunk itself, however long. Raises KeyError for an ordinal that is not there.
+    At least that chunk itself, however long. Raises KeyError for an unknown ordinal.
     """
     places = {chunk.ordinal: place for place, chunk in enumerate(chunks)}
     at = places[ordinal]
@@ -68,7 +68,7 @@ def section_of(
 
 
 def _grown(chunks: Sequence[Neighbour], at: int, budget: int) -> tuple[tuple[str, ...], int, int]:
-    """The headings of the smallest run around `at` that says enough, with its first and last."""
+    """(path, first, last) of the smallest long enough run around `at`."""
     path = chunks[at].path
     first, last = _run(chunks, at, path)
     while path and sum(chunk.tokens for chunk in chunks[first : last + 1]) < ENOUGH * budget:
@@ -78,7 +78,7 @@ def _grown(chunks: Sequence[Neighbour], at: int, budget: int) -> tuple[tuple[str
 
 
 def _run(chunks: Sequence[Neighbour], at: int, path: tuple[str, ...]) -> tuple[int, int]:
-    """The first and last place of the neighbours of `at` that stand under these headings."""
+    """The first and last index of the run around `at` under these headings."""
 
     def is_inside(place: int) -> bool:
         return 0 <= place < len(chunks) and chunks[place].path[: len(path)] == path
@@ -94,7 +94,7 @@ def _run(chunks: Sequence[Neighbour], at: int, path: tuple[str, ...]) -> tuple[i
 def _within(
     chunks: Sequence[Neighbour], at: int, first: int, last: int, budget: int
 ) -> tuple[int, int]:
-    """The places around `at` that the budget holds: what follows first, then what led to it."""
+    """The first and last index around `at` within the budget: following before preceding."""
     low = high = at
     left = budget - chunks[at].tokens
     grows_up = grows_down = True

@@ -1,12 +1,19 @@
-"""A table's text -> pieces of whole rows, each under the header that names its columns."""
+"""A table's text -> pieces of whole rows, each with the header that names its columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
 
-from ingestion.chunking.pieces import Break, Piece, Weighed, prose_pieces, take_until, weigh
-from ingestion.chunking.sentences import Span
+from ingestion.chunking.pieces import (
+    Break,
+    Piece,
+    Span,
+    Weighed,
+    prose_pieces,
+    take_until,
+    weigh,
+)
 from ingestion.domain import CELL_SEPARATOR, row_text
 from ingestion.embedding.protocol import Tokenizer
 
@@ -16,7 +23,7 @@ Row = tuple[str, ...]
 def table_pieces(
     text: str, has_header: bool, size: int, limit: int, tokenizer: Tokenizer
 ) -> Iterator[Piece]:
-    """The whole table up to `limit`; else groups of rows up to `size`, header repeated."""
+    """Yield the whole table if it fits `limit`, else groups of rows up to `size` with headers."""
     weighed = weigh(text, _row_spans(text), tokenizer)
     head, total = take_until(weighed, limit)
     if total <= limit:
@@ -38,10 +45,10 @@ class _Splitter:
         self.header_weight = 0
 
     def pieces(self, rows: Iterator[Weighed], *, has_header: bool) -> Iterator[Piece]:
-        """Groups of rows; a row over the limit by its cells, under their own header cells."""
+        """Yield groups of rows; split a row over the limit into cells with their header cells."""
         group: list[Weighed] = []
         room = self.size
-        repeated = False  # the header's own row opens the first group, only later ones repeat it
+        repeated = False  # the first group begins with the header row; only later groups repeat it
         for index, row in enumerate(rows):
             weight = row[2]
             if group and weight > room:
@@ -63,7 +70,7 @@ class _Splitter:
     def _take_header(self, row: Weighed) -> None:
         text = self.text[row[0] : row[1]]
         self.names = tuple(text.split(CELL_SEPARATOR))
-        # A header that would fill half of every chunk is repeated for split rows only, by cell.
+        # A header that would take half of every chunk is repeated only in split rows, per cell.
         if row[2] * 2 <= self.size:
             self.header, self.header_weight = text, row[2]
 
@@ -115,7 +122,7 @@ def _row_spans(text: str) -> Iterator[Span]:
 
 
 def _cell_spans(start: int, cells: list[str]) -> list[Span]:
-    """Each cell with the separator behind it, so that nothing between two cells is lost."""
+    """Each cell's span with the separator after it, so that no text between cells is lost."""
     spans: list[Span] = []
     bar = len(CELL_SEPARATOR.rstrip())
     for cell in cells:

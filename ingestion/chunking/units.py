@@ -1,4 +1,4 @@
-"""Blocks -> units: the pieces of text that a chunk is put together from, in reading order."""
+"""Blocks -> units: the pieces of text that chunks are built from, in reading order."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ingestion.chunking.tables import table_pieces
 from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind
 from ingestion.embedding.protocol import Tokenizer
 
-MAX_GAP_CHARS = 256  # more white space than this between two units always ends a chunk
-LAST_SECTION_LEVEL = 2  # headings up to this level bound sections, deeper ones subsections
+MAX_GAP_CHARS = 256  # more whitespace than this between two units always ends a chunk
+LAST_SECTION_LEVEL = 2  # headings up to this level begin sections, deeper ones subsections
 PROSE = frozenset({BlockKind.PARAGRAPH, BlockKind.LIST_ITEM})
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A stretch of the extracted text that stays whole: a sentence, an item, a table, lines.
+    """A stretch of the extracted text that is not split: a sentence, an item, a table, lines.
 
-    `lead` is the white space between the unit before and this one, None where it is too long
-    to be kept. `weight` is in tokens. A unit with a `header` makes a chunk of its own.
+    `lead` is the whitespace since the previous unit, or None if it is too long to keep.
+    `weight` is in tokens. A unit with a `header` makes a chunk of its own.
     """
 
     start: int
@@ -54,7 +54,7 @@ class UnitReader:
         self._last: Block | None = None
 
     def units(self, blocks: Iterable[Block]) -> Iterator[Unit]:
-        """The units of all blocks. Headings wait for the content that follows them."""
+        """Yield the units of all blocks. Headings are held until their content follows."""
         for block in blocks:
             cursor = 0
             for piece in self._pieces(block):
@@ -90,12 +90,12 @@ class UnitReader:
         return prose_pieces(block.text, limit, self._tokenizer)
 
     def _heading_piece(self, block: Block) -> Piece | None:
-        """The heading, entered into the path; None if it is prose that a parser mistook."""
+        """The heading's piece, after adding it to the path; None for prose marked as a heading."""
         text = block.text.strip()
         level = max(1, block.level)
         outer = [entry for entry in self._stack if entry[0] < level]
         stack = [*outer, (level, short_name(text))]
-        if len(text) > self._options.target_tokens * 8:  # over half a chunk at 4 a token
+        if len(text) > self._options.target_tokens * 8:  # over half a chunk at 4 chars each
             return None
         weight = self._tokenizer.count(text)
         if weight > self._heading_room(tuple(name for _, name in stack)):
@@ -112,7 +112,7 @@ class UnitReader:
         return Break.SECTION if level <= LAST_SECTION_LEVEL else Break.SUBSECTION
 
     def _unit(self, block: Block, piece: Piece, *, opens_block: bool) -> Unit:
-        # Only a real heading's piece carries such a break; any other first piece has its block's.
+        # Only a real heading's piece has such a break; any other first piece gets its block's.
         kind, before = block.kind, piece.before
         if kind is BlockKind.HEADING and before < Break.SUBSECTION:
             kind = BlockKind.PARAGRAPH
@@ -136,14 +136,14 @@ class UnitReader:
             return Break.BLOCK
         if block.kind is BlockKind.LIST_ITEM and last.kind is BlockKind.LIST_ITEM:
             return Break.ITEM
-        # "For example:" belongs to what it introduces.
+        # "For example:" belongs to the list or table that it introduces.
         introduces = last.kind is BlockKind.PARAGRAPH and last.text.rstrip()[-1:] in {":", "："}
         if introduces and block.kind is not BlockKind.PARAGRAPH:
             return Break.SENTENCE
         return Break.BLOCK
 
     def _hold(self, heading: Unit) -> Iterator[Unit]:
-        """Keeps the heading back; too many in a row without content are let go."""
+        """Hold the heading back; release held headings that would fill half a chunk."""
         weight = sum(held.weight for held in self._headings) + heading.weight
         if self._headings and weight > self._heading_room(heading.path):
             yield from self._headings
@@ -151,7 +151,7 @@ class UnitReader:
         self._headings.append(heading)
 
     def _release(self, unit: Unit) -> Iterator[Unit]:
-        """The headings held back, then the unit, as one run that breaks before its first."""
+        """Yield the held headings, then the unit; only the first allows a break before it."""
         if not self._headings:
             yield unit
             return

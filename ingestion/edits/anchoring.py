@@ -1,14 +1,14 @@
-"""Where a hand edit belongs in a document that was parsed or cut anew. Pure.
+"""Hand edits -> their passages in a document that was parsed or chunked again. Pure.
 
-Tried in this order, and never where two places would do:
+Tried in this order; an ambiguous match is refused:
 
-1. the same text; among several the one with the same neighbours, then under the same headings;
-2. between the same two neighbours under the same headings, if enough of the text is still there;
-3. the place with most of the text.
+1. the same text; of several, the one with the same neighbours, then under the same headings;
+2. between the same two neighbours under the same headings, if enough of the text remains;
+3. the passage with most of the text.
 
-A changed text is merged word by word (`ingestion.edits.merging`): what the person changed must
-stand in the new text as it stood, whatever else has changed around it. So an edit also survives
-other chunk sizes, as long as what it changes is not cut in two.
+A changed text is merged word by word (`ingestion.edits.merging`): the words that the edit changed must
+be unchanged in the new text, but the text around them may differ. So an edit also survives other
+chunk sizes, unless the words that it changes are split between chunks.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from difflib import SequenceMatcher
 
 from ingestion.edits.merging import rebased
 
-# Shares of a passage's words, all of them guesses on the careful side: an edit that is listed as
-# not fitting costs a person a minute, one in the wrong place misleads everybody.
+# Shares of a passage's words; conservative guesses: an edit listed as unplaced costs a person a
+# minute, an edit on the wrong passage misleads every reader.
 MOST = 0.6  # of the old passage must be in the new one, or of the new one in the old
-FEW = 0.3  # between the same neighbours this much is enough
-MARGIN = 0.05  # by which the best place must lead
-SHORTLIST = 8  # places compared word by word
+FEW = 0.3  # is enough between the same neighbours
+MARGIN = 0.05  # required lead of the best place over the second
+SHORTLIST = 8  # number of places compared word by word
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A passage as it was parsed. `ordinal` counts from 0 without gaps."""
+    """A parsed passage. `ordinal` counts from 0 without gaps."""
 
     ordinal: int
     text: str
@@ -41,10 +41,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """What an edit was made on. `edited` is its new text, empty where that is unchanged.
+    """The passage that an edit was made on. `edited` is its new text, empty if unchanged.
 
     `hash_before` and `hash_after` are the neighbours', empty at the document's ends. `hides`: the
-    edit takes the passage out of search, so that a place must not hold much else.
+    edit removes the passage from search, so its place must not contain much other text.
     """
 
     text: str
@@ -59,7 +59,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The place of an edit and the text there; empty where that is unchanged."""
+    """The place of an edit and its new text, empty if unchanged."""
 
     ordinal: int
     text: str = ""
@@ -67,33 +67,33 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Why an edit has no place, and the place that is most like its own, if any is."""
+    """The reason why an edit has no place, and the ordinal of the most similar one, if any."""
 
     reason: str
     nearest: int | None = None
 
 
-NOWHERE = "No passage is enough like the one it was made for."
-TWICE = "Several passages fit it equally well."
-CHANGED = "The words that it changes have changed in the document themselves."
-SAID = "The document says by itself what the edit made it say."
-TAKEN = "Another edit stands on the passage where it would belong."
+NOWHERE = "No passage is similar enough to the one that was edited."
+TWICE = "Several passages match it equally well."
+CHANGED = "The words that it changes have also changed in the document."
+SAID = "The document now contains the edited text itself."
+TAKEN = "Another edit already applies to the matching passage."
 
 
 def text_hash(text: str) -> str:
-    """The hash by which equal texts are known: that of a ChunkDraft."""
+    """The hash that identifies equal texts, as in ChunkDraft."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfit]:
-    """The place of each anchor, or why it has none; no place is given twice.
+    """The place of each anchor, or the reason why it has none; no place is assigned twice.
 
-    Where two edits want one place, the surer gets it: an equal text before a similar one.
+    If two edits match one place, the stronger match gets it: equal text before similar text.
     """
-    ground = _Ground(places)
+    index = _PlaceIndex(places)
     found: dict[int, Fit | Misfit] = {}
     taken: set[int] = set()
-    for attempt in (ground.same_text, ground.same_neighbours, ground.most_alike):
+    for attempt in (index.same_text, index.same_neighbours, index.most_alike):
         for number, anchor in enumerate(anchors):
             if number in found:
                 continue
@@ -108,8 +108,8 @@ def fits(anchors: Sequence[Anchor], places: Sequence[Place]) -> list[Fit | Misfi
     return [found[number] for number in range(len(anchors))]
 
 
-class _Ground:
-    """The places, looked up by their text's hash and by their words."""
+class _PlaceIndex:
+    """The places, indexed by the hash of their text and by their words."""
 
     def __init__(self, places: Sequence[Place]) -> None:
         self.places = places
@@ -119,11 +119,11 @@ class _Ground:
         self._words: list[Counter[str]] | None = None
 
     def same_text(self, anchor: Anchor) -> Fit | Misfit | None:
-        """The place with just this text; a misfit where several are alike in all around them."""
+        """The place with equal text; a Misfit if several also have the same context."""
         held = self.by_hash.get(anchor.content_hash)
         if not held:
             return None
-        keys = {position: self._kinship(anchor, position) for position in held}
+        keys = {position: self._context_match(anchor, position) for position in held}
         best = max(keys.values())
         chosen = [position for position, key in keys.items() if key == best]
         if len(chosen) > 1:
@@ -148,7 +148,7 @@ class _Ground:
         return self._settled(anchor, held[0])
 
     def most_alike(self, anchor: Anchor) -> Fit | Misfit:
-        """The place that has clearly most of the anchor's text."""
+        """The place with clearly the largest part of the anchor's text."""
         ranked = sorted(
             ((_likeness(anchor.text, self.places[p].text), p) for p in self._shortlist(anchor)),
             key=lambda pair: -pair[0].ratio,
@@ -159,13 +159,13 @@ class _Ground:
         enough = [(likeness, p) for likeness, p in ranked if _enough(anchor, likeness)]
         if not enough:
             return Misfit(NOWHERE, nearest)
-        # Where the text is changed, what holds the changed words is meant.
+        # For a changed text, only places that contain the changed words qualify.
         settled = [(likeness, p, self._settled(anchor, p)) for likeness, p in enough]
         good = [(li, p, fit) for li, p, fit in settled if isinstance(fit, Fit)]
         if not good:
             return settled[0][2]
         if len(good) > 1 and good[0][0].ratio - good[1][0].ratio < MARGIN:
-            keys = [self._kinship(anchor, p) for _, p, _ in good[:2]]
+            keys = [self._context_match(anchor, p) for _, p, _ in good[:2]]
             if keys[0] == keys[1]:
                 return Misfit(TWICE, nearest)
             return good[0][2] if keys[0] > keys[1] else good[1][2]
@@ -181,8 +181,8 @@ class _Ground:
             return Misfit(SAID if says_so else CHANGED, place.ordinal)
         return Fit(place.ordinal, text)
 
-    def _kinship(self, anchor: Anchor, position: int) -> tuple[int, bool, bool]:
-        """How much of what stands around is the same. The number alone never decides."""
+    def _context_match(self, anchor: Anchor, position: int) -> tuple[int, bool, bool]:
+        """How much of the context matches, for comparison. The ordinal alone never decides."""
         before, after = self._around(position)
         neighbours = (before == anchor.hash_before) + (after == anchor.hash_after)
         place = self.places[position]
@@ -191,13 +191,13 @@ class _Ground:
         return neighbours, same_path, same_number
 
     def _around(self, position: int) -> tuple[str, str]:
-        """The hashes of the neighbours; empty at the ends."""
+        """The hashes of the neighbours; empty at the document's ends."""
         before = self.places[position - 1].content_hash if position > 0 else ""
         last = position + 1 >= len(self.places)
         return before, "" if last else self.places[position + 1].content_hash
 
     def _shortlist(self, anchor: Anchor) -> Iterator[int]:
-        """The places that share most words with the anchor."""
+        """The places with the most words in common with the anchor."""
         if self._words is None:
             self._words = [Counter(_words(place.text)) for place in self.places]
         wanted = Counter(_words(anchor.text))
@@ -208,7 +208,7 @@ class _Ground:
 
 @dataclass(frozen=True, slots=True)
 class _Likeness:
-    """Shares of words in common: `kept` of the old text, `own` of the new one, `ratio` of both."""
+    """Shares of common words: `kept` of the old text, `own` of the new one, `ratio` of both."""
 
     kept: float
     own: float
@@ -230,7 +230,7 @@ def _likeness(old: str, new: str) -> _Likeness:
 def _enough(anchor: Anchor, likeness: _Likeness) -> bool:
     if anchor.hides:
         return likeness.kept >= MOST and likeness.own >= MOST
-    # A piece of the old passage is enough where the merge finds the changed words in it.
+    # Part of the old passage is enough if the merge finds the changed words in it.
     return likeness.kept >= MOST or (bool(anchor.edited) and likeness.own >= MOST)
 
 

@@ -1,7 +1,7 @@
-"""A change to one text, made in another that has changed since: merged word by word. Pure.
+"""Three-way merge of a text's edit into a newer version of the text, word by word. Pure.
 
-As version control merges lines: what the change leads to must stand between the words that it
-stood between, whatever else has changed around it.
+Like a merge of lines in version control: the words before and after each change must be the same
+in the newer version; the rest of the text may differ.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _TOKENS = re.compile(r"\w+|[^\w\s]|\s+")
 
 
 def rebased(original: str, edited: str, fresh: str) -> str | None:
-    """`fresh` with the changes that lead from `original` to `edited`; None where they clash.
+    """`fresh` with the changes from `original` to `edited`; None if they conflict.
 
     rebased(a, b, a) is b, and rebased(a, a, c) is c.
     """
@@ -39,7 +39,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _matcher(left: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
-    """Compares tokens; all white space is alike, since a line may be broken elsewhere."""
+    """A token comparison that treats all whitespace as equal, since line breaks may move."""
     return SequenceMatcher(
         None,
         [" " if token.isspace() else token for token in left],
@@ -49,7 +49,7 @@ def _matcher(left: Sequence[str], right: Sequence[str]) -> SequenceMatcher[str]:
 
 
 def _positions(old: Sequence[str], now: Sequence[str]) -> dict[int, int]:
-    """Where each token of the old text stands in the new one, as far as it does."""
+    """Old token position -> new position, for the tokens that remain."""
     blocks = _matcher(old, now).get_matching_blocks()
     return {block.a + i: block.b + i for block in blocks for i in range(block.size)}
 
@@ -57,9 +57,9 @@ def _positions(old: Sequence[str], now: Sequence[str]) -> dict[int, int]:
 def _span(
     where: dict[int, int], first: int, last: int, old_length: int, new_length: int
 ) -> tuple[int, int] | None:
-    """Where old[first:last] stands in the new text; None unless whole and between its neighbours.
+    """[start, end) of old[first:last] in the new text; None unless whole, with its neighbours.
 
-    A neighbour may be missing only where the new text begins or ends there.
+    A neighbour may be missing only at the beginning or end of the new text.
     """
     inside = [where.get(position) for position in range(first, last)]
     before = where.get(first - 1)
@@ -71,7 +71,7 @@ def _span(
     left_fits = before == start - 1 if before is not None else start == 0
     right_fits = after == end if after is not None else end == new_length
     if first == 0 and before is None and start > 0:
-        left_fits = bool(inside) or after == start  # the text now goes on above
+        left_fits = bool(inside) or after == start  # the new text has more before it
     if last == old_length and after is None and end < new_length:
         right_fits = bool(inside) or before == end - 1
     return (start, end) if left_fits and right_fits else None

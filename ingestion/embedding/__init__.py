@@ -22,11 +22,11 @@ __all__ = [
 
 
 def build_embedder(config: EmbedderConfig, throttle: Throttle | None = None) -> Embedder:
-    """The embedder that `config` names. Loads a tokenizer at most; models load on first use.
+    """The embedder that `config` selects. Loads at most a tokenizer; models load on first use.
 
-    `throttle` slows down what is sent to a server; questions are never held up by it.
+    `throttle` limits the rate of document requests to a server; queries bypass it.
     """
-    # Only the chosen one is imported: the openai package takes half a second to load.
+    # Imports only the selected one: the openai package takes half a second to load.
     if config.kind == "openai" and config.openai is not None:
         from ingestion.embedding.openai import OpenAIEmbedder
 

@@ -1,4 +1,4 @@
-"""Query embeddings kept in a cache, so that a repeated question costs no model."""
+"""A cache of query embeddings, so that a repeated question does not run the model."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ logger = logging.getLogger(__name__)
 
 
 class Cache(Protocol):
-    """The part of Django's cache API that is used."""
+    """The part of Django's cache API used here."""
 
     def get(self, key: str) -> Any:
         """The value, or None."""
         ...
 
     def set(self, key: str, value: bytes, timeout: float | None) -> Any:
-        """Keeps `value` for `timeout` seconds, or for good with None."""
+        """Store `value` for `timeout` seconds, or without expiry if None."""
         ...
 
 
 class CachedQueryEmbedder:
-    """Embeds queries, from the cache where it can. A cache that fails costs time, never an answer.
+    """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
-    `hits`, `misses` and `failures` (of the cache) count since the process began; thread-safe.
+    `hits`, `misses` and `failures` (of the cache) count since the process started; thread-safe.
     """
 
     def __init__(self, embedder: Embedder, cache: Cache, *, ttl: float | None) -> None:
@@ -47,11 +47,11 @@ class CachedQueryEmbedder:
 
     @property
     def card(self) -> ModelCard:
-        """Identity of the embedder behind the cache."""
+        """Identity of the underlying embedder's model."""
         return self._embedder.card
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
-        """Shape (dimensions,). Spellings that look alike in Unicode share one embedding (NFC)."""
+        """Shape (dimensions,). Canonically equivalent Unicode (NFC) shares one embedding."""
         text = unicodedata.normalize("NFC", text)
         key = self._key(text)
         vector = self._kept(key)
@@ -64,20 +64,20 @@ class CachedQueryEmbedder:
         return vector
 
     def _key(self, text: str) -> str:
-        # Hashed, because cache keys are short and printable while fingerprints are anything.
+        # Hashed, because cache keys must be short and printable and fingerprints need not be.
         model = hashlib.sha256(self.card.fingerprint.encode()).hexdigest()[:16]
         return f"query-embedding:{model}:{hashlib.sha256(encodable(text).encode()).hexdigest()}"
 
     def _kept(self, key: str) -> Vectors | None:
         try:
             value = self._cache.get(key)
-        except Exception:  # every cache has its own errors, and none may break a question
+        except Exception:  # each cache raises its own errors; none may fail a search
             self._failed("read")
             return None
         if not isinstance(value, bytes) or len(value) != 4 * self.card.dimensions:
             return None
         vector = np.frombuffer(value, dtype="<f4").astype(np.float32)
-        # Damaged bytes would be a vector too, and the database would refuse or misplace it.
+        # Corrupt bytes also decode to a vector, which the database would reject or misplace.
         return vector if abs(float(np.linalg.norm(vector)) - 1) < UNIT_TOLERANCE else None
 
     def _keep(self, key: str, vector: Vectors) -> None:

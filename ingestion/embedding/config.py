@@ -1,4 +1,4 @@
-"""What an embedder is built from: plain values, so that no settings module is needed."""
+"""Configuration of embedders, as plain values independent of Django's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OPENAI_BASE_URL = "https://api.openai.com/v1"
 
 
 def usable_cores() -> int:
-    """Processors this process may use, at least 1; fewer than the machine's where pinned."""
+    """Cores that this process may use, at least 1; fewer than the machine has if pinned."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -24,16 +24,17 @@ def usable_cores() -> int:
 
 def _at_least(name: str, value: int, lowest: int) -> None:
     if value < lowest:
-        raise EmbeddingRejected(f"The embedder's {name} is {value}: it must be {lowest} or more.")
+        raise EmbeddingRejected(f"The embedder's {name} is {value}: set it to {lowest} or more.")
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModelConfig:
     """A model run in this process: the packaged MiniLM, or a sentence-transformers ONNX folder.
 
-    None means what the model's own files say. `threads` is how many texts are embedded at once,
-    0 for one a usable core. `batch_size` is texts a run of the model: 1 gives a text the same
-    vector whatever stands beside it (docs/adr/0009); more helps a float model with short texts.
+    None means the value from the model's own files. `threads` is the number of texts embedded
+    in parallel, 0 for one per usable core. `batch_size` is texts per run of the model: with 1 a
+    text's vector does not depend on its neighbours (docs/adr/0009); more speeds up float models
+    on short texts.
     """
 
     models_dir: Path | str = Path("var/models")
@@ -49,7 +50,7 @@ class LocalModelConfig:
     def __post_init__(self) -> None:
         if self.pooling not in (None, "mean", "cls"):
             raise EmbeddingRejected(
-                f'Pooling "{self.pooling}" is not known: use "mean" or "cls", or leave it out.'
+                f'Unknown pooling "{self.pooling}": use "mean" or "cls", or leave it unset.'
             )
         _at_least("threads", self.threads, 0)
         _at_least("batch_size", self.batch_size, 1)
@@ -59,14 +60,14 @@ class LocalModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class OpenAIConfig:
-    """OpenAI, or any server that speaks its embeddings protocol.
+    """OpenAI, or any server with a compatible embeddings API.
 
-    `dimensions` is sent to the server; None leaves it to the model, and `known_dimensions` is what
-    that one is known to give: then it is not asked. `key_name` is the variable of the key, for
-    messages. `timeout` is seconds for one
-    request, `deadline` seconds for one batch with all its retries. `max_request_tokens` is a
-    third of OpenAI's limit of 300,000, because tokens are estimated. `max_tokens` is the longest
-    input of OpenAI's embedding models; state the model's own on other servers.
+    `dimensions` is sent to the server; None means the model's default. `known_dimensions` is
+    that default if it is known, which saves a request. `key_name` is the environment variable of
+    the key, for messages. `timeout` is seconds per request, `deadline` seconds per batch with all
+    its retries. `max_request_tokens` is a third of OpenAI's limit of 300,000, because tokens are
+    estimated. `max_tokens` is the longest input of OpenAI's embedding models; set the model's own
+    limit for other servers.
     """
 
     model: str = "text-embedding-3-small"
@@ -91,17 +92,17 @@ class OpenAIConfig:
         if self.dimensions is not None:
             _at_least("dimensions", self.dimensions, 1)
         if self.timeout <= 0 or self.deadline <= 0:
-            raise EmbeddingRejected("The embedding time limits must be above 0 seconds.")
+            raise EmbeddingRejected("The embedding time limits must be greater than 0 seconds.")
         if not self.base_url and not self.api_key:
             raise EmbeddingRejected(
-                f"No API key is set for OpenAI: set {self.key_name or 'OPENAI_API_KEY'}, or name "
-                "the address of a server that needs none (OPENAI_BASE_URL)."
+                f"No API key is set for OpenAI: set {self.key_name or 'OPENAI_API_KEY'}, or set "
+                "OPENAI_BASE_URL to a server that needs no key."
             )
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderConfig:
-    """Which embedder to build, with the options of that kind."""
+    """The kind of embedder to build, with the options of that kind."""
 
     kind: Kind = "local"
     local: LocalModelConfig = LocalModelConfig()
@@ -109,9 +110,9 @@ class EmbedderConfig:
 
     @classmethod
     def of(cls, kind: str, **options: Any) -> EmbedderConfig:
-        """The configuration of one kind from flat options, as settings hold them."""
+        """The configuration of one kind, from flat options as in the settings."""
         if kind == "local":
             return cls(kind=cast(Kind, kind), local=LocalModelConfig(**options))
         if kind == "openai":
             return cls(kind=cast(Kind, kind), openai=OpenAIConfig(**options))
-        raise EmbeddingRejected(f'EMBEDDER is "{kind}": it must be "local" or "openai".')
+        raise EmbeddingRejected(f'EMBEDDER is "{kind}": set it to "local" or "openai".')

@@ -1,4 +1,4 @@
-"""A sentence-transformers ONNX folder: what its files say about pooling, prefixes and limits."""
+"""A sentence-transformers ONNX folder: pooling, prefixes and limits read from its files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ingestion.errors import EmbeddingRejected
 
 MODEL_FILES = ("model.onnx", "onnx/model.onnx")
 SUPPORTED_MODULES = ("Transformer", "Pooling", "Normalize")
-DEFAULT_WINDOW = 512  # what BERT-like models are trained with
+DEFAULT_WINDOW = 512  # the usual window of BERT-like models
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFolder:
-    """A folder's model and how to use it, the configuration's wishes laid over its own files."""
+    """A folder's model and its parameters: configured values override those of its files."""
 
     model: Path
     tokenizer: Path
@@ -29,11 +29,11 @@ class ModelFolder:
     document_prefix: str
 
     def fingerprint(self, name: str) -> str:
-        """Changes with whatever changes the vectors: weights, vocabulary and use."""
+        """A digest of everything that affects the vectors: weights, vocabulary and parameters."""
         digest = hashlib.sha256(
             repr((self.window, self.pooling, self.query_prefix, self.document_prefix)).encode()
         )
-        # Large models keep their weights beside the graph, in files that begin with its name.
+        # Large models store their weights beside the graph, in files whose names begin with its.
         weights = sorted(self.model.parent.glob(f"{self.model.name}*"))
         for path in (*weights, self.tokenizer):
             with path.open("rb") as file:
@@ -42,13 +42,13 @@ class ModelFolder:
 
 
 def read_folder(folder: Path, config: LocalModelConfig) -> ModelFolder:
-    """The folder's description; EmbeddingRejected names what is missing or not supported."""
+    """The folder's description. Raises EmbeddingRejected for missing or unsupported files."""
     if not folder.is_dir():
-        raise EmbeddingRejected(f"There is no model folder {folder}: check LOCAL_MODEL_FOLDER.")
+        raise EmbeddingRejected(f"No model folder at {folder}: check LOCAL_MODEL_FOLDER.")
     model = next((folder / name for name in MODEL_FILES if (folder / name).is_file()), None)
     if model is None or not (folder / "tokenizer.json").is_file():
         raise EmbeddingRejected(
-            f"The model folder {folder} must hold tokenizer.json and model.onnx (or "
+            f"The model folder {folder} must contain tokenizer.json and model.onnx (or "
             "onnx/model.onnx). Export the model with sentence-transformers' ONNX backend."
         )
     _refuse_other_modules(folder)
@@ -90,7 +90,7 @@ def _refuse_other_modules(folder: Path) -> None:
     if others:
         raise EmbeddingRejected(
             f"The model in {folder} has a {others[0]} module, which is not supported. Choose a "
-            f"model made of {', '.join(SUPPORTED_MODULES)} alone, or serve it and use its address."
+            f"model of {', '.join(SUPPORTED_MODULES)} only, or use it through a server."
         )
 
 
@@ -102,8 +102,8 @@ def _pooling(folder: Path, stated: dict[str, Any]) -> Pooling:
     if len(modes) == 1 and modes[0] in ("mean", "cls") and len(others) <= 1:
         return cast(Pooling, modes[0])
     raise EmbeddingRejected(
-        f"The pooling of the model in {folder} is not stated, or is neither mean nor cls: "
-        'set the model\'s pooling to "mean" or "cls" if its authors name one of them.'
+        f"The model in {folder} does not state its pooling, or uses neither mean nor cls: "
+        'set the model\'s pooling to "mean" or "cls" if its documentation names one of them.'
     )
 
 
@@ -122,11 +122,11 @@ def _dimensions(folder: Path, pooling: dict[str, Any]) -> int:
 
 
 def _window(folder: Path) -> int:
-    """Tokens the model reads, special ones included."""
+    """The model's window in tokens, special tokens included."""
     stated = _read(folder, "sentence_bert_config.json").get("max_seq_length") or _read(
         folder, "tokenizer_config.json"
     ).get("model_max_length")
-    # Tokenizers without a limit state a number as large as 1e30.
+    # Tokenizers without a limit report a number as large as 1e30.
     return stated if isinstance(stated, int) and stated < 1_000_000 else DEFAULT_WINDOW
 
 

@@ -16,14 +16,13 @@ from ingestion.embedding import minilm
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.folder import read_folder
 from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors, unit_vectors
 from ingestion.embedding.tokens import ModelTokenizer, encodable
-from ingestion.embedding.vectors import unit_vectors
 from ingestion.errors import EmbeddingRejected
 
-# Texts a yielded batch: about a second of work on two cores, so that progress shows.
+# Texts per yielded batch: about a second of work on two cores, so that progress is visible.
 YIELDED = 32
-# No token of the usual vocabularies is longer, so what lies beyond the window is not tokenized.
+# No token of common vocabularies is longer, so text surely beyond the window is not tokenized.
 LONGEST_TOKEN = 100
 
 Matrix = npt.NDArray[np.int64]
@@ -31,7 +30,7 @@ Matrix = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """All that LocalEmbedder needs to know of a model. `window` counts special tokens."""
+    """A model as LocalEmbedder uses it. `window` includes special tokens."""
 
     name: str
     fingerprint: str
@@ -46,7 +45,7 @@ class LocalModel:
 
 
 def packaged_model(config: LocalModelConfig) -> LocalModel:
-    """all-MiniLM-L6-v2 of the wheels; an English model."""
+    """The packaged English model, all-MiniLM-L6-v2."""
     return LocalModel(
         name=minilm.NAME,
         fingerprint=minilm.FINGERPRINT,
@@ -77,10 +76,10 @@ def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
 
 
 class LocalEmbedder:
-    """Embeds on this machine's processors. Thread-safe; the session is made after a fork.
+    """Embeds on this machine's CPU. Thread-safe; the session is created after a fork.
 
-    Each text runs on one thread, `threads` texts at a time: as fast as batches spread over all
-    threads, and with `batch_size` 1 the vector of a text does not depend on its neighbours.
+    Each text runs on one thread, `threads` texts at a time: as fast as batches that use all
+    threads, and with `batch_size` 1 a text's vector does not depend on its neighbours.
     """
 
     def __init__(self, config: LocalModelConfig) -> None:
@@ -118,7 +117,7 @@ class LocalEmbedder:
         return self._tokenizer
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """Batches of up to 32 texts in order; see the protocol."""
+        """Yield batches of up to 32 texts in order; see the protocol."""
         for start in range(0, len(texts), YIELDED):
             indices = range(start, min(start + YIELDED, len(texts)))
             yield indices, self._embed([self._model.document_prefix + texts[i] for i in indices])
@@ -137,11 +136,11 @@ class LocalEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         encoded = [self._encode(text) for text in texts]
-        # The longest first: the threads end together, and a batch is padded little.
+        # Longest first: the threads finish together, and batches need little padding.
         order = sorted(range(len(texts)), key=lambda i: len(encoded[i]), reverse=True)
         batches = [order[i : i + self._batch_size] for i in range(0, len(order), self._batch_size)]
         runs = [[encoded[i] for i in batch] for batch in batches]
-        # One run needs no other thread, and a worker with one thread gets no pool at all.
+        # A single run needs no pool, and a worker with one thread never creates one.
         alone = self._threads == 1 or len(runs) == 1
         pooled = map(self._run, runs) if alone else self._pool.get().map(self._run, runs)
         vectors = np.empty((len(texts), self._card.dimensions), dtype=np.float32)
@@ -170,20 +169,20 @@ class LocalEmbedder:
     def _pooled(self, states: npt.NDArray[np.float32], mask: Matrix) -> npt.NDArray[np.float32]:
         if self._model.pooling == "cls":
             return states[:, 0]
-        # Never 0 to divide by: every text has its special tokens.
+        # The divisor is never 0: every text has its special tokens.
         pooled: npt.NDArray[np.float32] = np.einsum(
             "btd,bt->bd", states, mask.astype(np.float32)
         ) / mask.sum(axis=1, keepdims=True)
         return pooled
 
     def _open_session(self) -> tuple[Any, list[str]]:
-        """The onnxruntime session, and the names of its token states and of its inputs."""
-        import onnxruntime  # a process that only asks for the card never loads it
+        """The onnxruntime session, and the names of its token-state output and of its inputs."""
+        import onnxruntime  # a process that only reads the card never loads it
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        options.log_severity_level = 3  # errors: its warnings are about its own optimiser
+        options.log_severity_level = 3  # errors only: its warnings concern its own optimiser
         weights = self._model.weights()
         try:
             session = onnxruntime.InferenceSession(
@@ -191,10 +190,10 @@ class LocalEmbedder:
                 options,
                 providers=["CPUExecutionProvider"],
             )
-        except Exception as error:  # its errors share no narrower base
+        except Exception as error:  # its errors have no narrower base class
             raise EmbeddingRejected(
                 f"The model {self._card.name} cannot be loaded: {error}. Copy its files again, "
-                "or name another model."
+                "or choose another model."
             ) from error
         return session, self._names(session)
 
@@ -203,7 +202,7 @@ class LocalEmbedder:
         inputs = [given.name for given in session.get_inputs()]
         unknown = set(inputs) - {"input_ids", "attention_mask", "token_type_ids"}
         width = states[0].shape[2] if states else None
-        # A width that is not a number was left open by whoever exported the model.
+        # A width that is not a number was left dynamic when the model was exported.
         wrong_width = isinstance(width, int) and width != self._card.dimensions
         if not states or unknown or wrong_width:
             raise EmbeddingRejected(
@@ -225,7 +224,7 @@ def _encoder(path: Path) -> Encoder:
 
 
 def _pad_id(encoder: Encoder) -> int:
-    """The id to pad with. RoBERTa-like models number positions by it, mask or no mask."""
+    """The padding token's id. RoBERTa-like models derive positions from it despite the mask."""
     if encoder.padding:
         return int(encoder.padding["pad_id"])
     known = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))

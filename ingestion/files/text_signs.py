@@ -1,4 +1,4 @@
-"""What gives text away: whether bytes are any, and which markup it is."""
+"""Heuristics that recognise text in bytes, and reStructuredText in text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 _BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 _CONTROL_BYTES = bytes(set(range(0x20)) - set(b"\t\n\r\x0c\x1b")) + b"\x7f"
 
-# Fewer characters prove nothing: any few bytes are letters of some script. A guess.
+# Fewer characters are no evidence: any few bytes are letters of some script. A guess.
 _FEWEST_LEGIBLE = 4
 _ASCII = re.compile(r"[\t\n\r -~]")
 
@@ -21,26 +21,26 @@ _RST_MARKUP = re.compile(
 
 
 def looks_like_rst(text: str) -> bool:
-    """Whether a text that is named as plain is reStructuredText."""
+    """True if the content of a plain text file is reStructuredText."""
     text = text.replace("\r\n", "\n")
-    # Only reStructuredText puts a line above a title as well.
+    # Only reStructuredText has titles with a line above as well.
     return bool(
         _RST_TOP_TITLE.match(text) or (_RST_TITLE.search(text) and _RST_MARKUP.search(text))
     )
 
 
 def looks_like_text(head: bytes) -> bool:
-    """Whether the bytes are text in some encoding, with or without a byte order mark."""
+    """True if the bytes are text in some encoding, with or without a byte order mark."""
     if head.startswith(_BOMS):
         return True
     controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
     if controls == 0 or unmarked_codec(head):
         return True
     try:
-        # Up to three bytes of the last character may have been cut off.
+        # Up to three bytes of the last character may be cut off.
         head[: max(len(head) - 3, 1)].decode("utf-8")
     except UnicodeDecodeError:
-        # Random bytes hold 11% control bytes, text in a legacy encoding none: 2% is a guess.
+        # Random data has 11% control bytes, text in a legacy encoding none: 2% is a guess.
         return controls < 0.02 * len(head)
     return controls < 0.3 * len(head)
 
@@ -62,9 +62,9 @@ def unmarked_codec(head: bytes) -> str:
 
 
 def _unmarked_utf16(head: bytes) -> str:
-    """The codec of UTF-16 in letters beyond Latin, where NULs stand in spaces and line ends alone.
+    """The codec of UTF-16 in non-Latin scripts, where only spaces and line ends contain NULs.
 
-    The wrong order of bytes turns those into others, mostly unassigned.
+    The wrong byte order turns those into other characters, mostly unassigned.
     """
     if _is_text_with_nuls(head):
         return ""
@@ -77,7 +77,7 @@ def _unmarked_utf16(head: bytes) -> str:
 
 
 def _is_text_with_nuls(head: bytes) -> bool:
-    """Whether the bytes are UTF-8 without other control characters than NULs."""
+    """True if the bytes are UTF-8 with no control characters except NULs."""
     try:
         head[: max(len(head) - 3, 1)].decode("utf-8")
     except UnicodeDecodeError:
@@ -86,9 +86,9 @@ def _is_text_with_nuls(head: bytes) -> bool:
 
 
 def _legible(head: bytes, codec: str) -> str | None:
-    """The text under this codec; None where it holds what no text does, or hardly anything."""
+    """The text decoded with this codec; None if it is too short or not plausible text."""
     try:
-        # Its last character may have been cut off.
+        # The last character may be cut off.
         text = codecs.getincrementaldecoder(codec)().decode(head)
     except UnicodeDecodeError:
         return None

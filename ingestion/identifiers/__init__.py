@@ -1,34 +1,28 @@
-"""Text -> canonical identifiers (decision D2). Pure: no Django, no I/O.
+"""Text -> canonical identifiers (docs/adr/0002). Pure: no Django, no I/O.
 
-An identifier is a name that means one thing and has a form that a pattern can tell from prose:
+An identifier names one thing and has a form that a pattern can distinguish from prose:
 `D-40`, `30 CFR 75.1725`, `rclcpp::Node`, `settings.py`. Proper nouns and acronyms (Aboleth,
 SLAM) have no such form: they are terms, and the keyword signal finds them.
 
-Read in this order: `patterns` (what is looked for), `normalisers` (what makes two spellings
-equal), `finding` (text and queries), `forms` (what is stored and what matches what).
+Read in this order: `patterns` (forms to recognise), `normalisers` (canonical spellings),
+`finding` (identifiers of texts and queries, stored forms, matches), `checking` (validation of
+an administrator's patterns).
 """
 
+from ingestion.identifiers.checking import check_pattern, overlaps, regex_problems
 from ingestion.identifiers.finding import (
-    Found,
-    find_identifiers,
-    is_single_identifier,
-    query_identifiers,
-)
-from ingestion.identifiers.forms import (
     Form,
+    Found,
     Place,
+    find_identifiers,
     index_forms,
+    is_single_identifier,
     match_strength,
     placed_forms,
+    query_identifiers,
 )
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
-from ingestion.identifiers.overlaps import overlaps
-from ingestion.identifiers.patterns import (
-    DEFAULT_PATTERNS,
-    Pattern,
-    check_pattern,
-    regex_problems,
-)
+from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern
 
 __all__ = [
     "DEFAULT_PATTERNS",

@@ -1,4 +1,4 @@
-"""Identifiers in a text, and in a query, where more spellings count."""
+"""The identifiers of texts and queries, the forms stored of them, and how forms match."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import re
 import string
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
-# What is longer is no code that anybody types; also the width of the column of its forms.
+# Nobody types longer codes; also the width of the column that stores forms.
 MAX_IDENTIFIER_CHARS = 200
-# A text is searched in stretches, so that a pattern whose time grows with the square of the
-# text's length stays linear in it.
+FULL = 1.0  # the strength of a whole identifier
+# Texts are searched in stretches of this many characters, so that a pattern of quadratic time
+# still takes time linear in the length of the text.
 _STRETCH = 2_048
 
 
@@ -21,8 +24,8 @@ _STRETCH = 2_048
 class Found:
     """An identifier at [start, end) of the text that was searched.
 
-    `kind` is the pattern's name. `loose` says that only a query's leniency took it for one:
-    lower case with a space (`ros 2`), or a bare part (`0042`).
+    `kind` is the pattern's name. `loose`: recognised only by the more lenient rules for
+    queries, as lower case with a space (`ros 2`) or as a bare part (`0042`).
     """
 
     kind: str
@@ -35,12 +38,12 @@ class Found:
 
     @property
     def distinctive(self) -> bool:
-        """Whether prose has no use for such a form; see Normaliser."""
+        """True if such a form does not occur in prose; see Normaliser."""
         return NORMALISERS[self.normaliser].distinctive
 
 
 def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
-    """The identifiers in `text` in order, none within another: the earlier pattern wins.
+    """The identifiers in `text`, in order and without overlaps: the earlier pattern wins.
 
     Takes time linear in the length of the text.
     """
@@ -60,11 +63,11 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
 
 
 def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> list[Found]:
-    """The identifiers a query names, in order: those of a text, and loosely meant ones.
+    """The identifiers in a query, in order: as in a text, and loose ones.
 
-    Loose are `d 40`, `pii 2024 0042`, and bare parts: `0042`, `1024-0042`, a query that is
-    nothing but `1312`. A bare part is worth a look into the index, which knows whether some
-    identifier ends so, and is never proof that one was meant.
+    Loose are `d 40`, `pii 2024 0042`, and bare parts: `0042`, `1024-0042`, or a query of
+    `1312` alone. A bare part is worth looking up in the index, where an identifier may end
+    with it, but does not prove that an identifier was meant.
     """
     found = find_identifiers(query, patterns)
     taken = _Taken()
@@ -82,10 +85,10 @@ def query_identifiers(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
 
 
 def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) -> bool:
-    """Whether the whole query is one identifier, so that its meaning needs no embedding.
+    """True if the whole query is one identifier, so that it needs no embedding.
 
-    Quotes, brackets and a final mark do not count. Bare parts and common names (VectorStore)
-    are not enough: the corpus may not hold them, and then the vector signal is all there is.
+    Quotes and final punctuation are ignored. False for bare parts and common names
+    (VectorStore): the corpus may lack them, and then only the vector signal finds anything.
     """
     bare = query.strip(string.whitespace + "\"'`“”‘’«»?!,;:")
     bare = bare.removesuffix(".")
@@ -98,7 +101,7 @@ def is_single_identifier(query: str, patterns: Sequence[Pattern] = DEFAULT_PATTE
 
 
 class _Taken:
-    """Stretches of a text that an identifier has, each remembered by the cells it touches."""
+    """The spans of a text already matched, indexed by the 64-character cells they touch."""
 
     _CELL = 64
 
@@ -119,7 +122,7 @@ class _Taken:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Matches in order, of which none is longer than MAX_IDENTIFIER_CHARS."""
+    """Yield matches of at most MAX_IDENTIFIER_CHARS, in order."""
     resume = 0
     for begin in range(0, len(text), _STRETCH):
         stop = begin + _STRETCH + MAX_IDENTIFIER_CHARS
@@ -135,7 +138,7 @@ def _found(
     kind: str, text: str, start: int, normaliser: Normaliser, *, loose: bool = False
 ) -> Found | None:
     canonical = normaliser.canonical(text)
-    # Folding can lengthen: ß is two letters then.
+    # Case folding can lengthen a text: ß becomes ss.
     if not canonical or len(canonical) > MAX_IDENTIFIER_CHARS:
         return None
     return Found(kind, text, canonical, start, start + len(text), normaliser.name, loose)
@@ -149,7 +152,7 @@ def _loosened(one: Found, query: str) -> Found:
     return Found(one.kind, text, one.canonical, one.start, one.end, one.normaliser, loose=True)
 
 
-# Spaces where a text has hyphens, but too much of a code to be anything else.
+# Spaces in place of hyphens, but still unmistakably a code.
 _SPACED_CODE = re.compile(r"[A-Za-z] [0-9]{2,6}|[A-Za-z]{2,6} [0-9]{4}[ -][0-9]{3,6}")
 BARE_PART = "Part of an identifier"
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
@@ -171,3 +174,66 @@ def _bare_parts(query: str) -> Iterator[Found]:
         canonical = re.sub(r"[-/ ]", "", whole[1].casefold())
         start, end = whole.span(1)
         yield Found(BARE_PART, whole[1], canonical, start, end, "lower", loose=True)
+
+
+class Form(NamedTuple):
+    """A string to look up; strength 1.0 for the whole identifier, less for a part of it."""
+
+    form: str
+    strength: float
+
+
+class Place(IntEnum):
+    """The place of an identifier in a chunk; within the tier, lower values rank first."""
+
+    TITLE = 0
+    HEADING = 1
+    BODY = 2
+
+
+def index_forms(found: Found) -> tuple[Form, ...]:
+    """The forms to store or look up for an identifier, strongest first."""
+    forms = {found.canonical: FULL}
+    for form, strength in NORMALISERS[found.normaliser].lesser(found.text):
+        if form and len(form) <= MAX_IDENTIFIER_CHARS:
+            forms.setdefault(form, strength)
+    ranked = sorted(forms.items(), key=lambda item: -item[1])
+    return tuple(Form(form, strength) for form, strength in ranked)
+
+
+def match_strength(query: Found, stored: Iterable[Form]) -> float:
+    """The strength with which stored forms match a query's identifier: 1 if equal, 0 for none.
+
+    At least one side must be a whole identifier: `2024-0042` matches `INC-2024-0042`, and
+    `30 CFR 75.1725` matches a text with `§75.1725`, but PII-2024-0042 does not match
+    INC-2024-0042, which only shares a tail. SQL look-ups must follow the same rule.
+    """
+    asked = dict(index_forms(query))
+    return max(
+        (
+            asked[form] * strength
+            for form, strength in stored
+            if form in asked and FULL in (asked[form], strength)
+        ),
+        default=0.0,
+    )
+
+
+def placed_forms(
+    title: str,
+    heading_path: Sequence[str],
+    text: str,
+    patterns: Sequence[Pattern] = DEFAULT_PATTERNS,
+) -> dict[str, tuple[Place, float]]:
+    """Each form to store for a chunk, with its best place and its strength.
+
+    Strength takes precedence: a whole identifier in the body over a part of one in the title.
+    """
+    placed: dict[str, tuple[Place, float]] = {}
+    places = ((Place.TITLE, title), (Place.HEADING, "\n".join(heading_path)), (Place.BODY, text))
+    for place, part in places:
+        for found in find_identifiers(part, patterns):
+            for form, strength in index_forms(found):
+                if form not in placed or strength > placed[form][1]:
+                    placed[form] = (place, strength)
+    return placed

@@ -1,4 +1,4 @@
-"""What makes two spellings one identifier, and which lesser forms an identifier answers to."""
+"""Canonical spellings of identifiers, and the incomplete forms that also match them."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 
-PARENT = 0.8  # the same thing said less exactly: `75.1725` of `75.1725(a)`
+PARENT = 0.8  # a less specific form: `75.1725` of `75.1725(a)`
 TAIL = 0.6  # its last parts: `2024-0042` of `INC-2024-0042`
-# Only the order of the two matters; the figures are guesses.
+# Only their order matters; the values are guesses.
 
 Lesser = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Normaliser:
-    """`canonical(text)` is equal for equal identifiers, and "" for what is none after all.
+    """Maps matches of a pattern to canonical and incomplete forms.
 
-    `lesser(text)` are the incomplete forms with their strengths, below 1. `distinctive` is
-    False where prose, or half the chunks, have such a form too (JavaScript, save()): a lane
-    above every score should lift the holders of such a name only where few chunks hold it.
+    `canonical(text)` is equal for equal identifiers, and "" for a false match. `lesser(text)`
+    are the incomplete forms with their strengths, below 1. `distinctive` is False for forms
+    that also occur in prose or in very many chunks (JavaScript, save()): the tier above all
+    scores should only take chunks with such a name if few chunks have it.
     """
 
     name: str
@@ -34,9 +35,9 @@ class Normaliser:
 _HYPHENS = str.maketrans(dict.fromkeys("‐‑‒–−⁃", "-") | {"\u00ad": None})
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
-_MIN_TAIL_DIGITS = 4  # shorter numbers are everywhere
+_MIN_TAIL_DIGITS = 4  # shorter numbers are too common
 
-# Words that stand before a number without naming anything with it.
+# Words that precede a number without forming a name with it.
 _NO_PREFIX = frozenset(
     """
     ad am and as at bc be bce but by ce chap chf do eur fig figs for from gbp he if in inr is
@@ -45,7 +46,7 @@ _NO_PREFIX = frozenset(
     than the them then they title to top und under until up us usd vol was we with you
     """.split()  # noqa: SIM905 - a list of a hundred quoted words reads worse
 )
-# Their numbers look like years.
+# Bodies whose standards have numbers that look like years.
 _STANDARDS = frozenset({"rfc", "iso", "iec", "ieee", "din", "en", "ecma", "cve"})
 
 
@@ -76,7 +77,7 @@ def _code(text: str) -> str:
 
 
 def _joined(runs: list[str]) -> str:
-    """`a1312b`, `pii2024-0042`: a hyphen only where two runs would melt into one."""
+    """The runs joined, with a hyphen only between two of one kind: `a1312b`, `pii2024-0042`."""
     joined = runs[0]
     for left, right in pairwise(runs):
         joined += right if left.isdigit() != right.isdigit() else f"-{right}"
@@ -104,7 +105,7 @@ def _code_lesser(text: str) -> Lesser:
 
 
 def _number(text: str) -> str:
-    """Groups of digits: `2024-0042`. A year range or a date is none."""
+    """Groups of digits: `2024-0042`; empty for a range of years or a date."""
     groups = _plain(text).replace(" ", "-").split("-")
     if not all(group.isdigit() for group in groups) or len(groups) < 2:
         return ""
@@ -148,7 +149,7 @@ def _section(text: str) -> str:
     if match is None:
         return ""
     number = match.group().replace(" ", "")
-    # Without a point it is a plain number, which only the sign makes a section.
+    # A number without a point is only a section because of the sign, which is kept.
     return number if "." in number else f"§{number}"
 
 
@@ -157,7 +158,7 @@ def _section_lesser(text: str) -> Lesser:
 
 
 def _parents(number: str) -> list[str]:
-    """`75.1725(a)`, `75.1725` of `75.1725(a)(1)`."""
+    """The enclosing sections: `75.1725(a)` and `75.1725` for `75.1725(a)(1)`."""
     parents: list[str] = []
     while number.endswith(")"):
         number = number[: number.rindex("(")]
@@ -248,24 +249,38 @@ _ALL = (
     Normaliser("lower", "Lower case, single spaces.", _lower, _nothing_lesser),
     Normaliser(
         "code",
-        "Letters and digits without the separators: D-40, D 40 and d40 are d40.",
+        "Letters and digits without separators: D-40, D 40 and d40 become d40.",
         _code,
         _code_lesser,
     ),
     Normaliser("number", "Groups of digits: 2024-0042.", _number, _nothing_lesser),
-    Normaliser("citation", "30 CFR 75.1725(a) is 30cfr75.1725(a).", _citation, _citation_lesser),
-    Normaliser("section", "§ 75.1725(a) is 75.1725(a).", _section, _section_lesser),
-    Normaliser("version", "v5.2.1 and version 5.2.1 are 5.2.1.", _version, _version_lesser),
-    Normaliser("path", "Lower case; the file's name alone is found too.", _path, _path_lesser),
+    Normaliser(
+        "citation",
+        "Legal citations: 30 CFR 75.1725(a) becomes 30cfr75.1725(a).",
+        _citation,
+        _citation_lesser,
+    ),
+    Normaliser(
+        "section", "Section numbers: § 75.1725(a) becomes 75.1725(a).", _section, _section_lesser
+    ),
+    Normaliser(
+        "version",
+        "Version numbers: v5.2.1 and version 5.2.1 become 5.2.1.",
+        _version,
+        _version_lesser,
+    ),
+    Normaliser(
+        "path", "Paths in lower case; the file name alone matches too.", _path, _path_lesser
+    ),
     Normaliser(
         "name",
-        "A name in code, lower case, without (); the last parts are found too.",
+        "Names in code, in lower case and without (); their last parts match too.",
         _name,
         _name_lesser,
     ),
     Normaliser(
         "common_name",
-        "As name, for forms that prose or very many chunks have too: JavaScript, save().",
+        "Like name, for forms also common in prose or code: JavaScript, save().",
         _name,
         _name_lesser,
         distinctive=False,

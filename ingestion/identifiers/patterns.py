@@ -1,30 +1,23 @@
-"""Which forms are identifiers: rows that administrators edit, and the ones that ship."""
+"""Patterns of identifiers, and the default set that installations start with."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from ingestion.identifiers.normalisers import NORMALISERS
-
-MAX_REGEX_CHARS = 600
-# A group repeated up to so often may hold another repeat: the ways to read a text with it stay few.
-_SAFE_REPEATS = 16
-
-# An identifier stands alone: no Latin letter, digit or underscore touches it. Not \b, which
-# would hide the D40 of a Chinese sentence, written without spaces.
+# An identifier is not adjacent to a Latin letter, digit or underscore. Not \b, which would miss
+# the D40 of a Chinese sentence, written without spaces.
 _WORD = "0-9A-Za-z_\u00c0-\u024f"
 _LEADING_FLAGS = re.compile(r"\(\?([ims]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One form of identifier. Earlier patterns win where two match the same text.
+    """One form of identifier. If two match the same text, the earlier pattern wins.
 
-    `regex` is searched for as it stands, with word boundaries added on both sides.
-    `normaliser` names one of NORMALISERS.
+    `regex` is used as given, with word boundaries added on both sides. `normaliser` is a key
+    of NORMALISERS.
     """
 
     name: str
@@ -36,88 +29,10 @@ class Pattern:
 
 @lru_cache(maxsize=512)
 def compiled(regex: str) -> re.Pattern[str]:
-    """The pattern with its boundaries. Raises re.error."""
+    """The compiled expression with its word boundaries. Raises re.error."""
     flags = _LEADING_FLAGS.match(regex)
     body = f"(?{flags[1]}:{regex[flags.end() :]})" if flags else f"(?:{regex})"
     return re.compile(f"(?<![{_WORD}]){body}(?![{_WORD}])")
-
-
-def check_pattern(pattern: Pattern) -> list[str]:
-    """What is wrong with the pattern, in sentences for a form; empty if nothing is."""
-    if pattern.normaliser not in NORMALISERS:
-        known = ", ".join(sorted(NORMALISERS))
-        return [f"There is no normaliser called {pattern.normaliser!r}; choose one of {known}."]
-    problems = regex_problems(pattern.regex)
-    if problems:
-        return problems
-    if not pattern.examples:
-        problems.append("Give at least one example that the pattern must recognise.")
-    problems += [
-        f"The example {example!r} is not recognised as a whole."
-        for example in pattern.examples
-        if example not in _recognised(pattern, example)
-    ]
-    problems += [
-        f"The counter-example {text!r} is recognised, as {', '.join(found)}."
-        for text in pattern.counter_examples
-        if (found := _recognised(pattern, text))
-    ]
-    return problems
-
-
-def _recognised(pattern: Pattern, text: str) -> list[str]:
-    canonical = NORMALISERS[pattern.normaliser].canonical
-    matches = (match.group() for match in compiled(pattern.regex).finditer(text))
-    return [match for match in matches if canonical(match)]
-
-
-def regex_problems(regex: str) -> list[str]:
-    """Why users may not have `regex` run on their texts, in sentences; empty if they may."""
-    if len(regex) > MAX_REGEX_CHARS:
-        return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
-    try:
-        re.compile(regex)  # alone first: "a)|(b" is only sound between our brackets
-        matcher = compiled(regex)
-    except (re.error, OverflowError, RecursionError) as error:
-        return [f"This is not a regular expression: {error}."]
-    if matcher.fullmatch(""):
-        return ["The expression matches an empty text; make at least one part of it obligatory."]
-    # The parser is CPython's own and private, but the one thing that sees what re will run;
-    # the public alternative is to write a second one.
-    return _slow_parts(re._parser.parse(matcher.pattern))  # type: ignore[attr-defined]
-
-
-def _slow_parts(tree: Any, inside: str = "") -> list[str]:
-    """Sentences on what could take exponential time: repeats within repeats, back-references."""
-    for operation, argument in tree:
-        name = str(operation)
-        if name.startswith("GROUPREF"):
-            return ["References back to a group are not allowed: they can be very slow."]
-        if inside and name in {"BRANCH", "MAX_REPEAT", "MIN_REPEAT"} and _varies(name, argument):
-            return [
-                "A repeat stands inside another repeat, which can be very slow. Limit the outer "
-                f"one to at most {_SAFE_REPEATS}, as in (...){{1,8}}, or make the inner one "
-                "possessive, as in \\w++."
-            ]
-        repeats = name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[1] > _SAFE_REPEATS
-        possessive = name in {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
-        below = "" if possessive else name if repeats else inside
-        for part in _subpatterns(argument):
-            if problems := _slow_parts(part, below):
-                return problems
-    return []
-
-
-def _varies(name: str, argument: Any) -> bool:
-    return name == "BRANCH" or argument[0] != argument[1]
-
-
-def _subpatterns(argument: Any) -> list[Any]:
-    if isinstance(argument, re._parser.SubPattern):  # type: ignore[attr-defined]
-        return [argument]
-    if isinstance(argument, tuple | list):
-        return [part for each in argument for part in _subpatterns(each)]
-    return []
 
 
 _PARAGRAPHS = r"(?:\([A-Za-z0-9]{1,4}\))"

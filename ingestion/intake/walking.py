@@ -1,4 +1,4 @@
-"""The files below a folder of the server, and their bytes: never through a link out of it."""
+"""Lists and opens the files below a folder of the server, without following links out of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _AS_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A file: its path below the folder with "/", its size and when it was last written."""
+    """A file: its path relative to the folder (with "/"), size and modification time."""
 
     path: str
     size: int
@@ -24,7 +24,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A file or a whole folder that could not be looked at, and why, for people."""
+    """A file or folder that could not be read, with the reason for people."""
 
     path: str
     reason: str
@@ -32,16 +32,16 @@ class Unseen:
 
 
 def walk(root: Path, *, recursive: bool = True) -> Iterator[Seen | Unseen]:
-    """Every regular file below `root` in the order of names; hidden ones are left out.
+    """Yield every regular file below `root` in order of names; hidden files are skipped.
 
-    Raises OSError when `root` itself cannot be read. Links are not followed: what one within the
-    folder points to is met under its own name.
+    Raises OSError if `root` itself cannot be read. Links are not followed: a target within the
+    folder is listed under its own name.
     """
     yield from _listed(root, root, "", recursive)
 
 
 def open_below(root: Path, path: str) -> IO[bytes]:
-    """The file at a path that `walk` gave, open; no part of the path may have become a link."""
+    """Open the file at a path that `walk` yielded; refuse if any part has become a link."""
     *folders, name = PurePosixPath(path).parts
     if not name or ".." in (*folders, name):
         raise FileNotFoundError(2, "no such file", path)
@@ -61,7 +61,7 @@ def open_below(root: Path, path: str) -> IO[bytes]:
 
 
 def shown(path: str | Path) -> str:
-    """A path as text that a database takes: bytes that are no UTF-8 are marked."""
+    """A path as text that a database accepts: invalid UTF-8 becomes U+FFFD."""
     return os.fsencode(path).decode("utf-8", "replace")
 
 
@@ -75,7 +75,7 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
         try:
             if entry.is_symlink():
                 if not Path(entry.path).resolve().is_relative_to(root.resolve()):
-                    yield Unseen(path, "It is a link out of the folder, and is not followed.")
+                    yield Unseen(path, "It is a link out of the folder and was skipped.")
             elif entry.is_dir(follow_symlinks=False):
                 if recursive:
                     yield from _below(root, Path(entry.path), path, recursive)
@@ -91,5 +91,5 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[See
     try:
         yield from files
     except OSError as error:
-        # Its files may all be there still: nothing is known of them.
+        # Its files may still exist: their state is unknown.
         yield Unseen(path, f"It cannot be read: {error.strerror or error}.", is_folder=True)

@@ -1,4 +1,4 @@
-"""U4: which text configuration of Postgres reads a language, and which language a text is in."""
+"""U4: language detection, and Postgres' text search configuration for a language."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ TEXT_CONFIGS = {
 }
 DEFAULT_CONFIG = "simple"
 
-# A guess from a few words is a coin toss; below this many letters the default stands.
+# Detection from a few words is unreliable; with fewer letters the default language is used.
 MIN_LETTERS = 40
-# A guess: below it a wrong stemmer costs more than the default configuration.
+# A guess: below it the risk of a wrong stemmer outweighs the default configuration.
 MIN_PROBABILITY = 0.9
 SAMPLE_CHARS = 4_000
 
@@ -53,15 +53,15 @@ def text_config(language: str) -> str:
 
 
 def primary_code(language: str) -> str:
-    """The two-letter code of a language tag: `en` for `en-GB`; empty where there is none."""
+    """The two-letter code of a language tag: `en` for `en-GB`; empty if it has none."""
     code = language.strip().lower().replace("_", "-").split("-")[0]
     return code if len(code) == 2 else ""
 
 
 def detect_language(text: str) -> str:
-    """The ISO 639-1 code that `text` is written in; empty when it is too short or unsure.
+    """The ISO 639-1 code of `text`'s language; empty if too short or uncertain.
 
-    langid (Lui & Baldwin 2012) over a sample from the beginning and the middle, because the
+    Runs langid (Lui & Baldwin 2012) on a sample from the beginning and the middle, because the
     first page of a document is often front matter.
     """
     middle = len(text) // 2

@@ -1,11 +1,12 @@
-"""U4: words for the text that Postgres' parser cannot split. One reading for chunks and queries.
+"""U4: tokenization of scripts that Postgres' parser cannot split, for chunks and queries alike.
 
-Chinese, Japanese and Thai part no words by spaces, and Korean glues particles to them: a run of
-their letters becomes overlapping bigrams, and letters that can be words by themselves stand
-between them (Nie, Gao, Zhang & Zhou 2000). 北京大学 reads 北 北京 京 京大 大 大学 学, and any part
-of it reads the same by itself, so that a phrase is a phrase. Marks stay with their letter.
+Chinese, Japanese and Thai do not separate words by spaces, and Korean attaches particles to them:
+a run of their letters becomes overlapping bigrams, interleaved with the letters that can be words
+on their own (Nie, Gao, Zhang & Zhou 2000). 北京大学 becomes 北 北京 京 京大 大 大学 学, and a part
+of it becomes the same tokens on its own, so that phrase search works. Combining marks stay with
+their letter.
 
-Only what is given to `to_tsvector` is read so. The stored text and its offsets stay as they are.
+Only the input of `to_tsvector` is transformed; the stored text and its offsets do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _PUNCTUATION = ((0xA0, 0xA1), (0xAB, 0xAB), (0xB7, 0xB7), (0xBB, 0xBF), (0x2000,
 
 
 def _in_blocks(blocks: Iterable[tuple[int, int]], categories: str) -> Iterator[int]:
-    """The code points of a block whose category begins with one of the letters."""
+    """Yield the blocks' code points whose category begins with one of the letters."""
     for first, last in blocks:
         for code in range(first, last + 1):
             if unicodedata.category(chr(code))[0] in categories:
@@ -36,12 +37,12 @@ def _in_blocks(blocks: Iterable[tuple[int, int]], categories: str) -> Iterator[i
 
 
 def _members(blocks: Iterable[tuple[int, int]]) -> str:
-    """What stands between the brackets of a regular expression, for Python and for Postgres."""
+    """The ranges as a bracket expression's content, valid in Python and in Postgres."""
     return "".join(f"{chr(first)}-{chr(last)}" for first, last in blocks)
 
 
 def _blocks(codes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Code points in ascending order as ranges without gaps."""
+    """Yield ascending code points as ranges without gaps."""
     first = last = -1
     for code in codes:
         if code != last + 1:
@@ -54,7 +55,7 @@ def _blocks(codes: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def _wide() -> dict[int, str]:
-    """Each full-width letter and digit and half-width katakana by its usual form."""
+    """The usual form of each full-width letter or digit and half-width katakana."""
     return {
         code: unicodedata.normalize("NFKC", chr(code))
         for first, last in (*_FULL_WIDTH, _HALF_WIDTH_KANA)
@@ -62,20 +63,20 @@ def _wide() -> dict[int, str]:
     }
 
 
-# With the locale C, Postgres' parser takes everything beyond ASCII for a letter, so that “word”
-# and word—word would be words of their own.
+# With the C locale, Postgres' parser treats every non-ASCII character as a letter, so that “word”
+# and word—word would each be a single word.
 _SPACES = (*_in_blocks(_PUNCTUATION, "PZ"), 0x200B, 0x200E, 0x200F, 0xFEFF)
 _MARKS_OF_WORDS = {0x2019: "'", 0x2010: "-", 0x2011: "-"}
 _SPACED = {code: " " for code in _SPACES if code not in _MARKS_OF_WORDS} | _MARKS_OF_WORDS
 _WIDE = _wide()
-_WHOLE = _members((*_HAN, *_HANGUL))  # letters that can be words by themselves
+_WHOLE = _members((*_HAN, *_HANGUL))  # letters that can be words on their own
 _LETTERS = _WHOLE + _members((*_KANA, *_blocks(_in_blocks(_SOUTH_EAST, "L"))))
 _MARKS = _members((*_KANA_MARKS, *_blocks(_in_blocks(_SOUTH_EAST, "M"))))
 _RUN = _LETTERS + _MARKS
 _TO_SPLIT = f"[{_RUN}{''.join(map(chr, _WIDE))}]"
 _TO_SPACE = f"[{''.join(map(chr, _SPACED))}]"
 
-# In this order. A letter in the middle of a run ends one bigram and begins the next.
+# Applied in this order. A letter inside a run ends one bigram and begins the next.
 _STEPS = (
     (f"([{_RUN}]+)", r" \1 "),
     (f"(?<=[{_RUN}])([{_WHOLE}][{_MARKS}]*)(?![{_RUN}])", r"\1 \1"),
@@ -87,13 +88,13 @@ _PART = re.compile(f"(?![{_WHOLE}])[{_LETTERS}][{_MARKS}]*")
 _SPLITS = re.compile(_TO_SPLIT)
 _UNWRITTEN = _members((_HALF_WIDTH_KANA,))
 UNIT = re.compile(f"[{_LETTERS}{_UNWRITTEN}][{_MARKS}\uff9e\uff9f]*")
-"""A letter of a run with its marks, as it may be written in a text."""
+"""A letter of a run with its combining marks, as written in a text."""
 IN_RUN = re.compile(f"[{_RUN}{_UNWRITTEN}]")
-"""A letter or mark that needs no space before or after it to begin or end a word."""
+"""A letter or mark that can begin or end a word without a space."""
 
 
 def spaced(text: str) -> str:
-    """`text` as `to_tsvector` should see it; as it is where there is nothing to split or fold."""
+    """`text` prepared for `to_tsvector`; unchanged if there is nothing to split or fold."""
     text = text.translate(_SPACED)
     if not _SPLITS.search(text):
         return text
@@ -104,8 +105,8 @@ def spaced(text: str) -> str:
 
 
 def spaced_sql(expression: str) -> str:
-    """The SQL of `spaced` for an expression of type text. Holds no percent signs."""
-    # Punctuation apart: `translate` compares each character of a text with each of its list.
+    """SQL that computes `spaced` of a text expression. Contains no percent signs."""
+    # Punctuation separately: `translate` compares each character with each of its list.
     plain = tidied_sql(expression)
     split = f"normalize({_translated('t', _WIDE)}, NFC)"
     for pattern, replacement in _STEPS:
@@ -117,7 +118,7 @@ def spaced_sql(expression: str) -> str:
 
 
 def tidied_sql(expression: str) -> str:
-    """The SQL of an expression with punctuation as Postgres' parser knows it, of equal length."""
+    """SQL that replaces punctuation unknown to Postgres' parser; keeps the text's length."""
     plain = f"regexp_replace({_translated('t', _MARKS_OF_WORDS)}, {_quoted(_TO_SPACE)}, ' ', 'g')"
     return (
         f"(SELECT CASE WHEN t ~ {_quoted(_TO_SPACE)} THEN {plain} ELSE t END"  # noqa: S608  # ours
@@ -126,14 +127,14 @@ def tidied_sql(expression: str) -> str:
 
 
 def units(text: str) -> list[tuple[int, int, str]]:
-    """The letters of runs in `text`: where each begins and ends, and how it is indexed."""
+    """The letters of runs in `text` as (start, end, indexed form)."""
     return [(match.start(), match.end(), _folded(match.group())) for match in UNIT.finditer(text)]
 
 
 def has_part(text: str) -> bool:
-    """Whether a letter that is no word by itself stands alone in `text`.
+    """True if `text` contains, in isolation, a letter that cannot be a word on its own.
 
-    Inside the runs of other texts no lexeme stands for it.
+    Runs of letters in other texts have no lexeme for it.
     """
     return any(_PART.fullmatch(word) for word in spaced(text).split())
 
@@ -150,5 +151,5 @@ def _translated(expression: str, table: Mapping[int, str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A literal of SQL; needs standard_conforming_strings, which is Postgres' default."""
+    """An SQL literal; requires standard_conforming_strings, Postgres' default."""
     return "'" + text.replace("'", "''") + "'"

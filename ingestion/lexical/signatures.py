@@ -1,9 +1,9 @@
-"""U4: a chunk's text -> a 64-bit signature by which near-duplicates are known. Pure.
+"""U4: a chunk's text -> a 64-bit signature for detecting near-duplicates. Pure.
 
-Simhash (Charikar, STOC 2002; Manku, Jain & Das Sarma, WWW 2007): each bit is the majority's among
-the hashes of the text's features, so that texts with most features in common differ in few bits.
-A feature is a pair of neighbouring words, counted once. docs/adr/0016-grouping.md has the figures
-that chose features, weights and bound.
+Simhash (Charikar, STOC 2002; Manku, Jain & Das Sarma, WWW 2007): each bit is the majority among the
+hashes of the text's features, so that texts with most features in common differ in few bits. A
+feature is a pair of adjacent words, counted once. docs/adr/0016-grouping.md has the measurements
+behind the features, weights and distance.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from django.db.models import QuerySet
 
-# Near-duplicates differ in this many bits at most. Manku 2007 has 3 for whole web pages; a passage
-# of 150 words needs more, because one word of it is a larger share.
+# The most bits in which near-duplicates differ. Manku 2007 uses 3 for whole web pages; a passage
+# of 150 words needs more, because each word is a larger share of it.
 MAX_DISTANCE = 7
-# What a pair with a number counts, where another counts 1: editions of one text differ in dates
-# and versions first.
+# Weight of a pair with a number; other pairs weigh 1. Editions of one text differ mainly in dates
+# and versions.
 NUMBER_WEIGHT = 0.5
-# A guess: a text with fewer pairs of words ("Yes.", "See chapter 3.") says too little to be a copy.
+# A guess: texts with fewer pairs of words ("Yes.", "See chapter 3.") are too short to compare.
 MIN_FEATURES = 8
 
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: scripts without spaces between words.
@@ -34,9 +34,9 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
-# A number with its points, commas and hyphens is one word (a version, a date): one change of it
-# then changes two features. Letters without spaces come as overlapping pairs, which the pairing
-# of neighbours makes threes.
+# A number with its points, commas and hyphens is one word (a version, a date), so that changing it
+# changes two features. Unspaced scripts are split into overlapping pairs of letters, which the
+# pairing of adjacent words turns into triples.
 _WORDS = re.compile(
     rf"(\d+(?:[.,:/-]\d+)*|[^\W_{_UNSPACED}]+)|(?=([{_UNSPACED}]{{1,2}}))[{_UNSPACED}]"
 )
@@ -46,13 +46,13 @@ _FILL_BATCH = 500
 
 
 def signature(text: str) -> int | None:
-    """The signature as a signed integer of 64 bits; None for a text too short to judge.
+    """The signature as a signed 64-bit integer; None for a text too short to compare.
 
-    Case, punctuation, white space and forms that NFKC folds make no difference.
+    Ignores case, punctuation, whitespace and differences that NFKC removes.
     """
     words = [word or letters for word, letters in _WORDS.findall(_folded(text))]
     hashes = np.fromiter(map(_hash, words), dtype="<u8", count=len(words))
-    # Without the inner scrambling "a b" and "b a" would have one sum.
+    # Without the inner mixing "a b" and "b a" would have the same sum.
     pairs = _scrambled(_scrambled(hashes[:-1]) + hashes[1:])
     features, places = np.unique(pairs, return_index=True)
     if len(features) < MIN_FEATURES:
@@ -64,14 +64,14 @@ def signature(text: str) -> int | None:
 
 
 def distance(one: int, other: int) -> int:
-    """In how many bits two signatures differ: 0 to 64."""
+    """The Hamming distance of two signatures: 0 to 64."""
     return ((one ^ other) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
 
 
 def fill_signatures(chunks: QuerySet[Any]) -> int:
-    """How many of the chunks without a signature got one; for those from before there were any.
+    """Compute missing signatures of chunks; return how many were set.
 
-    `chunks` may be of a migration's model. Works in batches by id, so that it can be begun again.
+    `chunks` may use a migration's model. Works in batches by id, so that it can be resumed.
     """
     filled, last = 0, 0
     waiting = chunks.filter(signature__isnull=True).order_by("pk").only("pk", "text")
@@ -90,12 +90,12 @@ def _folded(text: str) -> str:
 
 @lru_cache(maxsize=1 << 15)
 def _hash(word: str) -> int:
-    """64 bits that are the same in every process, unlike `hash`."""
+    """A 64-bit hash that is equal in every process, unlike `hash`."""
     return int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
 
 
 def _scrambled(hashes: _Hashes) -> _Hashes:
-    """The finaliser of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): every bit moves every bit."""
+    """The SplitMix64 finaliser (Steele, Lea & Flood, OOPSLA 2014): full avalanche of bits."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))

@@ -1,4 +1,4 @@
-"""A document's title out of its file name, for files that state none themselves."""
+"""Titles from file names, for documents that do not state their own."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _AUTHOR_SEPARATOR = re.compile(r"\s+--(?:\s+|$)|^--\s+")
 
 
 def title_from_file_name(name: str) -> str:
-    """The title a file name suggests, never empty.
+    """A title derived from a file name, never empty.
 
-    Drops folders and the extension, reads `_` as a space and leaves out what follows ` -- `:
+    Drops folders and the extension, replaces `_` by spaces and drops text after ` -- `:
     "books/Distributed_Systems -- Author.pdf" gives "Distributed Systems".
     """
     base = re.split(r"[/\\]", name.strip().rstrip("/\\"))[-1]
@@ -24,9 +24,9 @@ def title_from_file_name(name: str) -> str:
 
 
 def with_file_name(title: str, file_name: str) -> str:
-    """The title, and after it the words of the file name that it lacks.
+    """The title followed by the words of the file name that it lacks.
 
-    What a document is found by: many are known by their file's name, or the author in it.
+    Indexed for search, because people know many documents by file name or the author in it.
     """
     said = set(_WORD.findall(title.casefold()))
     base = re.split(r"[/\\]", file_name.strip())[-1]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from ingestion.chunking import ChunkingOptions, chunk_blocks, embedding_text
-from ingestion.chunking.sentences import sentence_spans
+from ingestion.chunking.pieces import sentence_spans
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 
 

@@ -223,10 +223,10 @@ def test_the_card_says_what_the_model_knows(models_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("locale", {}, 'EMBEDDER is "locale": it must be "local" or "openai"'),
+        ("locale", {}, 'EMBEDDER is "locale": set it to "local" or "openai"'),
         ("local", {"threads": -1}, "threads is -1"),
         ("local", {"batch_size": 0}, "batch_size is 0"),
-        ("local", {"pooling": "max"}, 'Pooling "max" is not known'),
+        ("local", {"pooling": "max"}, 'Unknown pooling "max"'),
     ],
 )
 def test_senseless_settings_are_refused(

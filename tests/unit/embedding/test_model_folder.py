@@ -102,7 +102,7 @@ def test_the_fingerprint_follows_the_weights(folder: Path) -> None:
     ("name", "content", "message"),
     [
         ("1_Pooling/config.json", {"word_embedding_dimension": 384,
-         "pooling_mode_max_tokens": True}, "pooling of the model"),
+         "pooling_mode_max_tokens": True}, "does not state its pooling"),
         ("1_Pooling/config.json", {"pooling_mode_mean_tokens": True}, "does not state its dim"),
         ("modules.json", [{"type": "sentence_transformers.models.Dense"}], "has a Dense module"),
         ("modules.json", {"type": "x"}, "is damaged"),
@@ -127,10 +127,10 @@ def test_missing_and_damaged_files_are_named(folder: Path, name: str) -> None:
     with pytest.raises(EmbeddingRejected, match="Copy"):
         embedder_of(folder).embed_query("pump")
     (folder / name).unlink()
-    with pytest.raises(EmbeddingRejected, match=r"must hold tokenizer\.json and model\.onnx"):
+    with pytest.raises(EmbeddingRejected, match=r"must contain tokenizer\.json and model\.onnx"):
         embedder_of(folder)
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingRejected, match=r"There is no model folder .*check LOCAL_MODEL"):
+    with pytest.raises(EmbeddingRejected, match=r"No model folder at .*check LOCAL_MODEL"):
         embedder_of(tmp_path / "nowhere")

@@ -184,7 +184,7 @@ def test_no_server_is_unavailable(clock: Clock) -> None:
         pytest.param(filled_with(float("nan")), "not finite", id="NaN"),
         pytest.param(filled_with(float("inf")), "not finite", id="infinity"),
         pytest.param(filled_with(0.0), "zeros", id="zeros"),
-        pytest.param(half(), "sent 5 texts and answered with 2", id="half a batch"),
+        pytest.param(half(), "sent 5 texts and returned 2", id="half a batch"),
         pytest.param(same_number(), "numbered them wrongly", id="repeated numbers"),
         pytest.param(
             garbage(b'{"data": [%s]}' % b", ".join([b'{"embedding": ["x"]}'] * 5)),
@@ -311,7 +311,7 @@ def test_openai_models_are_known_without_asking() -> None:
     [
         ({"api_key": ""}, "set OPENAI_API_KEY"),
         ({"api_key": "key", "batch_size": 0}, "batch_size is 0"),
-        ({"api_key": "key", "timeout": 0.0}, "above 0 seconds"),
+        ({"api_key": "key", "timeout": 0.0}, "greater than 0 seconds"),
         ({"api_key": "key", "dimensions": -1}, "dimensions is -1"),
     ],
 )

@@ -188,13 +188,17 @@ def test_content_tells_the_type(content: bytes, name: str, expected: FileType) -
 @pytest.mark.parametrize(
     ("content", "name", "advice"),
     [
-        (make_xlsx(), "a.docx", "holds an Excel workbook. Rename it to end in .xlsx"),
-        (make_pptx(DECK), "a.xlsx", "holds a PowerPoint presentation. Rename it to end in .pptx"),
-        (make_docx(), "a.pptx", "holds a Word document. Rename it to end in .docx"),
-        (make_odp(DECK), "a.ods", "holds OpenDocument presentation. Rename it to end in .odp"),
+        (make_xlsx(), "a.docx", "contains an Excel workbook. Rename it to end in .xlsx"),
+        (
+            make_pptx(DECK),
+            "a.xlsx",
+            "contains a PowerPoint presentation. Rename it to end in .pptx",
+        ),
+        (make_docx(), "a.pptx", "contains a Word document. Rename it to end in .docx"),
+        (make_odp(DECK), "a.ods", "contains OpenDocument presentation. Rename it to end in .odp"),
         (_ole("Workbook"), "a.doc", "Rename it to end in .xls "),
         (_ole("Workbook"), "a.xlsx", "Rename it to end in .xls "),
-        (b"a,b\n1,2\n", "a.xls", "holds plain text"),
+        (b"a,b\n1,2\n", "a.xls", "contains plain text"),
     ],
 )
 def test_name_and_content_disagree(content: bytes, name: str, advice: str) -> None:

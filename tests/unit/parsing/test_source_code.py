@@ -211,5 +211,5 @@ def test_a_video_stream_is_no_typescript(stuffing: bytes) -> None:
 
 
 def test_other_content_under_a_language_s_name() -> None:
-    with pytest.raises(TypeMismatch, match="holds a PDF"):
+    with pytest.raises(TypeMismatch, match="contains a PDF"):
         sniff(b"%PDF-1.7\n", "a.py")
