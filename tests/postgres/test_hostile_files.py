@@ -94,11 +94,11 @@ def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
 # --- the limits as settings --------------------------------------------------------------------
 
 
-def test_the_settings_defaults_are_the_limits_own() -> None:
+def test_the_settings_defaults_are_the_limits_own(settings: Any) -> None:
     assert ParseLimits.of(settings.PARSE_LIMITS) == ParseLimits()
 
 
-def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str], settings: Any) -> None:
     call_command("check", "--fail-level", "WARNING")
     printed = capsys.readouterr().err
     for name, number in settings.PARSE_LIMITS.items():
