@@ -11,11 +11,36 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import beat_init, celeryd_init
+from kombu.transport import redis
 
-from kbsite import broker
+
+class ClosedConnectionQoS(redis.QoS):
+    """Unacknowledged messages of a channel, forgotten once its connection is closed.
+
+    Kombu returns the messages of a lost connection to their queues when it closes it. If the
+    broker is still down then, its Redis transport fails on the half-closed connection and a
+    worker that is processing a document exits (seen with kombu 5.7). Nothing needs to be
+    returned here: unfinished work is recorded in the database, and the sweep enqueues it again.
+    """
+
+    def restore_unacked(self, client: Any = None) -> None:
+        if self._is_open():
+            super().restore_unacked(client)  # type: ignore[no-untyped-call]
+
+    def ack(self, delivery_tag: str) -> None:
+        if self._is_open():
+            super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if self._is_open():
+            super().reject(delivery_tag, requeue)  # type: ignore[no-untyped-call]
+
+    def _is_open(self) -> bool:
+        return self.channel.connection is not None and self.channel.connection.client is not None
+
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-broker.install()
+redis.Channel.QoS = ClosedConnectionQoS
 
 app = Celery("steelyard")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -25,7 +50,7 @@ app.autodiscover_tasks()
 @celeryd_init.connect
 @beat_init.connect
 def start_servers(**_signal: Any) -> None:
-    """Starts the embedded servers before a worker or beat first asks for its broker."""
+    """Start the embedded servers before a worker or beat first connects to its broker."""
     from kbsite.servers import ensure_servers
 
     ensure_servers()

@@ -22,7 +22,7 @@ from typing import Self
 
 import psutil
 
-from kbsite.embedded.locks import try_lock
+from kbsite.embedded.system import try_lock
 
 # Guesses: a worker gives its work back within a second or two, and a request ends within ten.
 STOP_TIMEOUT = 15.0

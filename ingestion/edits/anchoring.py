@@ -6,8 +6,8 @@ Tried in this order; an ambiguous match is refused:
 2. between the same two neighbours under the same headings, if enough of the text remains;
 3. the passage with most of the text.
 
-A changed text is merged word by word (`ingestion.edits.merging`): the words that the edit changed must
-be unchanged in the new text, but the text around them may differ. So an edit also survives other
+A changed text is merged word by word (`ingestion.edits.merging`): the words that the edit changed
+must be unchanged in the new text, but the text around them may differ. So an edit also survives other
 chunk sizes, unless the words that it changes are split between chunks.
 """
 

@@ -16,13 +16,12 @@ from ingestion.domain import BlockKind
 from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 
-from .cleaning import clean_block, clean_text
 from .isolation import cut_off
 from .limits import ParseLimits
 from .ocr import Ocr
 from .protocol import Extraction, ScannedPages, Source
 from .registry import parser_for
-from .wire import BLOCKS_FILE, OUTCOME_FILE, encode_block
+from .wire import BLOCKS_FILE, OUTCOME_FILE, clean_block, clean_text, encode_block
 
 # The parsers open a handful, a large workbook none more.
 _OPEN_FILES = 256

@@ -58,11 +58,3 @@ VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
     }
 )
 """Each limit's name as a setting, with its field and what one of the setting counts for."""
-
-
-def default_numbers() -> dict[str, int]:
-    """Every setting of VARIABLES with its default."""
-    defaults = ParseLimits()
-    return {
-        name: int(getattr(defaults, field) // unit) for name, (field, unit) in VARIABLES.items()
-    }

@@ -14,10 +14,8 @@ from ingestion.domain import Block, BlockKind
 from ingestion.errors import DamagedFile, EncryptedFile
 
 from .contents import without_contents
-from .line_ends import joined_across_pages, joined_in_line
 from .ocr import Ocr
 from .parts import PartKeeper
-from .pdf_code import indented
 from .pdf_document import (
     DAMAGED,
     ENCRYPTED,
@@ -27,10 +25,18 @@ from .pdf_document import (
     outline_key,
     read_facts,
 )
-from .pdf_furniture import Page, Placed, without_furniture
-from .pdf_headings import LetterSizes, found_headings, with_headings
+from .pdf_layout import (
+    LetterSizes,
+    Page,
+    Placed,
+    found_headings,
+    indented,
+    with_headings,
+    without_furniture,
+)
 from .protocol import Extraction, ScannedPages, Source
 from .tabular import has_header_row
+from .text import joined_across_pages, joined_in_line
 
 if TYPE_CHECKING:
     from liteparse import LayoutBlock, LiteParse, ParsedPage

@@ -1,4 +1,4 @@
-"""Which module reads which media type. Modules load on demand: the child starts fast."""
+"""The module that reads each media type. Modules are imported on demand: the child starts fast."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MODULES = {
     filetypes.HTML.media_type: "html",
     filetypes.MARKDOWN.media_type: "markdown",
     filetypes.RST.media_type: "rst",
-    filetypes.ASCIIDOC.media_type: "asciidoc",
-    filetypes.ORG.media_type: "org",
+    filetypes.ASCIIDOC.media_type: "asciidoc_org:ASCIIDOC",
+    filetypes.ORG.media_type: "asciidoc_org:ORG",
     filetypes.TEXT.media_type: "text",
     filetypes.CSV.media_type: "tabular",
     filetypes.TSV.media_type: "tabular",
@@ -43,5 +43,5 @@ MODULES = {
 
 def parser_for(media_type: str) -> Parser:
     """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields."""
-    module = import_module(f"{__package__}.{MODULES[media_type]}")
-    return cast(Parser, module.PARSER)
+    module, _, name = MODULES[media_type].partition(":")
+    return cast(Parser, getattr(import_module(f"{__package__}.{module}"), name or "PARSER"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from ingestion.domain import Block, BlockKind
 
-from .tables import spread
+from .tabular import spread
 
 Node = dict[str, Any]
 Attr = list[Any]

@@ -1,4 +1,4 @@
-"""CSV and TSV -> one table block. The delimiter is voted on by the rows themselves."""
+"""CSV and TSV -> one table block; header rows and merged cells of all formats with tables."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ _LONGEST_HEADER = 60
 _YEAR = re.compile(r"(?:19|20)\d\d")
 # Excel's own first line; it does not show it either.
 _STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
+
+MOST_CELLS = 2_000_000
+"""Cells of one grid at most: a hostile span asks for billions. A guess."""
 
 
 class TabularParser:
@@ -129,6 +132,37 @@ def _blocks(rows: list[Row]) -> Iterator[Block]:
 def lone_cell(row: Row) -> str:
     """The row's only filled cell, when it is the first one; empty otherwise."""
     return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
+
+
+def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
+    """The grid of (text, rows down, columns across) cells, all rows of one width.
+
+    A merged cell's text stands in its first position alone; those it covers are empty.
+    Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
+    """
+    grid: list[list[str]] = []
+    covered: dict[int, int] = {}
+    width = 0
+    for row in rows:
+        out: list[str] = []
+        left = covered
+        covered = {column: down - 1 for column, down in left.items() if down > 1}
+        for text, down, across in row:
+            while len(out) in left:
+                out.append("")
+            across = min(max(across, 1), 1_000)
+            if down > 1:
+                covered.update(dict.fromkeys(range(len(out), len(out) + across), down - 1))
+            out += [text, *[""] * (across - 1)]
+        while len(out) in left:
+            out.append("")
+        grid.append(out)
+        width = max(width, len(out))
+        if width * len(grid) > MOST_CELLS:
+            raise ParseLimitExceeded(
+                f"A table of this file has more than {MOST_CELLS:,} cells. Split it up."
+            )
+    return [row + [""] * (width - len(row)) for row in grid]
 
 
 PARSER = TabularParser()

@@ -1,14 +1,49 @@
-"""Blocks on their way from the child to its parent: one JSON array a line."""
+"""Text cleaned, and blocks encoded, on their way from the child process to the worker."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 
+# A soft hyphen is no letter: with it in a word, the word is not found.
+_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
+_SOFT_LINE_END = re.compile("\xad[ \t]*\n[ \t]*")
+# Colours of a terminal, in logs and in the outputs of notebooks.
+_TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
+# Spaces, and what takes none: a text of these alone says nothing.
+_SEEN = re.compile("[^\\s\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 BLOCKS_FILE = "blocks.jsonl"
 OUTCOME_FILE = "outcome.json"
+
+
+def clean_text(text: str) -> str:
+    """`text` without control characters and soft hyphens; lone surrogates become U+FFFD."""
+    if not _UNWANTED.search(text):
+        return text
+    text = _TERMINAL.sub("", text)
+    return _UNWANTED.sub("", _SURROGATE.sub("\ufffd", _SOFT_LINE_END.sub("", text)))
+
+
+def clean_block(block: Block) -> Block | None:
+    """The block with clean text, or None where nothing readable is left of it."""
+    if block.kind is BlockKind.TABLE:
+        rows = [[clean_text(cell) for cell in row] for row in block.rows]
+        if not any(_SEEN.search(cell) for row in rows for cell in row):
+            return None
+        return Block.table(rows, has_header=block.has_header, page=block.page)
+    text = clean_text(block.text)
+    text = text.strip("\n").rstrip() if block.kind is BlockKind.CODE else text.strip()
+    if not _SEEN.search(text):
+        return None
+    if block.kind is BlockKind.HEADING:
+        text = " ".join(text.split())
+    return block if text == block.text else replace(block, text=text)
 
 
 def encode_block(block: Block) -> str:

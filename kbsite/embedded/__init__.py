@@ -10,11 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import EmbeddedServersError
-from .locks import try_lock
 from .postgres import DATABASE, PORT, USER, Postgres
 from .server import Server, ServerStatus
-from .sockets import socket_dir_for
+from .system import EmbeddedServersError, socket_dir_for, try_lock
 from .valkey import Valkey
 
 __all__ = ["EmbeddedServers", "EmbeddedServersError", "ServerStatus", "ensure_started"]

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import EmbeddedServersError
+from .system import EmbeddedServersError
 
 # The first of these that exists. "nobody" is last: other services share it, and inside a user
 # namespace its id also stands for every account that is not mapped.

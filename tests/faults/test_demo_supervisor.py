@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kbsite import supervisor as supervision
-from kbsite.demo.programs import listen
+from kbsite.demo.site import listen
 from kbsite.supervisor import (
     Program,
     Supervisor,
@@ -211,5 +211,5 @@ def test_taken_port_gives_way_to_the_next_free_one() -> None:
 
 
 def test_host_that_is_not_here_is_a_message() -> None:
-    with pytest.raises(SupervisorError, match="Name another: --port, --host"):
+    with pytest.raises(SupervisorError, match="Choose others with --port and --host"):
         listen("203.0.113.1", 18_400)  # reserved for documentation: no machine has it

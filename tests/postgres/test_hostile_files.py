@@ -12,7 +12,7 @@ from django.core.management.base import SystemCheckError
 
 from ingestion.documents import steps
 from ingestion.models import Document, State
-from ingestion.parsing.limits import ParseLimits, default_numbers
+from ingestion.parsing.limits import ParseLimits
 from tests.factories import make_collection, make_document, upload
 from tests.samples import builders
 from tests.unit.parsing import hostile
@@ -94,14 +94,14 @@ def test_a_file_name_is_never_a_path(name: str, settings: Any) -> None:
 # --- the limits as settings --------------------------------------------------------------------
 
 
-def test_the_settings_defaults_are_the_limits_own() -> None:
-    assert ParseLimits.of(default_numbers()) == ParseLimits()
+def test_the_settings_defaults_are_the_limits_own(settings: Any) -> None:
+    assert ParseLimits.of(settings.PARSE_LIMITS) == ParseLimits()
 
 
-def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str], settings: Any) -> None:
     call_command("check", "--fail-level", "WARNING")
     printed = capsys.readouterr().err
-    for name, number in default_numbers().items():
+    for name, number in settings.PARSE_LIMITS.items():
         assert f"{name} " in printed
         assert f"{number:,}" in printed
 

@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from ingestion.parsing.limits import default_numbers
-
 ROOT = Path(__file__).resolve().parents[2]
-READERS = ("kbsite/settings.py", "kbsite/gunicorn.py")
+READERS = (*sorted((ROOT / "kbsite/settings").glob("*.py")), ROOT / "kbsite/gunicorn.py")
 LINE = re.compile(r"^#([A-Z][A-Z0-9_]*)=(.*)$", re.MULTILINE)
 # Where the default is no address of a server, a line shows how one is written.
 EXAMPLES = {
@@ -32,13 +30,11 @@ def variables_read() -> Iterator[tuple[str, str]]:
     The default is "" where there is none or where it is worked out.
     """
     for path in READERS:
-        for node in ast.walk(ast.parse((ROOT / path).read_text())):
+        for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and _asks_environment(node.func):
                 match node.args:
                     case [ast.Constant(value=str(name)), *rest]:
                         yield name, _as_written(_default(node, rest))
-    for name, number in default_numbers().items():
-        yield name, str(number)
 
 
 def _asks_environment(function: ast.expr) -> bool:

@@ -1,10 +1,13 @@
-"""Documents from web addresses: never from where a person outside could not fetch them, too.
+"""Documents from web addresses, restricted to addresses that anyone on the internet could fetch.
 
-networks, guard -> which addresses may be reached; read first
+networks, guard -> which addresses may be connected to; read first
+transport       -> connections to checked addresses, a deadline, bounded decompression
 fetch           -> one address, its redirects followed, into a file
-links, sitemap, robots, naming -> what a site says of its pages, and what they are
+crawling        -> a site's robots.txt and sitemaps, the links of its pages
+naming          -> the file name of a fetched page
 """
 
+from ingestion.intake.fetching.crawling import Page, Robots, Sitemap, read_page, read_sitemap
 from ingestion.intake.fetching.errors import (
     AddressRefused,
     FetchError,
@@ -14,10 +17,7 @@ from ingestion.intake.fetching.errors import (
 )
 from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch
 from ingestion.intake.fetching.guard import Guard, Rule, Target, read_rules, read_target
-from ingestion.intake.fetching.links import Page, read_page
 from ingestion.intake.fetching.naming import file_name
-from ingestion.intake.fetching.robots import Robots
-from ingestion.intake.fetching.sitemap import Sitemap, read_sitemap
 
 __all__ = [
     "AddressRefused",

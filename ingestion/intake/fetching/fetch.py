@@ -14,10 +14,9 @@ from typing import IO
 
 import httpcore2
 
-from ingestion.intake.fetching.connecting import Deadline, pool
 from ingestion.intake.fetching.errors import FetchError, PauseWanted, TooLong
 from ingestion.intake.fetching.guard import Guard, Resolver, Target, read_target, resolve
-from ingestion.intake.fetching.inflating import MIB, counted, inflated
+from ingestion.intake.fetching.transport import MIB, Deadline, counted, inflated, pool
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _IN_MEMORY = 4 * MIB

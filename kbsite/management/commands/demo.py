@@ -12,10 +12,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.management.plain import PlainCommand
-from kbsite.demo import examples, filling, preparation
-from kbsite.demo.django_docs import DocsUnavailable, django_docs
-from kbsite.demo.programs import listen, servers_running, site_programs
-from kbsite.demo.written import samples
+from kbsite.demo import documents, examples, site
 from kbsite.embedded import EmbeddedServersError
 from kbsite.supervisor import Supervisor, SupervisorError, alone, stop_running
 
@@ -47,26 +44,31 @@ class Command(PlainCommand):
             if options["stop"]:
                 self._stop()
             else:
-                with alone(settings.VAR_DIR / "run"), servers_running():
+                with alone(settings.VAR_DIR / "run"), site.servers_running():
                     self._run(options)
         except KeyboardInterrupt:
             self._say("Stopped. The data is kept.")
             if options["once"]:
                 sys.exit(INTERRUPTED)
-        except (SupervisorError, EmbeddedServersError, examples.SiteSilent) as error:
+        except (
+            SupervisorError,
+            EmbeddedServersError,
+            examples.SiteSilent,
+            site.IncompatibleDatabase,
+        ) as error:
             raise CommandError(str(error)) from error
 
     def _run(self, options: dict[str, Any]) -> None:
-        preparation.migrate(self._say)
-        preparation.collect_static(self._say)
-        password = preparation.make_administrator()
-        with listen(options["host"], options["port"]) as listener:
+        site.migrate(self._say)
+        site.collect_static(self._say)
+        password = site.make_administrator()
+        with site.listen(options["host"], options["port"]) as listener:
             port = listener.getsockname()[1]
             url = _url(options["host"], port)
             if port != options["port"]:
                 self._say(f"Port {options['port']} is taken, so this one is used: {port}")
             with Supervisor(
-                site_programs(listener, options["host"]),
+                site.site_programs(listener, options["host"]),
                 run_dir=settings.VAR_DIR / "run",
                 url=url,
                 write=self._say,
@@ -79,19 +81,19 @@ class Command(PlainCommand):
     ) -> None:
         """The visit: documents in, examples out; then until Ctrl-C, unless it is to end there."""
         everything = options["corpus"] == "all"
-        received = filling.Filling()
-        filling.receive(filling.SAMPLES, samples(), received)
+        received = documents.Uploads()
+        documents.receive(documents.SAMPLES, documents.samples(), received)
         if everything:
             try:
-                docs = django_docs(settings.VAR_DIR / "demo", self._say)
-                filling.receive(filling.DJANGO_DOCS, docs, received)
-            except DocsUnavailable as error:
+                docs = documents.django_docs(settings.VAR_DIR / "demo", self._say)
+                documents.receive(documents.DJANGO_DOCS, docs, received)
+            except documents.DocsUnavailable as error:
                 received.problems.append(f"Going on without Django's documentation. {error}")
                 everything = False
         # It starts meanwhile.
         examples.wait_until_up(url, supervisor.check)
         self._say(f"The site answers at {url}")
-        filling.wait(received, supervisor.check, self._say)
+        documents.wait(received, supervisor.check, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
         asked = examples.EVERYTHING if everything else examples.SAMPLES
@@ -109,9 +111,8 @@ class Command(PlainCommand):
         for line in (
             "",
             f"  Search   {url}/",
-            f"  Admin    {url}/admin/   user {preparation.ADMINISTRATOR}, password {shown}",
-            "           a new one: .venv/bin/python manage.py changepassword "
-            + preparation.ADMINISTRATOR,
+            f"  Admin    {url}/admin/   user {site.ADMINISTRATOR}, password {shown}",
+            "           a new one: .venv/bin/python manage.py changepassword " + site.ADMINISTRATOR,
             f"  API      {url}/api/docs/",
             "",
         ):

@@ -8,8 +8,7 @@ from ingestion.domain import BlockKind
 from ingestion.errors import TypeMismatch
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED, sniff
 from ingestion.files.source_languages import FAMILIES, LANGUAGES
-from ingestion.parsing.declarations import _PATTERNS
-from ingestion.parsing.source_code import source_blocks
+from ingestion.parsing.source_code import _PATTERNS, source_blocks
 
 from .conftest import Parse
 from .shorthand import code, h

@@ -11,9 +11,8 @@ from reportlab.pdfgen.canvas import Canvas
 
 from ingestion.domain import Block, BlockKind
 from ingestion.parsing.contents import without_contents
-from ingestion.parsing.line_ends import joined_across_pages, joined_in_line, joined_lines
-from ingestion.parsing.pdf_furniture import Page, Placed
-from ingestion.parsing.pdf_headings import with_headings
+from ingestion.parsing.pdf_layout import Page, Placed, with_headings
+from ingestion.parsing.text import joined_across_pages, joined_in_line, joined_lines
 from tests.samples import builders
 
 from .conftest import Parse

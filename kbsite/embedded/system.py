@@ -1,18 +1,72 @@
-"""The directory of the servers' sockets: short, private, and the same for every process."""
+"""What the embedded servers need of the system: their programs, locks and socket directory."""
 
 import hashlib
 import os
 import socket
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from .errors import EmbeddedServersError
+with suppress(ImportError):  # Windows, which `EmbeddedServers` refuses with a message
+    import fcntl
 
 # Not TMPDIR or XDG_RUNTIME_DIR: a shell, a cron job and a service have different ones, and all of
 # them must find the same server. A path of our own choice also stays below the limit of 103
 # (macOS) or 107 (Linux) bytes for a socket's path, however long the path of var/ is.
 SOCKETS_ROOT = Path("/tmp")  # noqa: S108 -- owner and mode are checked before every use
+
+
+class EmbeddedServersError(Exception):
+    """An embedded server cannot run here; the message says why and what to do."""
+
+
+def program(package: str, pattern: str, *, instead: str) -> Path:
+    """The one file of an installed package that matches a glob pattern.
+
+    `instead` names the setting that points to a server of one's own; it goes into the message of
+    the EmbeddedServersError that a missing package or program raises.
+    """
+    try:
+        root = Path(str(distribution(package).locate_file("")))
+    except PackageNotFoundError:
+        raise EmbeddedServersError(
+            f"The package {package} is not installed. Install requirements.txt (there are wheels "
+            f"for Linux and macOS only), or set {instead} to a server of your own."
+        ) from None
+    # resolve(): the wheel's programs find their libraries relative to their real path.
+    found = next((path.resolve() for path in root.glob(pattern)), None)
+    if found is None:
+        raise EmbeddedServersError(
+            f"The installed package {package} holds no {pattern}: this platform has no complete "
+            f"wheel. Reinstall it, or set {instead} to a server of your own."
+        )
+    return found
+
+
+def installed_version(package: str) -> str:
+    """The version of an installed package, such as '18.6.3'."""
+    return distribution(package).version
+
+
+@contextmanager
+def try_lock(path: Path) -> Iterator[int | None]:
+    """The descriptor of the locked file, or None while another process or a server holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        yield descriptor if _locked(descriptor) else None
+    finally:
+        # Closed, never unlocked: a server that inherited the descriptor must keep the lock.
+        os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def socket_dir_for(var_dir: Path) -> Path:

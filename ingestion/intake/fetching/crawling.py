@@ -1,0 +1,264 @@
+"""What a site says of itself: its robots.txt (RFC 9309), its sitemaps, the links of its pages."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import IO
+from xml.parsers import expat
+
+from protego import Protego
+
+from ingestion.intake.fetching.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused
+from ingestion.intake.fetching.fetch import Policy, fetch
+from ingestion.intake.fetching.guard import Target, read_target
+from ingestion.intake.fetching.transport import MIB, counted, inflated, is_gzip
+
+# RFC 9309 wants at least 500 kB read; what stands beyond is left out.
+_LARGEST = MIB
+# A site that asks for more would never be read to its end.
+LONGEST_DELAY = 60.0
+# Of the protocol: more stands in further sitemaps, which an index lists.
+MAX_ADDRESSES = 50_000
+_BLOCK_BYTES = 64 * 1024
+_LONGEST = 4_000
+_DEEPEST = 20
+# Further in, no page that people wrote has its first links.
+_READ_CHARS = 4_000_000
+MAX_LINKS = 5_000
+
+_HIDDEN = re.compile(r"<(script|style|textarea|title|noscript)\b", re.IGNORECASE)
+_TAG = re.compile(r"<(a|area|base|meta)\s([^<>]{0,4000})>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"([a-z][a-z-]{0,30})\s{0,20}=\s{0,20}(?:\"([^\"]{0,2000})\"|'([^']{0,2000})'|([^\s\"'<>]{1,2000}))",
+    re.IGNORECASE,
+)
+
+
+class Robots:
+    """The rules of each host, read once."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = replace(policy, size=min(policy.size, _LARGEST))
+        self._rules: dict[str, Protego | None] = {}
+
+    def check(self, target: Target) -> None:
+        """Raises RobotsRefused where robots.txt forbids it, PauseWanted where that fails."""
+        rules = self._of(target)
+        if rules is not None and not rules.can_fetch(target.url, self._policy.agent):
+            raise RobotsRefused(f"The robots.txt of {target.host} asks not to fetch this address.")
+
+    def delay(self, target: Target) -> float:
+        """The seconds that the site wants between two requests; 0 where it says nothing."""
+        rules = self._of(target)
+        wanted = rules.crawl_delay(self._policy.agent) if rules is not None else None
+        return min(max(float(wanted or 0), 0.0), LONGEST_DELAY)
+
+    def sitemaps(self, target: Target) -> list[str]:
+        """The sitemaps that robots.txt names."""
+        rules = self._of(target)
+        return list(rules.sitemaps) if rules is not None else []
+
+    def _of(self, target: Target) -> Protego | None:
+        """The rules of a host; None where it has none, and all may be fetched."""
+        if target.origin not in self._rules:
+            self._rules[target.origin] = self._read(target)
+        return self._rules[target.origin]
+
+    def _read(self, target: Target) -> Protego | None:
+        place = read_target("/robots.txt", target.url)
+        try:
+            with fetch(place, self._policy) as answer:
+                return Protego.parse(answer.file.read().decode("utf-8", "replace"))
+        except (PauseWanted, AddressRefused):
+            # A site that cannot say what it allows allows nothing for now.
+            raise
+        except FetchError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sitemap:
+    """Addresses of pages, or, of an index, of further sitemaps."""
+
+    addresses: tuple[str, ...]
+    is_index: bool = False
+
+
+def read_sitemap(file: IO[bytes], url: str, limit: int) -> Sitemap:
+    """The sitemap in `file`, unpacked to at most `limit` bytes. Raises FetchError."""
+    head = file.read(512)
+    file.seek(0)
+    parts: Iterator[bytes] = iter(lambda: file.read(_BLOCK_BYTES), b"")
+    if is_gzip(head):
+        parts = counted(inflated(parts), limit)
+        first = next(parts, b"")
+        head, parts = first[:512], _chained(first, parts)
+    if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        return _Reader(url).read(parts)
+    text = b"".join(counted(parts, limit)).decode("utf-8", "replace")
+    return Sitemap(tuple(_addresses(text.splitlines(), url)))
+
+
+def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
+    yield first
+    yield from rest
+
+
+def _addresses(texts: list[str], url: str) -> Iterator[str]:
+    """Each address once, those that may not be fetched left out."""
+    seen: set[str] = set()
+    for text in texts[:MAX_ADDRESSES]:
+        try:
+            found = read_target(text, url).url if text.strip() else ""
+        except AddressRefused:
+            continue
+        if found and found not in seen:
+            seen.add(found)
+            yield found
+
+
+class _Reader:
+    """Collects the text of each <loc> of an XML sitemap."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._root = ""
+        self._open: list[str] = []
+        self._text: list[str] = []
+        self._found: list[str] = []
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.EntityDeclHandler = self._refuse
+
+    def read(self, parts: Iterator[bytes]) -> Sitemap:
+        try:
+            for part in parts:
+                self._parser.Parse(part, False)
+            self._parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise FetchError(f"The sitemap is no well-formed XML: {error}.") from error
+        if self._root not in ("urlset", "sitemapindex"):
+            raise FetchError(
+                "This is no sitemap: its XML begins otherwise. Look for its address in the "
+                "site's robots.txt."
+            )
+        is_index = self._root == "sitemapindex"
+        return Sitemap(tuple(_addresses(self._found, self._url)), is_index=is_index)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        local = name.rpartition(":")[2]
+        self._root = self._root or local
+        self._open.append(local)
+        self._text.clear()
+        if len(self._open) > _DEEPEST:
+            raise FetchError("The sitemap nests more deeply than any does.")
+
+    def _end(self, name: str) -> None:
+        # <image:loc> stands a level lower, and is no page.
+        is_page = self._open[-1:] == ["loc"] and len(self._open) == 3
+        if is_page and len(self._found) < MAX_ADDRESSES:
+            self._found.append("".join(self._text).strip())
+        self._open.pop()
+
+    def _characters(self, text: str) -> None:
+        if self._open[-1:] == ["loc"] and len(self._text) < _LONGEST:
+            self._text.append(text[:_LONGEST])
+
+    def _refuse(self, *declaration: object) -> None:
+        raise FetchError("The sitemap declares XML entities, which are not read.")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page's links in their order, each once; and what its author lets robots do."""
+
+    links: tuple[str, ...] = ()
+    may_index: bool = True
+    may_follow: bool = True
+
+
+def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Page:
+    """The page of HTML at `url`. Nothing of it is rendered, run or fetched.
+
+    Patterns with bounds, not a tree: a page that is meant to hurt costs no more than its length.
+    """
+    shown = _without_hidden(text[:_READ_CHARS])
+    directives = set(_header_directives(headers.get("x-robots-tag", ""), agent))
+    base, links = url, dict[str, None]()
+    for name, attributes in _tags(shown):
+        if name == "meta" and attributes.get("name", "").lower() in ("robots", agent.lower()):
+            directives |= _directives(attributes.get("content", ""))
+        elif name == "base" and base == url:
+            base = _joined(attributes.get("href", ""), url) or url
+        elif name in ("a", "area") and len(links) < MAX_LINKS:
+            relation = attributes.get("rel", "").lower().split()
+            if "nofollow" not in relation and (href := attributes.get("href", "").strip()):
+                links.setdefault(href)
+    targets = dict.fromkeys(found for href in links if (found := _joined(href, base)))
+    return Page(
+        links=tuple(targets) if not directives & {"nofollow", "none"} else (),
+        may_index=not directives & {"noindex", "none"},
+        may_follow=not directives & {"nofollow", "none"},
+    )
+
+
+def _without_hidden(text: str) -> str:
+    """The text without comments, scripts and what else shows tags that are none."""
+    kept: list[str] = []
+    place = 0
+    while True:
+        comment = text.find("<!--", place)
+        hidden = _HIDDEN.search(text, place, comment if comment >= 0 else len(text))
+        if hidden is not None:
+            kept.append(text[place : hidden.start()])
+            closing = re.compile(f"</{hidden[1]}", re.IGNORECASE).search(text, hidden.end())
+            if closing is None:
+                break
+            place = closing.end()
+        elif comment >= 0:
+            kept.append(text[place:comment])
+            end = text.find("-->", comment + 4)
+            if end < 0:
+                break
+            place = end + 3
+        else:
+            kept.append(text[place:])
+            break
+    return "".join(kept)
+
+
+def _tags(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    for tag in _TAG.finditer(text):
+        found: dict[str, str] = {}
+        for name, *values in _ATTRIBUTE.findall(tag[2]):
+            found.setdefault(name.lower(), html.unescape("".join(values)))
+        yield tag[1].lower(), found
+
+
+def _directives(content: str) -> set[str]:
+    return {part.strip().lower() for part in content.split(",")}
+
+
+def _header_directives(value: str, agent: str) -> Iterator[str]:
+    """Those for all robots, and those for ours: "noindex" or "steelyard: noindex"."""
+    for part in value.split(","):
+        name, colon, directive = part.strip().lower().partition(":")
+        if not colon:
+            yield name
+        elif name.strip() == agent.lower():
+            yield directive.strip()
+
+
+def _joined(href: str, base: str) -> str:
+    """The address that a link means; empty for mail, scripts and what is no address."""
+    try:
+        target: Target = read_target(href, base)
+    except AddressRefused:
+        return ""
+    return target.url

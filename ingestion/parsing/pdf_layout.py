@@ -1,0 +1,206 @@
+"""PDF layout that liteparse does not report, inferred from boxes and letter sizes.
+
+Running headers and footers are removed, headings found by size, code indentation restored.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ingestion.domain import Block, BlockKind
+
+if TYPE_CHECKING:
+    from liteparse import AnnotationRect, TextItem
+
+
+# All guesses, chosen so that a table row or a chapter title that recurs is kept.
+FEWEST_PAGES = 4
+REPEATED_ON = 0.4
+EDGE = 0.2
+LONGEST_FURNITURE = 120
+
+_NUMBER = re.compile(r"\d+")
+_ROMAN = re.compile(r"\b[ivxlc]+\b")
+Signature = tuple[BlockKind, str, str]
+
+_PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
+# All guesses, chosen so that posters, forms and text off a scanner keep what they are.
+LARGER = 1.2
+MOST_SIZES = 5
+MOST_OF_TEXT = 0.15
+LONGEST_TITLE = 120
+MOST_LINES = 3
+_LINE_HEIGHT = 1.5
+
+_DEEPEST = 60
+"""Columns; what lies further to the right is another column of the page. A guess."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A block and the vertical extent of its box, from the top of its page.
+
+    `size` is that of its letters in points, 0 where it is unknown.
+    """
+
+    block: Block
+    top: float
+    bottom: float
+    size: int = 0
+
+
+@dataclass(frozen=True)
+class Page:
+    number: int
+    height: float
+    blocks: list[Placed]
+
+
+def without_furniture(pages: list[Page]) -> Iterator[Block]:
+    """All blocks in order but those that recur at the edge of many pages.
+
+    Text recurs when it is the same, or the same but for a number that counts with the
+    pages ("page 7 of 12"). Left and right pages may differ: 40% of the pages suffice.
+    """
+    seen: Counter[Signature] = Counter()
+    for page in pages:
+        for placed in page.blocks:
+            seen.update(set(_signatures(placed, page)))
+    needed = max(FEWEST_PAGES, REPEATED_ON * sum(1 for page in pages if page.blocks))
+    for page in pages:
+        for placed in page.blocks:
+            if not any(seen[signature] >= needed for signature in _signatures(placed, page)):
+                yield placed.block
+
+
+def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
+    """Under which names this block may recur on other pages; none away from the edges."""
+    block = placed.block
+    if block.kind not in _PLAIN_KINDS or len(block.text) > LONGEST_FURNITURE:
+        return
+    if placed.bottom <= EDGE * page.height:
+        edge = "top"
+    elif placed.top >= (1 - EDGE) * page.height:
+        edge = "bottom"
+    else:
+        return
+    # The kind counts too: a title on page 1 may run on as a header in small print.
+    text = " ".join(block.text.split()).lower()
+    yield block.kind, edge, text
+    if edge == "top" and block.kind is BlockKind.HEADING:
+        # "Chapter 3" above page 3 of a book of one-page chapters.
+        return
+    for match in _NUMBER.finditer(text):
+        if len(match[0]) <= 5:
+            # The distance between the printed and the real number is the same on each page.
+            offset = int(match[0]) - page.number
+            yield block.kind, edge, f"{text[: match.start()]}#{offset}{text[match.end() :]}"
+    if roman := _ROMAN.search(text):
+        yield block.kind, edge, f"{text[: roman.start()]}roman{text[roman.end() :]}"
+
+
+class LetterSizes:
+    """The sizes of the upright letters of one page, by where they stand."""
+
+    def __init__(self, items: Iterable[TextItem]) -> None:
+        self._pieces = sorted(
+            (item.y + item.height / 2, item.x + item.width / 2, round(item.font_size), item.text)
+            for item in items
+            if item.font_size and not round(item.rotation)
+        )
+        self._middles = [piece[0] for piece in self._pieces]
+
+    def within(self, left: float, top: float, right: float, bottom: float) -> int:
+        """The size of most letters in the box, in points; 0 where there are none."""
+        pieces = self._pieces[bisect_left(self._middles, top) : bisect_right(self._middles, bottom)]
+        written: Counter[int] = Counter()
+        for _, middle, size, text in pieces:
+            if left <= middle <= right:
+                written[size] += len(text)
+        return max(written, key=lambda size: written[size], default=0)
+
+
+def found_headings(page: Page) -> bool:
+    """Whether liteparse sees a heading on the page."""
+    return any(placed.block.kind is BlockKind.HEADING for placed in page.blocks)
+
+
+def with_headings(pages: list[Page]) -> list[Page]:
+    """The pages; where no block of theirs is a heading, short lines in larger letters become ones.
+
+    The largest size is level 1, the next level 2.
+    """
+    if any(map(found_headings, pages)):
+        return pages
+    placed = [one for page in pages for one in page.blocks]
+    written: Counter[int] = Counter()
+    for one in placed:
+        written[one.size] += len(one.block.text)
+    del written[0]
+    body = max(written, key=lambda size: written[size], default=0)
+    titles = [one for one in placed if body and one.size >= LARGER * body and _is_title(one)]
+    sizes = sorted({one.size for one in titles}, reverse=True)
+    share = sum(len(one.block.text) for one in titles) / max(written.total(), 1)
+    if not sizes or len(sizes) > MOST_SIZES or share > MOST_OF_TEXT:
+        return pages
+    levels = {id(one): sizes.index(one.size) + 1 for one in titles}
+    return [replace(page, blocks=[_levelled(one, levels) for one in page.blocks]) for page in pages]
+
+
+def _is_title(placed: Placed) -> bool:
+    text = placed.block.text
+    is_short = placed.bottom - placed.top <= MOST_LINES * _LINE_HEIGHT * placed.size
+    is_line = placed.block.kind is BlockKind.PARAGRAPH and len(text) <= LONGEST_TITLE
+    return is_line and is_short and any(char.isalpha() for char in text)
+
+
+def _levelled(placed: Placed, levels: dict[int, int]) -> Placed:
+    level = levels.get(id(placed))
+    if level is None:
+        return placed
+    block = placed.block
+    text = " ".join(block.text.split())
+    return replace(placed, block=Block(BlockKind.HEADING, text, level=level, page=block.page))
+
+
+def indented(lines: Sequence[str], box: AnnotationRect, items: Iterable[TextItem]) -> list[str]:
+    """The lines, each moved in by as many letters as it begins to the right of the first column.
+
+    Unchanged where the pieces of text in the box are not as many lines as these.
+    """
+    held = [item for item in items if item.text.strip() and _is_within(item, box)]
+    if not held:
+        return list(lines)
+    rows = _rows(held)
+    width = median(item.width / len(item.text) for item in held)
+    if len(rows) != len(lines) or width <= 0:
+        return list(lines)
+    first = min(rows)
+    columns = [min(round((left - first) / width), _DEEPEST) for left in rows]
+    return [" " * column + line.lstrip() for column, line in zip(columns, lines, strict=True)]
+
+
+def _is_within(item: TextItem, box: AnnotationRect) -> bool:
+    across, down = item.x + item.width / 2, item.y + item.height / 2
+    is_beside = box.x <= across <= box.x + box.width
+    return bool(is_beside and box.y <= down <= box.y + box.height)
+
+
+def _rows(items: Sequence[TextItem]) -> list[float]:
+    """Where each row of text begins, from the top of the page."""
+    rows: list[float] = []
+    bottom = 0.0
+    for item in sorted(items, key=lambda item: item.y + item.height / 2):
+        middle = item.y + item.height / 2
+        if rows and middle < bottom:
+            rows[-1] = min(rows[-1], item.x)
+        else:
+            rows.append(item.x)
+            bottom = middle + item.height / 2
+    return rows

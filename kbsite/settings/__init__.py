@@ -1,0 +1,10 @@
+"""Settings, from the environment only; .env.example lists every variable. No ranking numbers.
+
+Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are used.
+"""
+
+from kbsite.settings.documents import *
+from kbsite.settings.environment import *
+from kbsite.settings.search import *
+from kbsite.settings.servers import *
+from kbsite.settings.site import *

@@ -1,0 +1,43 @@
+"""The environment and .env, the project's directories, and the secret key."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parents[2]
+env = environ.Env()
+environ.Env.read_env(BASE_DIR / ".env")
+
+VAR_DIR = Path(env.str("STEELYARD_VAR", default=str(BASE_DIR / "var"))).resolve()
+
+
+def secret(name: str) -> str:
+    """The secret stored in VAR_DIR/`name`: created on first use, readable by its owner only."""
+    path = VAR_DIR / name
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            # Written completely, then linked: of processes that start together one wins, and
+            # none reads an empty file. mkstemp makes it readable by its owner only.
+            handle, draft = tempfile.mkstemp(dir=path.parent)
+            with os.fdopen(handle, "w") as file:
+                file.write(secrets.token_urlsafe(64))
+            with contextlib.suppress(FileExistsError):
+                os.link(draft, path)
+            Path(draft).unlink()
+        return path.read_text()
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"Cannot store a secret in {path}: {error.strerror}. Set SECRET_KEY, or set "
+            "STEELYARD_VAR to a directory that this user may write to."
+        ) from error
+
+
+SECRET_KEY = env.str("SECRET_KEY", default="") or secret("secret_key")

@@ -1,0 +1,103 @@
+"""Database, cache, broker, queues and schedule of the background tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kombu.entity import Queue
+
+from kbsite.embedded import EmbeddedServers
+from kbsite.settings.environment import VAR_DIR, env
+
+EMBEDDED = EmbeddedServers(VAR_DIR)
+DATABASE_URL = env.str("DATABASE_URL", default="")
+REDIS_URL = env.str("REDIS_URL", default="")
+EMBEDDED_POSTGRES = not DATABASE_URL
+EMBEDDED_REDIS = not REDIS_URL
+
+_database: dict[str, Any] = (
+    dict(env.db_url_config(DATABASE_URL)) if DATABASE_URL else dict(EMBEDDED.database_settings())
+)
+_options: dict[str, object] = dict(_database.get("OPTIONS", {}))
+# JIT compilation of a search takes longer than the search itself.
+_options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
+# A connection to a server that disappeared fails within a minute; the system's default is hours.
+_tcp = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10}
+_options = {**_tcp, "keepalives_count": 3, "tcp_user_timeout": 60_000, **_options}
+_pool_size = env.int("DATABASE_POOL", default=10)
+if _pool_size:
+    _options["pool"] = {"min_size": 0, "max_size": _pool_size, "timeout": 10}
+# After a database restart only the requests in progress fail, not one per pooled connection.
+DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL or EMBEDDED.cache_url,
+        "KEY_PREFIX": "steelyard",
+    }
+}
+
+# --- Celery ---
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
+# In the order in which a worker empties them (docs/adr/0023-two-lanes.md). `celery` is the default
+# queue of tasks that name none.
+CELERY_TASK_QUEUES = [
+    Queue(name, routing_key=name)  # type: ignore[no-untyped-call]
+    for name in ("interactive", "maintenance", "celery", "imports", "bulk")
+]
+CELERY_TASK_ROUTES = {
+    "ingestion.tasks.sweep": {"queue": "maintenance"},
+    "ingestion.tasks.fold_statistics": {"queue": "maintenance"},
+    "ingestion.tasks.look_at_folders": {"queue": "maintenance"},
+    "search.tasks.sweep_runs": {"queue": "maintenance"},
+    "search.tasks.gather_gaps": {"queue": "maintenance"},
+    "search.tasks.forget_searchers": {"queue": "maintenance"},
+    "search.tasks.run_nightly": {"queue": "maintenance"},
+    "search.tasks.watch_quality": {"queue": "maintenance"},
+    "ingestion.tasks.scan_folder": {"queue": "imports"},
+    "ingestion.tasks.purge_bin": {"queue": "imports"},
+    "ingestion.tasks.run_import": {"queue": "imports"},
+    "ingestion.tasks.advance_version": {"queue": "interactive"},
+    "ingestion.tasks.sweep_spaces": {"queue": "maintenance"},
+    "ingestion.tasks.advance_space": {"queue": "bulk"},
+}
+# A worker process above this size (in kB) is replaced after the document in progress.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 900_000
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Publishing must fail fast while the broker is down: the sweep enqueues again from the database.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 3600,
+    "socket_connect_timeout": 3,
+    "queue_order_strategy": "priority",
+}
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
+
+
+def _every(seconds: float, task: str) -> dict[str, Any]:
+    """A beat entry. A message that no worker takes within one period expires."""
+    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+
+
+CELERY_BEAT_SCHEDULE = {
+    "sweep": _every(10, "ingestion.tasks.sweep"),
+    "sweep-spaces": _every(10, "ingestion.tasks.sweep_spaces"),
+    "purge-bin": _every(3600, "ingestion.tasks.purge_bin"),
+    "look-at-folders": _every(5, "ingestion.tasks.look_at_folders"),
+    "fold-statistics": _every(30, "ingestion.tasks.fold_statistics"),
+    "sweep-runs": _every(30, "search.tasks.sweep_runs"),
+    "gather-gaps": _every(120, "search.tasks.gather_gaps"),
+    "look-at-experiments": _every(180, "search.tasks.look_at_experiments"),
+    "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
+    # Checked often, not scheduled at the hour: a beat that was down then still misses no night.
+    "run-nightly": _every(300, "search.tasks.run_nightly"),
+    "watch-quality": _every(60, "search.tasks.watch_quality"),
+}
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
