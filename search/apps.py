@@ -13,7 +13,7 @@ class SearchConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.spaces import changes
-        from search import configuration
+        from search.engine import configuration
         from search.exporting import attach_all
 
         attach_all()

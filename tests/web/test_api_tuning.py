@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from pytest import approx
 from rest_framework.test import APIClient
 
-from search import configuration
 from search.domain import QueryClass, Weights
+from search.engine import configuration
 from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation.golden import golden_set

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from django.contrib.auth.models import User
 
 from ingestion import spaces
-from search import configuration
 from search.domain import QueryClass
+from search.engine import configuration
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
 from search.query import classify
