@@ -111,7 +111,7 @@ def optimised(name: str, whatif: WhatIf, profile: Profile) -> None:
 
 def live() -> None:
     """Prints the times over the golden queries of the site's own database."""
-    from search import configuration
+    from search.engine import configuration
     from search.tuning.evaluation.golden import ask, golden_set
     from search.tuning.workbench.pool_building import build
     from search.tuning.workbench.pool_spec import Width

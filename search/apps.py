@@ -14,7 +14,7 @@ class SearchConfig(AppConfig):
     def ready(self) -> None:
         from ingestion.exporting.format import attach
         from ingestion.spaces import changes
-        from search import configuration
+        from search.engine import configuration
         from search.exporting import Pins
 
         attach(Pins())

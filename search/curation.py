@@ -10,15 +10,15 @@ from django.db.models import Q
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.library import Viewer
-from search import configuration
-from search.configuration import Configuration
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.settle import read
 from search.errors import SearchError
 from search.models import Hide, Pin, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import SearchResponse, search
 from search.query.expand import Synonyms, fold_query
 from search.retrieval import Scope
-from search.understanding import read
 
 
 @dataclass(frozen=True, slots=True)

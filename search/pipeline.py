@@ -4,8 +4,8 @@
     read             understand         found_for               weigh                results_for
 
 `search` is the one way from a question to an answer, for the page, the API and the tests. Its two
-halves are what is found, by the database (`search.finding`), and `weigh`, which ranks that and is
-pure (`search.weighing`).
+halves are what is found, by the database (`search.engine.find`), and `weigh`, which ranks that
+without the database (`search.engine.weighing`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ingestion.models.library import Viewer
-from search import configuration
-from search.asked import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Asked, Choices
-from search.configuration import Configuration
 from search.domain import Query, TakesPart
-from search.finding import found_for, found_wide, hiding_notes
-from search.found import Found
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.find import found_for, found_wide, hiding_notes
+from search.engine.found import Found
+from search.engine.request import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Asked, Choices
+from search.engine.response import SearchResponse
+from search.engine.settle import Understood, read, understand
+from search.engine.trials import mixed_ranking, part_of, teams_of
+from search.engine.weighing import Weighed, weigh
+from search.presentation.results import results_for
 from search.query.spelling import corrected
-from search.response import SearchResponse
-from search.results import results_for
 from search.retrieval import Filters, Scope
 from search.retrieval.spelling import neighbours
-from search.trials import mixed_ranking, part_of, teams_of
-from search.understanding import Understood, read, understand
-from search.weighing import Weighed, weigh
 
 __all__ = [
     "DEFAULT_PAGE_SIZE",

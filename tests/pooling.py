@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 
 from ingestion.models import EmbeddingSpace
-from search.configuration import Configuration
 from search.domain import (
     Boost,
     Candidate,
@@ -25,7 +24,8 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.found import Found
+from search.engine.configuration import Configuration
+from search.engine.found import Found
 from search.query.language import Reading
 from search.ranking.boosts import sought
 from search.ranking.confidence import SHIPPED

@@ -7,8 +7,8 @@ Tried in this order; an ambiguous match is refused:
 3. the passage with most of the text.
 
 A changed text is merged word by word (`ingestion.edits.merging`): the words that the edit changed
-must be unchanged in the new text, but the text around them may differ. So an edit also survives other
-chunk sizes, unless the words that it changes are split between chunks.
+must be unchanged in the new text, but the text around them may differ. So an edit also survives
+other chunk sizes, unless the words that it changes are split between chunks.
 """
 
 from __future__ import annotations

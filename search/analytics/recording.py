@@ -20,8 +20,8 @@ from search.analytics.models import SearchEvent
 from search.analytics.visitors import is_watched, visitor_of
 from search.models import SearchProfile
 from search.pipeline import SearchResponse
+from search.presentation.results import Result
 from search.query.expand import fold_query
-from search.results import Result
 
 logger = logging.getLogger(__name__)
 

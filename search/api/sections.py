@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ingestion.models import Document
-from search.sections import Around, section_around
+from search.presentation.sections import Around, section_around
 
 
 class SectionSerializer(serializers.Serializer[Any]):

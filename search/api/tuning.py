@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from ingestion.api_requests import posted
-from search import configuration
 from search.api.serializers.comparisons import ComparisonSerializer, PreviewSerializer
 from search.api.serializers.trials import PreviewRequestSerializer, TrialSerializer
+from search.engine import configuration
 from search.tuning.workbench import pool_building
 from search.tuning.workbench.comparing import compare, visible_goldens
 from search.tuning.workbench.preview import preview

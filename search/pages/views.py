@@ -26,10 +26,10 @@ from search.pages import paging, suggestions
 from search.pages.facets import facets_for, language_label, type_label
 from search.pages.forms import InteractionForm, SearchForm
 from search.pipeline import Choices, SearchResponse
+from search.presentation.reading import parts_of, passages_of
+from search.presentation.sections import section_around
 from search.query import MAX_QUERY_CHARS
 from search.query.parse import asked_words, clean_text
-from search.reading import parts_of, passages_of
-from search.sections import section_around
 from search.tuning.experiments.participation import participant
 
 DEGRADED = {

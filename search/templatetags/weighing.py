@@ -24,9 +24,9 @@ from search.domain import (
     Weights,
 )
 from search.pipeline import SearchResponse
+from search.presentation.results import Result
 from search.query.classify import FALLBACK_RULE
 from search.ranking.fusion import OPTIONAL
-from search.results import Result
 
 register = template.Library()
 

@@ -29,8 +29,8 @@ from ingestion import spaces
 from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
 from ingestion.spaces import backfill, changes
 from ingestion.spaces.index import IndexState, index_of
-from search import configuration
 from search.domain import Signal
+from search.engine import configuration
 from search.pipeline import SearchResponse, search
 from search.presets import install
 from tests.factories import make_collection, make_document

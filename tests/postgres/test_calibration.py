@@ -15,7 +15,7 @@ from django.db import connections, transaction
 
 from common.accounts.models import User
 from ingestion.models import EmbeddingSpace
-from search import configuration
+from search.engine import configuration
 from search.models import Calibration, SearchProfile
 from search.pipeline import SearchResponse, search
 from search.ranking import confidence

@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from common.accounts.models import User
 from ingestion.models import Document
-from search import configuration
 from search.analytics import recording
 from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
 from search.analytics.visitors import visitor_of
 from search.domain import QueryClass
+from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search

@@ -213,7 +213,7 @@ class TestPublishing:
         def away(*arguments: Any, **rest: Any) -> Any:
             raise EmbeddingUnavailable("The model is away.")
 
-        monkeypatch.setattr("search.embedding._embed", away)
+        monkeypatch.setattr("search.engine.embedding._embed", away)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
         assert "embedding model did not answer" in done.error

@@ -16,7 +16,7 @@ from common.accounts.models import User
 from ingestion.lexical.signatures import fill_signatures, signature
 from ingestion.models import Chunk, Document
 from search.pipeline import SearchResponse, search
-from search.results import results_for
+from search.presentation.results import results_for
 from search.retrieval import Filters
 from tests.factories import make_collection, make_document
 from tests.web.repeats import edition, lasting_repeats

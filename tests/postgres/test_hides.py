@@ -8,7 +8,7 @@ import pytest
 
 from common.accounts.models import User
 from ingestion.models import Document
-from search import configuration
+from search.engine import configuration
 from search.models import Hide, Pin
 from search.pages import suggestions
 from search.pipeline import Choices, found_wide, search

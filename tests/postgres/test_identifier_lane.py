@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from search import configuration
+from search.engine import configuration
 from search.pipeline import search
 from tests.factories import make_collection, make_document
 

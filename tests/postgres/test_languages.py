@@ -16,8 +16,8 @@ from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
 from search.domain import Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
+from search.presentation.reading import passages_of
 from search.query.language import VECTOR_KEPT
-from search.reading import passages_of
 from search.retrieval import Filters
 from tests.explaining import recomputed
 from tests.factories import make_collection, make_document

@@ -14,7 +14,6 @@ from django.utils import timezone
 from pytest import approx
 
 from ingestion.models import Document
-from search import configuration
 from search.domain import (
     Boost,
     Fusion,
@@ -24,7 +23,8 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.embedding import QueryVector
+from search.engine import configuration
+from search.engine.embedding import QueryVector
 from search.errors import PoolError
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
@@ -212,7 +212,7 @@ class TestCoverage:
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
         silent = QueryVector(None, (Signal.VECTOR,))
-        monkeypatch.setattr("search.finding.embed_query", lambda *_: silent)
+        monkeypatch.setattr("search.engine.find.embed_query", lambda *_: silent)
         profile = replace(active(), depth=200)
         with pytest.raises(PoolError, match="did not answer"):
             build(Width.of(profile))

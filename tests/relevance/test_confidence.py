@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from search import configuration
+from search.engine import configuration
 from search.ranking.confidence import SHIPPED
 from search.tuning.evaluation.calibration import ask, questions
 from search.tuning.evaluation.collections import (

@@ -27,6 +27,7 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
+from search.engine.second_try import Ranking, surest
 from search.ranking import RankingOptions
 from search.ranking.confidence import (
     BM25_BOUND,
@@ -41,7 +42,6 @@ from search.ranking.confidence import (
     shifted,
     shipped,
 )
-from search.second_try import Ranking, surest
 from search.tuning.evaluation.reliability import (
     Kind,
     Sample,

@@ -28,11 +28,11 @@ from search.domain import (
     QueryClass,
     Signal,
 )
+from search.engine.settle import ranking_options
 from search.presets import PRESETS
 from search.query import parse
 from search.query.classifiers import anchors, classify_by, specificity
 from search.ranking import rank
-from search.understanding import ranking_options
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}

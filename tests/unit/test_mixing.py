@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Explanation, Hit, Weights
-from search.mixing import mixed
+from search.engine.mixing import mixed
+from search.engine.second_try import Ranking
 from search.ranking.grouping import Group
-from search.second_try import Ranking
 from search.tuning.experiments.arms import team_draft
 from search.tuning.experiments.conclusion import of_interleaving, of_split
 

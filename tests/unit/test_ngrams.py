@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingestion.lexical.ngrams import has_part, spaced, units
-from search.snippets import MARK_END, MARK_START, mark_runs, restored
+from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 # Letters of every script that is read so, with marks, and what may stand around them.
 MIXED = st.text(alphabet="北京大学水の語カガがｶﾞﾃﾞーประเที่한국ກြမကxyzé 12.,。、「」－“”—\n")

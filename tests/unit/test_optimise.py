@@ -18,7 +18,7 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.found import Found
+from search.engine.found import Found
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case, WhatIf

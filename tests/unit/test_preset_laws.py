@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Classifier, Profile, QueryClass, Signal, Weights
+from search.engine.settle import ranking_options
 from search.models.profiles import NAME, check_regex
 from search.presets import PRESETS, SEEDS
 from search.query.classifiers import anchors
 from search.ranking import rank
 from search.ranking.boosts import anchors as boost_anchors
 from search.ranking.boosts import as_json, parse_boosts
-from search.understanding import ranking_options
 
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}
 names = st.sampled_from(sorted(BY_NAME))

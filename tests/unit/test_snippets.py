@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.snippets import MARK_END, MARK_START, highlight, snippet
+from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
 
 
 def marked(word: str) -> str:

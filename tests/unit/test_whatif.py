@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.asked import Choices
+from search.engine.request import Choices
 from search.pipeline import Weighed, weigh
 from search.tuning.evaluation import arraymeasures, measures
 from search.tuning.evaluation.arithmetic import exact_sum

@@ -11,8 +11,8 @@ from pytest import approx
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from search import configuration
 from search.domain import QueryClass, Weights
+from search.engine import configuration
 from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation.golden import golden_set

@@ -14,8 +14,8 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
-from search import configuration
-from search.asked import Choices
+from search.engine import configuration
+from search.engine.request import Choices
 from search.models import SearchProfile
 from search.pipeline import search, weigh
 from search.tuning.evaluation import golden_runs
@@ -196,7 +196,7 @@ class TestPreview:
         monkeypatch.setattr("search.tuning.workbench.preview.weigh", counting)
         first = ask(client, "preview", body(client, active, "barometer", **KEYWORDS))
         assert len(ranked) == 2
-        monkeypatch.setattr("search.results._read", None)
+        monkeypatch.setattr("search.presentation.results._read", None)
         for feedback in ("0.1", "0.2"):
             moved = body(client, active, "barometer", feedback=feedback, **KEYWORDS)
             assert ask(client, "preview", moved).status_code == 200

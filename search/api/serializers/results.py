@@ -13,7 +13,7 @@ from search.api.legacy import legacy_fields
 from search.api.serializers.explanations import AdjustmentSerializer, ExplanationSerializer
 from search.api.serializers.profiles import SignalValuesSerializer
 from search.domain import Signal
-from search.results import Result
+from search.presentation.results import Result
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):

@@ -16,8 +16,8 @@ from search.api.serializers.profiles import (
 )
 from search.api.serializers.results import ResultSerializer
 from search.domain import MIXED, Trial
+from search.engine.second_try import SecondTry
 from search.pipeline import SearchResponse
-from search.second_try import SecondTry
 
 
 class ConfidenceField(serializers.FloatField):

@@ -7,9 +7,9 @@ from typing import Any
 from rest_framework import serializers
 
 from ingestion.paging import Parameters
-from search import configuration
 from search.api.naming import named_profile
 from search.domain import Profile, QueryClass, Weights
+from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.workbench.preview import SHOWN, trial
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from common.accounts.models import User
 from ingestion import spaces
-from search import configuration
 from search.domain import QueryClass
+from search.engine import configuration
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
 from search.query import classify

@@ -15,17 +15,17 @@ from typing import TypeVar
 from django.db import transaction
 
 from ingestion.models import Collection
-from search import configuration
 from search.domain import Candidate, Profile, Signal
+from search.engine import configuration
+from search.engine.second_try import ranked
+from search.engine.settle import ranking_options
 from search.models import Calibration
 from search.pipeline import Choices, SearchResponse
 from search.ranking.confidence import FIRST_PAGE, Evidence
 from search.ranking.tiers import identifiers_lead
-from search.second_try import ranked
 from search.tuning.evaluation.asking import embed, response_to
 from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
 from search.tuning.evaluation.reliability import Kind, Sample, fit, is_held_out, measure
-from search.understanding import ranking_options
 
 UNANSWERABLE = "unanswerable.jsonl"
 

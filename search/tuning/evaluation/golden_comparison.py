@@ -11,7 +11,7 @@ import numpy as np
 
 from ingestion.errors import EmbeddingError
 from search.domain import Profile
-from search.embedding import warm_up
+from search.engine.embedding import warm_up
 from search.errors import RunFailed
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.asking import NO_MODEL, embedding_time

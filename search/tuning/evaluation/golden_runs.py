@@ -23,7 +23,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 
 from ingestion.errors import IngestionError
-from search import configuration
+from search.engine import configuration
 from search.errors import RunCancelled, RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation import measures

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from search.domain import Candidate, IdentifierMatch, Query, Signal, TermStatistic
-from search.found import Found
+from search.engine.found import Found
 from search.query.language import Reading
 from search.retrieval.statement import HOLDERS, PINNED
 

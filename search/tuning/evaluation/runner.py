@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, field
 from django.conf import settings
 
 from ingestion.models import Collection
-from search import configuration
 from search.domain import Profile, QueryClass
-from search.embedding import warm_up
+from search.engine import configuration
+from search.engine.embedding import warm_up
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures

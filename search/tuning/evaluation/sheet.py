@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from search.domain import Profile, QueryClass, Signal
-from search.found import Reach, recency_of
+from search.engine.found import Reach, recency_of
 from search.ranking import RankingOptions, identifiers_lead
 from search.ranking.fusion import ALWAYS_FIND, strengths_of
 from search.tuning.evaluation.pooled import ABSENT, FINDERS, SIGNALS, Pool

@@ -14,16 +14,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from search.asked import Choices
-from search.configuration import Configuration
 from search.domain import Classification, Profile, QueryClass, Signal
-from search.ranking.confidence import confidence, shifted
-from search.second_try import is_low
-from search.tuning.evaluation import arraymeasures
-from search.tuning.evaluation.arrayranking import Ranked, rank_sheet
-from search.tuning.evaluation.leading import leading_hits
-from search.tuning.evaluation.sheet import Booleans, Case, Floats, Integers, Shape, Sheet, shape
-from search.understanding import (
+from search.engine.configuration import Configuration
+from search.engine.request import Choices
+from search.engine.second_try import is_low
+from search.engine.settle import (
     Understood,
     classified,
     leaning,
@@ -31,6 +26,11 @@ from search.understanding import (
     settled,
     signals_for,
 )
+from search.ranking.confidence import confidence, shifted
+from search.tuning.evaluation import arraymeasures
+from search.tuning.evaluation.arrayranking import Ranked, rank_sheet
+from search.tuning.evaluation.leading import leading_hits
+from search.tuning.evaluation.sheet import Booleans, Case, Floats, Integers, Shape, Sheet, shape
 
 __all__ = ["Case", "Outcome", "WhatIf"]
 

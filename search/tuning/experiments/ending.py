@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from search import configuration
+from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.experiments import outcomes
 from search.tuning.models import Experiment, ProfileChange

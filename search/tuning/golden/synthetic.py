@@ -25,7 +25,7 @@ from ingestion.identifiers import Pattern, find_identifiers
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk, Document, Visibility
 from ingestion.models.library import Viewer
-from search import configuration
+from search.engine import configuration
 from search.errors import JudgementError, NotPermitted
 from search.query.expand import fold_query
 from search.tuning.evaluation.asking import evaluator

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from search import configuration
 from search.domain import QueryClass, Signal, Weights
+from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
 from search.tuning.experiments import ending

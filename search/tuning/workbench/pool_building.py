@@ -13,11 +13,12 @@ from kombu.exceptions import OperationalError
 
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
-from search import configuration
-from search.configuration import Configuration
 from search.domain import Profile
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.found import Found
+from search.engine.settle import read
 from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong
-from search.found import Found
 from search.pipeline import found_wide
 from search.retrieval import Filters
 from search.tuning.evaluation.asking import evaluator
@@ -26,7 +27,6 @@ from search.tuning.evaluation.pooled import Pool
 from search.tuning.models import CandidatePool
 from search.tuning.workbench.pool_spec import Width, corpus_stamp
 from search.tuning.workbench.pools import asked_by, covers, described, progress_key
-from search.understanding import read
 
 logger = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from django.db.models import Count, Max, Sum
 
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.statistics import CorpusChange, CorpusStatistics
-from search.configuration import Configuration
 from search.domain import Boost, KeywordScorer, Profile, TitleScorer
-from search.found import by_what_they_seek
+from search.engine.configuration import Configuration
+from search.engine.found import by_what_they_seek
 from search.ranking.boosts import as_json, parse_boosts
 
 # How far pools look: the first of these that a profile's depth does not pass, so that it may be

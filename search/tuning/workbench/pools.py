@@ -15,16 +15,16 @@ from uuid import UUID
 from django.core.cache import cache
 
 from ingestion.models import Document
-from search import configuration
-from search.configuration import Configuration
 from search.domain import Profile
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.settle import read
 from search.ranking.boosts import sought
 from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.models import CandidatePool
 from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
-from search.understanding import read
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,15 +20,15 @@ from django.core.exceptions import ValidationError
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search import configuration
-from search.configuration import Configuration
 from search.domain import Hit, Profile, Query, QueryClass, Weights
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.found import Found
 from search.errors import ProfileError
-from search.found import Found
 from search.models import SearchProfile
 from search.pipeline import Weighed, found_wide, weigh
+from search.presentation.results import Result, Rows, results_for
 from search.ranking.grouping import Group
-from search.results import Result, Rows, results_for
 from search.retrieval import Filters
 from search.tuning.publishing import activation
 from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from common.accounts.models import User
 from ingestion.lexical import terms
-from search import configuration
+from search.engine import configuration
 from search.tuning.evaluation import golden_comparison
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.pool_building import build

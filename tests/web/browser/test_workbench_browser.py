@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from common.accounts.models import User
 from ingestion.lexical import terms
-from search import configuration
+from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_comparison, golden_runs
 from search.tuning.golden import judging

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET
 
 from common.admin.pages import actor, whole_number
-from search import configuration
+from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.admin.workbench.requests import (
     CHANGE,

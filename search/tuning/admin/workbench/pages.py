@@ -19,9 +19,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
-from search import configuration
 from search.analytics.admin.figures import searching
 from search.domain import QueryClass
+from search.engine import configuration
 from search.models import SearchProfile
 from search.templatetags.weighing import CLASS_LABELS, SIGNAL_LABELS
 from search.tuning.admin.weights import SIGNAL_HELP, class_rows

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from ingestion.models.library import Viewer
-from search import configuration
 from search.analytics.gaps import standing
 from search.analytics.models import SearchEvent
+from search.engine import configuration
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.comparing import visible_goldens, weakest
 

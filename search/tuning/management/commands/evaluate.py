@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from search import configuration
+from search.engine import configuration
 from search.presets import BASELINES, DEFAULT
 from search.tuning.evaluation import report
 from search.tuning.evaluation.collections import JudgedCollection, find, find_all

@@ -8,7 +8,7 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import tidied_sql
-from search.snippets import MARK_END, MARK_START, mark_runs, restored
+from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _PARTED = "\ue002"  # like MARK_START it stands in no text

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search.asked import Choices
-from search.configuration import Configuration
 from search.domain import Profile
-from search.found import Found, as_found_by
-from search.second_try import Ranking, surest
-from search.understanding import (
+from search.engine.configuration import Configuration
+from search.engine.found import Found, as_found_by
+from search.engine.request import Choices
+from search.engine.second_try import Ranking, surest
+from search.engine.settle import (
     Understood,
     as_ranked,
     leaning,

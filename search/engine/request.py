@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ingestion.models.library import Viewer
-from search.configuration import Configuration
 from search.domain import Profile, QueryClass, TakesPart, Weights
+from search.engine.configuration import Configuration
 from search.retrieval import Filters
 
 DEFAULT_PAGE_SIZE = 10

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from search.domain import Hit
 from search.domain.trials import Mix
+from search.engine.second_try import Ranking
 from search.ranking.grouping import Group
-from search.second_try import Ranking
 
 
 @dataclass(frozen=True, slots=True)

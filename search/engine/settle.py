@@ -10,8 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from search.asked import Choices
-from search.configuration import Configuration
 from search.domain import (
     Classification,
     Classifier,
@@ -22,15 +20,17 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.embedding import QueryVector, embed_query
-from search.found import Found
+from search.engine.configuration import Configuration
+from search.engine.embedding import QueryVector, embed_query
+from search.engine.found import Found
+from search.engine.request import Choices
+from search.engine.second_try import Ranking
 from search.query import parse
 from search.query.classifiers import classify_by
 from search.query.expand import expansions
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import RankingOptions, applicable, identifiers_lead
 from search.ranking.fusion import OPTIONAL
-from search.second_try import Ranking
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 

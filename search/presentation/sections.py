@@ -12,7 +12,7 @@ from ingestion.chunking.sections import Neighbour, Section, section_of
 from ingestion.domain import BLOCK_SEPARATOR
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
-from search.reading import Passage, marked_text, passages_in, shown_text
+from search.presentation.reading import Passage, marked_text, passages_in, shown_text
 
 # Chunks looked at on each side: more than the budget holds, however short they are.
 REACH = 40

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from search.asked import Asked
-from search.configuration import Configuration
 from search.domain import Query, Trial
-from search.finding import found_for, found_for_both, score_alike, together
-from search.found import Found
-from search.mixing import mixed
+from search.engine.configuration import Configuration
+from search.engine.find import found_for, found_for_both, score_alike, together
+from search.engine.found import Found
+from search.engine.mixing import mixed
+from search.engine.request import Asked
+from search.engine.settle import understand
+from search.engine.weighing import Weighed, weigh
+from search.presentation.results import Result
 from search.ranking.grouping import Group
-from search.results import Result
-from search.understanding import understand
-from search.weighing import Weighed, weigh
 
 
 def part_of(query: Query, asked: Asked, configured: Configuration) -> Trial | None:

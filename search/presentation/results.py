@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import Hit, TermStatistic
-from search.marking import marked
+from search.presentation.marking import marked
+from search.presentation.snippets import SNIPPET_CHARS, snippet
 from search.ranking.grouping import Group
-from search.snippets import SNIPPET_CHARS, snippet
 
 # How many passages of the same document, and how many other documents, a result shows of those
 # folded under it, and how much of each: guesses. The rest are counted.

@@ -9,16 +9,16 @@ from django.utils import timezone
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.configuration import Configuration
 from search.domain import Profile, Query, Signal
-from search.embedding import QueryVector, embed_query
-from search.found import WIDE_HALF_LIFE, Found, by_what_they_seek
+from search.engine.configuration import Configuration
+from search.engine.embedding import QueryVector, embed_query
+from search.engine.found import WIDE_HALF_LIFE, Found, by_what_they_seek
+from search.engine.settle import Understood, query_vector, read, signals_for
 from search.query.expand import hidden_from, pins_for
 from search.query.spelling import correctable
 from search.ranking import applicable
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
-from search.understanding import Understood, query_vector, read, signals_for
 
 MAY_HIDE = "search.change_hide"
 

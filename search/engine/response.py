@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from search.asked import DEFAULT_PAGE_SIZE
 from search.domain import (
     Classification,
     Hit,
@@ -15,9 +14,10 @@ from search.domain import (
     Trial,
     Weights,
 )
+from search.engine.request import DEFAULT_PAGE_SIZE
+from search.engine.second_try import SecondTry, is_low
+from search.presentation.results import Result
 from search.ranking.grouping import Group
-from search.results import Result
-from search.second_try import SecondTry, is_low
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""How a question is answered: asked, settled, found, ranked, given back. Read `search.pipeline`."""
