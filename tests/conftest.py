@@ -14,7 +14,7 @@ from hypothesis import settings as hypothesis
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison
-from tests.judged import judge_all, lasting_documents
+from tests.support.golden_library import judge_all, lasting_documents
 
 # How long an example takes is the machine's affair, and not what a test is about.
 hypothesis.register_profile("untimed", deadline=None)
@@ -61,7 +61,7 @@ def administrator(db: None) -> User:
 
 @pytest.fixture(scope="module")
 def harbour(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    """The documents of `tests.judged` by a short name, made once for a module's tests."""
+    """The documents of `golden_library` by a short name, made once for a module's tests."""
     with lasting_documents(django_db_blocker) as found:
         yield found
 

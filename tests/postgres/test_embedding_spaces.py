@@ -31,8 +31,8 @@ from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.throttle import SharedThrottle, patience
 from search import configuration
-from tests.factories import make_collection, make_document, upload
-from tests.fake_openai import FakeOpenAI, status
+from tests.support.factories import make_collection, make_document, upload
+from tests.support.fake_openai import FakeOpenAI, status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
 

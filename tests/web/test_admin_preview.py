@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from ingestion.models import Document
-from tests.factories import make_collection
 from tests.samples import builders
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

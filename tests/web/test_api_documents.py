@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from ingestion.documents import steps
 from ingestion.errors import DamagedFile
 from ingestion.models import Collection, Document, State, Visibility
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 
 DOCUMENTS = "/api/v1/documents/"
 COLLECTIONS = "/api/v1/collections/"
