@@ -9,11 +9,13 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
+from django.test import TransactionTestCase
 from hypothesis import settings as hypothesis
 
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison
+from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents
 
 # How long an example takes is the machine's affair, and not what a test is about.
@@ -32,6 +34,16 @@ def servers() -> EmbeddedServers:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: EmbeddedServers) -> None:
     """Before the test database is made, its server must answer."""
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The test database; after a test that commits, its first rows instead of a flush."""
+    with django_db_blocker.unblock():
+        rows = FirstRows.of_database()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test_case: rows.restore())
+        yield
 
 
 @pytest.fixture
