@@ -56,7 +56,7 @@ def synthetic(queries: int, candidates: int) -> None:
     from search.pipeline import Choices, weigh
     from search.presets.own import DEFAULT
     from search.tuning.evaluation.whatif import WhatIf
-    from tests.pooling import configuration, random_case
+    from tests.support.random_pools import configuration, random_case
 
     configured = configuration()
     cases = [

@@ -9,13 +9,15 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.cache import cache
+from django.test import TransactionTestCase
 from hypothesis import settings as hypothesis
 
 from common.accounts.models import User
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison
-from tests.judged import judge_all, lasting_documents
+from tests.support.database import FirstRows
+from tests.support.golden_library import judge_all, lasting_documents
 
 # How long an example takes is the machine's affair, and not what a test is about.
 hypothesis.register_profile("untimed", deadline=None)
@@ -33,6 +35,16 @@ def servers() -> EmbeddedServers:
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(servers: EmbeddedServers) -> None:
     """Before the test database is made, its server must answer."""
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """The test database; after a test that commits, its first rows instead of a flush."""
+    with django_db_blocker.unblock():
+        rows = FirstRows.of_database()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test_case: rows.restore())
+        yield
 
 
 @pytest.fixture
@@ -62,7 +74,7 @@ def administrator(db: None) -> User:
 
 @pytest.fixture(scope="module")
 def harbour(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Document]]:
-    """The documents of `tests.judged` by a short name, made once for a module's tests."""
+    """The documents of `golden_library` by a short name, made once for a module's tests."""
     with lasting_documents(django_db_blocker) as found:
         yield found
 

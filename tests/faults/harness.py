@@ -35,7 +35,7 @@ from ingestion.models import (
 from ingestion.models.library import UNFINISHED
 from kbsite.embedded.server import Server
 from search.pipeline import search
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 ROOT = Path(__file__).resolve().parents[2]
 LEASE_SECONDS = 2

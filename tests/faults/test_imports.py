@@ -20,8 +20,8 @@ from ingestion.models import (
     Lane,
     State,
 )
-from tests.factories import make_collection, upload
 from tests.faults.harness import LONG, kill, wait_for, worker
+from tests.support.factories import make_collection, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -14,7 +14,6 @@ from django.db import connection
 
 from ingestion.models import Chunk, ChunkEmbedding, Document, State
 from kbsite.embedded import EmbeddedServers
-from tests.factories import make_collection, make_document, upload
 from tests.faults.harness import (
     LONG,
     NOTE,
@@ -34,6 +33,7 @@ from tests.faults.harness import (
     worker,
 )
 from tests.faults.holding import SWAP, endless, held_bytes, hold, waiting_for_locks
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -18,7 +18,6 @@ from ingestion.documents.leases import Lease
 from ingestion.edits.rewriting import parsed_text
 from ingestion.errors import StateConflict
 from ingestion.models import Chunk, Document, State
-from tests.factories import make_collection, make_document, upload
 from tests.faults.harness import (
     NOTE,
     again,
@@ -28,6 +27,7 @@ from tests.faults.harness import (
     wait_for,
 )
 from tests.faults.holding import SWAP, hold, waiting_for_locks
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

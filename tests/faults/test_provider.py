@@ -12,8 +12,9 @@ from pytest import approx
 from ingestion import services, spaces
 from ingestion.documents import steps
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, State
-from tests.factories import make_collection, make_document, upload
-from tests.fake_openai import (
+from tests.faults.harness import NOTE, assert_nothing_lost_or_doubled, finished, let_time_pass
+from tests.support.factories import make_collection, make_document, upload
+from tests.support.fake_openai import (
     Behaviour,
     FakeOpenAI,
     dropped,
@@ -25,7 +26,6 @@ from tests.fake_openai import (
     status,
     wrong_dimension,
 )
-from tests.faults.harness import NOTE, assert_nothing_lost_or_doubled, finished, let_time_pass
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

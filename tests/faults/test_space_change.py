@@ -33,8 +33,8 @@ from search.domain import Signal
 from search.engine import configuration
 from search.pipeline import SearchResponse, search
 from search.presets import install
-from tests.factories import make_collection, make_document
-from tests.fake_openai import Behaviour, FakeOpenAI, Reply, Request, ok, vector_of
+from tests.support.factories import make_collection, make_document
+from tests.support.fake_openai import Behaviour, FakeOpenAI, Reply, Request, ok, vector_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

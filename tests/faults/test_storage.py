@@ -17,8 +17,8 @@ from ingestion import services
 from ingestion.documents import steps
 from ingestion.errors import NotStored
 from ingestion.models import Document, DocumentVersion, State
-from tests.factories import make_collection, upload
 from tests.faults.harness import ROOT, assert_nothing_lost_or_doubled, environment
+from tests.support.factories import make_collection, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

@@ -16,7 +16,6 @@ from ingestion.documents.queueing import INTERACTIVE, waiting
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion, State
 from kbsite.embedded import EmbeddedServers
-from tests.factories import make_collection, upload
 from tests.faults.harness import (
     NOTE,
     assert_nothing_lost_or_doubled,
@@ -28,6 +27,7 @@ from tests.faults.harness import (
     wait_for,
     worker,
 )
+from tests.support.factories import make_collection, upload
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

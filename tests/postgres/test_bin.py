@@ -29,7 +29,7 @@ from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.models import Pin
 from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

@@ -22,7 +22,7 @@ from search.ranking import confidence
 from search.tuning.evaluation.calibration import questions
 from search.tuning.evaluation.collections import UNTITLED, read, shelf
 from search.tuning.evaluation.reliability import Kind, is_held_out
-from tests.factories import make_document
+from tests.support.factories import make_document
 
 pytestmark = pytest.mark.django_db
 

@@ -10,8 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ingestion.models import Chunk, Document
-from tests.factories import make_collection, make_document
 from tests.samples import builders
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

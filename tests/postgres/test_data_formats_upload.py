@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 
 from ingestion.models import State
 from search.pipeline import search
-from tests.factories import make_collection, make_document
 from tests.samples import builders
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -30,9 +30,9 @@ from ingestion.spaces.filling import store, texts_of
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.throttle import SharedThrottle, patience
-from search.engine import configuration
-from tests.factories import make_collection, make_document, upload
-from tests.fake_openai import FakeOpenAI, status
+from search import configuration
+from tests.support.factories import make_collection, make_document, upload
+from tests.support.fake_openai import FakeOpenAI, status
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
 

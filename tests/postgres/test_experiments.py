@@ -26,14 +26,14 @@ from search.tuning.experiments.arms import A, B, arm
 from search.tuning.experiments.participation import participant
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications
-from tests.judged import (
+from tests.support.events import make_event
+from tests.support.golden_library import (
     KEYWORDS_ONLY,
     TITLE_ONLY,
     active_profile,
     draft_with,
     judge_all,
 )
-from tests.watching import make_event
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 

@@ -31,7 +31,7 @@ from ingestion.models.library import UNFINISHED
 from search.models import Pin
 from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement
-from tests.factories import make_collection, upload
+from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 

@@ -6,7 +6,7 @@ import pytest
 
 from ingestion import services
 from search.pipeline import search
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -26,7 +26,7 @@ from ingestion.models import (
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval import vector as vector_module
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 

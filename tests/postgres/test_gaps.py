@@ -16,8 +16,8 @@ from search.analytics import gaps, gathering
 from search.analytics.models import Gap, GapSign, GapStep, GapWording, SearchEvent
 from search.errors import GapError
 from search.models import Pin
-from tests.factories import make_collection, make_document
-from tests.watching import make_event, minutes_ago, say
+from tests.support.events import make_event, minutes_ago, say
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -16,7 +16,7 @@ from search.tuning.evaluation import golden, golden_comparison, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
 from search.tuning.publishing import drafts, gate_inputs, publications, rollback
-from tests.judged import (
+from tests.support.golden_library import (
     KEYWORDS_ONLY,
     QUESTIONS,
     TITLE_ONLY,

@@ -18,8 +18,8 @@ from ingestion.models import Chunk, Document
 from search.pipeline import SearchResponse, search
 from search.presentation.results import results_for
 from search.retrieval import Filters
-from tests.factories import make_collection, make_document
-from tests.web.repeats import edition, lasting_repeats
+from tests.support.factories import make_collection, make_document
+from tests.support.repeating_library import edition, lasting_repeats
 
 pytestmark = pytest.mark.django_db
 

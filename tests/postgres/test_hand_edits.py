@@ -28,7 +28,7 @@ from ingestion.models import (
 from ingestion.services import Wish
 from search.models import Pin
 from search.pipeline import SearchResponse, search
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

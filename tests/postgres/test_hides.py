@@ -13,7 +13,7 @@ from search.models import Hide, Pin
 from search.pages import suggestions
 from search.pipeline import Choices, found_wide, search
 from search.tuning.workbench.pool_spec import Width
-from tests.judged import active_profile
+from tests.support.golden_library import active_profile
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -13,8 +13,8 @@ from django.core.management.base import SystemCheckError
 from ingestion.documents import steps
 from ingestion.models import Document, State
 from ingestion.parsing.limits import ParseLimits
-from tests.factories import make_collection, make_document, upload
 from tests.samples import builders
+from tests.support.factories import make_collection, make_document, upload
 from tests.unit.parsing import hostile
 
 pytestmark = pytest.mark.django_db

@@ -7,7 +7,7 @@ from django.contrib.auth.models import AnonymousUser
 
 from search.engine import configuration
 from search.pipeline import search
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

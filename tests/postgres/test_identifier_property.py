@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from search.domain import Weights
 from search.pipeline import Choices, search
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

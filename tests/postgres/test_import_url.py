@@ -17,9 +17,9 @@ from ingestion.intake.importing import services, web
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.intake.importing.runner import run
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind, State
-from tests.factories import make_collection
-from tests.local_site import Answer, Site, local_site, page, redirect
 from tests.samples import builders
+from tests.support.factories import make_collection
+from tests.support.local_site import Answer, Site, local_site, page, redirect
 
 pytestmark = pytest.mark.django_db
 

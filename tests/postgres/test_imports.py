@@ -28,7 +28,7 @@ from ingestion.models import (
     Lane,
     SourceKind,
 )
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 

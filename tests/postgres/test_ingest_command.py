@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from ingestion.documents import progress
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

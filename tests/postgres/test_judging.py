@@ -15,7 +15,7 @@ from search.errors import JudgementError
 from search.tuning.golden import exchange, judging, queries
 from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
-from tests.judged import QUESTIONS, judge_all
+from tests.support.golden_library import QUESTIONS, judge_all
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 FERRY = "When does the ferry leave?"

@@ -19,8 +19,8 @@ from search.pipeline import Choices, SearchResponse, search
 from search.presentation.reading import passages_of
 from search.query.language import VECTOR_KEPT
 from search.retrieval import Filters
-from tests.explaining import recomputed
-from tests.factories import make_collection, make_document
+from tests.support.explanations import recomputed
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

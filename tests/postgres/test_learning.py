@@ -10,8 +10,8 @@ from common.accounts.models import User
 from ingestion.models import Document, Visibility
 from search.tuning.golden import from_clicks
 from search.tuning.models import GoldenQuery, Judgement
-from tests.factories import make_collection, make_document
-from tests.watching import make_event, say
+from tests.support.events import make_event, say
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

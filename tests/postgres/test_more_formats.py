@@ -8,8 +8,8 @@ from django.contrib.auth.models import AnonymousUser
 from ingestion.errors import TypeMismatch
 from ingestion.models import Chunk, Document, State
 from search.pipeline import search
-from tests.factories import make_collection, make_document, upload
 from tests.samples.sheets_and_slides import make_notebook, make_odp, make_ods, make_pptx, make_xlsx
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

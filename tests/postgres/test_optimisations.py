@@ -22,7 +22,7 @@ from search.tuning.optimiser.optimisations import OptimisationError, Options
 from search.tuning.optimiser.weight_search import Wanted
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pools
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = pytest.mark.django_db
 

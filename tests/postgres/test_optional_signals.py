@@ -19,7 +19,7 @@ from search.domain import Signal, Weights
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, SearchResponse
 from search.tuning.publishing import activation, publications
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -15,9 +15,9 @@ from ingestion.domain import Part
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind, State
 from search.pipeline import search
-from tests.factories import make_collection, make_document, upload
 from tests.samples import builders
 from tests.samples.outlook import Attachment, Letter, make_msg
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 

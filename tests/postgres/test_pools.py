@@ -36,8 +36,8 @@ from search.tuning.models import CandidatePool, GoldenQuery, Judgement
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build, wanted
 from search.tuning.workbench.pool_spec import Width
-from tests.factories import make_document
-from tests.web.library import lasting_library
+from tests.support.factories import make_document
+from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 

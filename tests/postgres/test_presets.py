@@ -19,7 +19,7 @@ from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.presets import PRESETS, SEEDS
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 

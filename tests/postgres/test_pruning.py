@@ -14,7 +14,7 @@ from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, pruning, retrieve
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = pytest.mark.django_db
 

@@ -21,7 +21,7 @@ from search.pipeline import Choices, search
 from search.query import parse
 from search.query.parse import clean_text
 from search.retrieval import Filters, Scope, retrieve
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

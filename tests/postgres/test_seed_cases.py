@@ -16,7 +16,7 @@ from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presets import CONCEPT_RAG, INDEXFOUNDRY, PRESETS, SEEDS, TEXTBOOK
 from search.retrieval import Filters
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "shelves")]
 

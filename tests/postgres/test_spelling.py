@@ -19,7 +19,7 @@ from search.domain import Weights
 from search.errors import SearchError
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

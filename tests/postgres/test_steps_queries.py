@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from ingestion.documents import steps
 from ingestion.models import Chunk
-from tests.factories import make_collection, upload
+from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -17,8 +17,8 @@ from search.errors import JudgementError, NotPermitted
 from search.tuning.golden import judging, synthetic
 from search.tuning.golden.synthetic import as_query, is_telling, shortened
 from search.tuning.models import GoldenQuery, Judgement
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import staff
+from tests.support.admin_client import staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

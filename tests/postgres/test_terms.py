@@ -16,7 +16,7 @@ from ingestion.lexical import terms
 from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
 from search.retrieval import Filters, Scope, retrieve
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -22,7 +22,7 @@ from ingestion.models import (
     State,
 )
 from search.pipeline import search
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

@@ -14,7 +14,7 @@ from ingestion.intake.watching import services
 from ingestion.intake.watching.scanning import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
 from ingestion.models.library import UNFINISHED
-from tests.factories import make_collection, upload
+from tests.support.factories import make_collection, upload
 
 pytestmark = pytest.mark.django_db
 

@@ -20,8 +20,8 @@ from search.analytics.models import Gap, GapSign, GapWording, Interaction, Searc
 from search.models import SearchProfile
 from search.tuning.models import Alert, EvaluationRun, GoldenQuery, Night
 from search.tuning.quality import alerts, nightly
-from tests.factories import make_collection
-from tests.watching import make_event, minutes_ago, say
+from tests.support.events import make_event, minutes_ago, say
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

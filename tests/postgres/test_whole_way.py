@@ -27,8 +27,8 @@ from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters
-from tests.explaining import recomputed
-from tests.factories import make_collection, make_document, upload
+from tests.support.explanations import recomputed
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

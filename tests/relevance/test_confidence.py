@@ -24,7 +24,7 @@ from search.tuning.evaluation.collections import (
     shelf,
 )
 from search.tuning.evaluation.reliability import Kind, Sample, measure
-from tests.factories import make_document
+from tests.support.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"
 EVERY = 48

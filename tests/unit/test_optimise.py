@@ -24,7 +24,7 @@ from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimiser.verdict import Optimised
 from search.tuning.optimiser.weight_search import NothingToLearn, Wanted, _simplex, _whole, optimise
-from tests.pooling import configuration
+from tests.support.random_pools import configuration
 
 EQUAL = Weights(0.34, 0.33, 0.33)
 PRESENT = Profile(

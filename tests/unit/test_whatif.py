@@ -16,7 +16,7 @@ from search.tuning.evaluation import arraymeasures, measures
 from search.tuning.evaluation.arithmetic import exact_sum
 from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Outcome, WhatIf
-from tests.pooling import configuration, random_case, random_profile
+from tests.support.random_pools import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)
 # As scores are: nothing 60 digits below something else.

@@ -13,8 +13,8 @@ from ingestion import services
 from ingestion.documents import steps
 from ingestion.models import Collection, Document, Visibility
 from search.pipeline import search
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import said, signed_in, staff
+from tests.support.admin_client import said, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

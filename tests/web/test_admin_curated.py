@@ -9,8 +9,8 @@ from ingestion.models import Document
 from search.models import Hide, Pin, SearchProfile, Synonym
 from search.pipeline import search
 from search.tuning.publishing import activation, publications
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import said, signed_in, staff
+from tests.support.admin_client import said, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

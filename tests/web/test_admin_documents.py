@@ -18,8 +18,8 @@ from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection, Document, DocumentVersion, State
 from search.pipeline import search
-from tests.factories import make_collection, make_document, upload
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

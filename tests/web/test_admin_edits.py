@@ -10,8 +10,8 @@ from django.urls import reverse
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, ChunkEdit, Document, Visibility
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

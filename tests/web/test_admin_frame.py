@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from kbsite.admin_site import UNFOLD
-from tests.web.admin_client import signed_in
+from tests.support.admin_client import signed_in
 
 pytestmark = pytest.mark.django_db
 

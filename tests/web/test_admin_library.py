@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from common.accounts.models import User
 from ingestion.models import Chunk, Collection, Document, IdentifierPattern
-from tests.factories import make_collection, make_document, upload
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

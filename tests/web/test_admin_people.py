@@ -10,8 +10,8 @@ from common.accounts.models import User
 from search.domain import QueryClass
 from search.models import ClassRule
 from search.pipeline import search
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import form_data, signed_in, staff
+from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

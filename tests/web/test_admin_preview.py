@@ -11,8 +11,8 @@ from django.urls import reverse
 
 from common.accounts.models import User
 from ingestion.models import Document
-from tests.factories import make_collection
 from tests.samples import builders
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 

@@ -14,8 +14,8 @@ from search.models import ClassWeights, SearchProfile
 from search.pipeline import search
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation, drafts, publications
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -17,13 +17,13 @@ from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
 from search.tuning.publishing import gate_inputs, publications
-from tests.judged import (
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.golden_library import (
     QUESTIONS,
     TITLE_ONLY,
     active_profile,
     draft_with,
 )
-from tests.web.admin_client import form_data, said, signed_in, staff
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
 ADMIN = "/admin/search"

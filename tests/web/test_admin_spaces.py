@@ -17,9 +17,9 @@ from common.accounts.models import User
 from ingestion import spaces
 from ingestion.models import ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces import changes
-from tests.factories import make_collection, make_document
-from tests.fake_openai import FakeOpenAI, status
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
+from tests.support.fake_openai import FakeOpenAI, status
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -11,8 +11,8 @@ import pytest
 from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.models import Collection, Document
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import signed_in, staff
+from tests.support.admin_client import signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -14,8 +14,8 @@ from search.analytics import gathering
 from search.analytics.models import Gap, GapStep
 from search.models import Pin, SearchProfile
 from search.tuning.models import EvaluationRun, Night
-from tests.factories import make_collection, make_document
-from tests.watching import make_event, say
+from tests.support.events import make_event, say
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

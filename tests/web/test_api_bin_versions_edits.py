@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.models import Chunk, ChunkEdit, Document, Visibility
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 DOCUMENTS = "/api/v1/documents/"
 TIDES = "# Tides\n\nHigh water comes twice a day.\n"

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.errors import DamagedFile
 from ingestion.models import Collection, Document, State, Visibility
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 
 DOCUMENTS = "/api/v1/documents/"
 COLLECTIONS = "/api/v1/collections/"

@@ -14,8 +14,8 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from common.accounts.models import User
 from search import pipeline
-from tests.explaining import recomputed_json
-from tests.factories import make_collection, make_document
+from tests.support.explanations import recomputed_json
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -16,7 +16,7 @@ from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import GoldenQuery, Judgement, ProfileChange, Publication
 from search.tuning.publishing import gate_inputs, publications
-from tests.judged import (
+from tests.support.golden_library import (
     QUESTIONS,
     TITLE_ONLY,
     active_profile,

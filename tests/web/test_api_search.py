@@ -15,8 +15,8 @@ from search.domain import Signal
 from search.models import SearchProfile
 from search.ranking.fusion import OPTIONAL
 from search.tuning.publishing import activation, publications
-from tests.explaining import recomputed_json
-from tests.factories import make_collection, make_document
+from tests.support.explanations import recomputed_json
+from tests.support.factories import make_collection, make_document
 
 SEARCH = "/api/v1/search/"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

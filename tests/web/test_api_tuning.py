@@ -21,8 +21,8 @@ from search.tuning.models import GoldenQuery, ProfileChange
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
-from tests.web.admin_client import staff
-from tests.web.library import lasting_library
+from tests.support.admin_client import staff
+from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 

@@ -16,7 +16,7 @@ from ingestion.models import EmbeddingSpace
 from search.models import Calibration, SearchProfile
 from search.ranking import confidence
 from search.ranking.confidence import FEATURES, Logistic, Ran
-from tests.web.library import lasting_library
+from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 

@@ -12,7 +12,7 @@ from lxml import html
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
 

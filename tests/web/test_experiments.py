@@ -15,9 +15,9 @@ from search.analytics.models import SearchEvent
 from search.models import SearchProfile
 from search.tuning.experiments import planning, running
 from search.tuning.models import Experiment
-from tests.factories import make_collection, make_document
-from tests.judged import active_profile
-from tests.web.admin_client import said, signed_in
+from tests.support.admin_client import said, signed_in
+from tests.support.factories import make_collection, make_document
+from tests.support.golden_library import active_profile
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -12,7 +12,7 @@ from django.test import Client
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from tests.web.repeats import lasting_repeats
+from tests.support.repeating_library import lasting_repeats
 
 pytestmark = pytest.mark.django_db
 

@@ -7,8 +7,8 @@ from django.test import Client
 
 from common.accounts.models import User
 from ingestion.models import State
-from tests.factories import make_collection, make_document
-from tests.web.admin_client import signed_in
+from tests.support.admin_client import signed_in
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

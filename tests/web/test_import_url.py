@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.models import Collection, Import, Visibility
-from tests.factories import make_collection
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

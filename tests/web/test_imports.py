@@ -16,8 +16,8 @@ from common.accounts.models import User
 from ingestion.intake.importing import runner
 from ingestion.intake.watching.scanning import scan
 from ingestion.models import Collection, Import, ImportItem, Visibility, WatchedFolder
-from tests.factories import make_collection, upload
-from tests.web.admin_client import said, signed_in, staff
+from tests.support.admin_client import said, signed_in, staff
+from tests.support.factories import make_collection, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.api.legacy import wants_legacy
 from search.models import SearchProfile
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 SEARCH = "/api/v1/search/"
 FIELDS = {"_vector_score", "_bm25_score", "_title_score", "_hybrid_score", "_distance"}

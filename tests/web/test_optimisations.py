@@ -13,9 +13,9 @@ from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import GoldenQuery, Judgement, Optimisation
-from tests.factories import make_collection, make_document
-from tests.judged import active_profile
-from tests.web.admin_client import form_data, said, signed_in, staff
+from tests.support.admin_client import form_data, said, signed_in, staff
+from tests.support.factories import make_collection, make_document
+from tests.support.golden_library import active_profile
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -16,8 +16,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
 from ingestion.models import Document
-from tests.factories import make_collection, make_document, upload
-from tests.web.library import HOSTILE, SECRET, lasting_library
+from tests.support.factories import make_collection, make_document, upload
+from tests.support.library import HOSTILE, SECRET, lasting_library
 
 pytestmark = pytest.mark.django_db
 

@@ -14,8 +14,8 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.models import Document, DocumentVersion, State, Visibility
-from tests.factories import make_collection
 from tests.samples import builders
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 

@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 from rest_framework.test import APIClient
 
-from tests.web.library import lasting_library
+from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 

@@ -18,7 +18,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
-from tests.web.library import lasting_library
+from tests.support.library import lasting_library
 
 pytestmark = [pytest.mark.django_db]
 

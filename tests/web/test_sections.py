@@ -11,8 +11,8 @@ from rest_framework.test import APIClient
 
 from ingestion.models import Chunk, Document, Visibility
 from search.pipeline import search
-from tests.factories import make_collection, make_document
-from tests.web.library import logbook
+from tests.support.factories import make_collection, make_document
+from tests.support.library import logbook
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers", "clean_cache")]
 

@@ -16,8 +16,8 @@ from search.tuning import roles
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
 from search.tuning.publishing import gate_inputs
 from search.tuning.roles import GROUPS, install_groups
-from tests.judged import active_profile, draft_with
-from tests.web.walker import routes
+from tests.support.golden_library import active_profile, draft_with
+from tests.support.url_walker import routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -20,8 +20,8 @@ from django.test import Client, RequestFactory
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, State, Visibility
-from tests.factories import make_collection, make_document
-from tests.web.walker import (
+from tests.support.factories import make_collection, make_document
+from tests.support.url_walker import (
     MISSING,
     Answer,
     Route,
@@ -204,7 +204,7 @@ def test_every_address_has_arguments() -> None:
         try:
             addresses(route, MISSING)
         except LookupError as error:
-            unknown.append(f"{route.route}: tell tests/web/walker.py what {error} may be")
+            unknown.append(f"{route.route}: tell tests/support/url_walker.py what {error} may be")
 
     assert unknown == []
 

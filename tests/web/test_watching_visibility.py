@@ -12,7 +12,9 @@ from common.accounts.models import User
 from ingestion.models import Document
 from search.analytics import gathering
 from search.analytics.models import Gap, SearchEvent
-from tests.web import test_visibility, walker
+from tests.support import url_walker
+from tests.support.url_walker import Subject
+from tests.web import test_visibility
 from tests.web.test_visibility import (
     PROBES,
     Make,
@@ -24,7 +26,6 @@ from tests.web.test_visibility import (
     traces_in,
     walk,
 )
-from tests.web.walker import Subject
 
 __all__ = ["client_of", "insider", "open_document"]  # fixtures
 
@@ -42,7 +43,7 @@ def test_searches_of_insiders_leave_no_trace(
     open_document: Document, client_of: Callable[[Make], Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = client_of(librarian)
-    showing = [route for route in walker.routes() if SHOWING.match(route.route)]
+    showing = [route for route in url_walker.routes() if SHOWING.match(route.route)]
     monkeypatch.setattr(test_visibility, "routes", lambda: showing)
     assert any("searchevent" in route.route for route in showing)
     hidden, _ = hide()

@@ -24,8 +24,8 @@ from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileC
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
-from tests.web.admin_client import form_data, signed_in, staff
-from tests.web.library import lasting_library
+from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.library import lasting_library
 
 pytestmark = pytest.mark.django_db
 

@@ -13,7 +13,7 @@ import pytest
 from ingestion.embedding import EmbedderConfig, OpenAIConfig, build_embedder
 from ingestion.embedding.openai import OpenAIEmbedder
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
-from tests.fake_openai import (
+from tests.support.fake_openai import (
     Behaviour,
     FakeOpenAI,
     dripping,

@@ -9,7 +9,7 @@ import pytest
 from ingestion.embedding import OpenAIConfig
 from ingestion.embedding.openai import OpenAIEmbedder
 from ingestion.errors import EmbeddingUnavailable
-from tests.fake_openai import FakeOpenAI, status
+from tests.support.fake_openai import FakeOpenAI, status
 
 TEXTS = ["first text", "second text", "third text"]
 

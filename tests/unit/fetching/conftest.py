@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ingestion.intake.fetching import Guard, Policy, read_rules
-from tests.local_site import Site, local_site
+from tests.support.local_site import Site, local_site
 
 
 @pytest.fixture

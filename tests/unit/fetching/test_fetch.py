@@ -28,7 +28,7 @@ from ingestion.intake.fetching import (
     read_rules,
     read_target,
 )
-from tests.local_site import Answer, Site, local_site, page, redirect
+from tests.support.local_site import Answer, Site, local_site, page, redirect
 
 
 def fetched(url: str, policy: Policy, known: Known | None = None) -> tuple[bytes, Fetched]:

@@ -20,8 +20,8 @@ from ingestion.intake.fetching import (
     read_sitemap,
     read_target,
 )
-from tests.local_site import Answer, Site
 from tests.samples import builders
+from tests.support.local_site import Answer, Site
 
 URL = "https://example.org/docs/a.html"
 

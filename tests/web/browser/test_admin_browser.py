@@ -13,7 +13,7 @@ from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State
 from search.models import SearchProfile
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 from tests.web.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

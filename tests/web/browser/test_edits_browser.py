@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Chunk, ChunkEdit
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from common.accounts.models import User
 from search.models import SearchProfile
 from search.tuning.models import GoldenQuery, ProfileChange
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 from tests.web.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

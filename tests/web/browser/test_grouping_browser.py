@@ -7,9 +7,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.support.repeating_library import fill
 from tests.web.browser.conftest import OpenPage
 from tests.web.browser.test_search_browser import FAINT_TEXTS
-from tests.web.repeats import fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

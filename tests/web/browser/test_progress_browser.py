@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from common.accounts.models import User
 from ingestion.documents import steps
 from ingestion.models import EmbeddingSpace, Import, WatchedFolder
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 from tests.web.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

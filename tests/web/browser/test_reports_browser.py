@@ -9,9 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from search.analytics.models import Interaction, SearchEvent
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS
 from tests.web.browser.conftest import OpenPage
-from tests.web.library import CONNECTIONS, REGIONS
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from common.accounts.models import User
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS, SECRET, logbook
 from tests.web.browser.conftest import OpenPage
-from tests.web.library import CONNECTIONS, REGIONS, SECRET, logbook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -19,7 +19,7 @@ from search.tuning.evaluation import golden_comparison
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 from tests.web.browser.conftest import OpenPage
 
 pytestmark = pytest.mark.django_db(transaction=True)

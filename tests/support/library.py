@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connections, transaction
 
 from ingestion.models import Visibility
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 CONNECTIONS = """# Database connections
 

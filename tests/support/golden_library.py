@@ -14,7 +14,7 @@ from ingestion.models import Document
 from search.models import SearchProfile
 from search.tuning.golden import judging
 from search.tuning.publishing import activation
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 KEYWORDS_ONLY = {"vector": 0, "keyword": 1, "title": 0}
 TITLE_ONLY = {"vector": 0, "keyword": 0, "title": 1}

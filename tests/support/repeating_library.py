@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connections, transaction
 
 from ingestion.models import Visibility
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 HANDOVER = """The handover of a shift begins a quarter of an hour before its end. Whoever leaves
 walks the line with whoever comes, names each machine that was stopped, and says what was done

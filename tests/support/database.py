@@ -1,0 +1,61 @@
+"""The test database: made once for all workers, and its first rows put back after each test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from django.db import connection, transaction
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """The rows that a new database holds after its migrations, as Postgres copies them.
+
+    `TransactionTestCase` truncates every table, and the receivers of `post_migrate` make
+    permissions, groups and presets anew: a second after every test that commits. These rows are
+    back within 20 milliseconds, under the same keys.
+    """
+
+    tables: tuple[str, ...]
+    rows: dict[str, bytes]
+
+    @classmethod
+    def of_database(cls) -> Self:
+        """The rows that the database holds now, of all tables of installed models."""
+        tables = connection.introspection.django_table_names(
+            only_existing=True, include_views=False
+        )
+        with connection.cursor() as cursor:
+            return cls(
+                tuple(tables),
+                {table: _copied(cursor, table) for table in _filled(cursor, tables)},
+            )
+
+    def restore(self) -> None:
+        """Make the tables hold these rows and no others."""
+        with transaction.atomic(), connection.cursor() as cursor:
+            # Neither foreign keys nor triggers: the rows fit each other in the end. Deleting few
+            # rows takes a hundredth of the time of a TRUNCATE, which makes every index anew.
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            for table in _filled(cursor, self.tables):
+                cursor.execute(f"DELETE FROM {_quoted(table)}")
+            for table, rows in self.rows.items():
+                with cursor.copy(f"COPY {_quoted(table)} FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(rows)
+
+
+def _filled(cursor: Any, tables: Any) -> list[str]:
+    """Those of the tables that hold a row."""
+    asked = (f"SELECT %s WHERE EXISTS (SELECT FROM {_quoted(table)})" for table in tables)
+    cursor.execute(" UNION ALL ".join(asked), list(tables))
+    return [table for (table,) in cursor.fetchall()]
+
+
+def _copied(cursor: Any, table: str) -> bytes:
+    with cursor.copy(f"COPY {_quoted(table)} TO STDOUT (FORMAT binary)") as copy:
+        return b"".join(map(bytes, copy))
+
+
+def _quoted(table: str) -> str:
+    return connection.ops.quote_name(table)
