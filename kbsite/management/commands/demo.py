@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.management.plain import PlainCommand
+from ingestion.management.base import PlainCommand
 from kbsite.demo import examples, filling, preparation
 from kbsite.demo.django_docs import DocsUnavailable, django_docs
 from kbsite.demo.programs import listen, servers_running, site_programs
