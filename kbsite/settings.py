@@ -18,8 +18,8 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu.entity import Queue
 
 from ingestion.parsing.limits import default_numbers
-from kbsite.admin_site import UNFOLD as UNFOLD
 from kbsite.embedded import EmbeddedServers
+from kbsite.unfold import UNFOLD as UNFOLD
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -89,8 +89,8 @@ CACHES = {
 
 # --- applications ------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "kbsite.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.template import Context, Template
 from django.urls import reverse
 
-from kbsite.admin_site import UNFOLD
+from kbsite.unfold import UNFOLD
 from tests.web.admin_client import signed_in
 
 pytestmark = pytest.mark.django_db
