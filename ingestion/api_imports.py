@@ -259,7 +259,7 @@ class CollectionExportViewSet(GenericViewSet[Collection]):
     @extend_schema(
         summary="Export a collection",
         description="Originals, titles, hand edits, golden queries, judgements and pins, as "
-        "`manage.py import-collection` reads them.",
+        "`manage.py import_collection` reads them.",
         responses={(200, "application/zip"): OpenApiTypes.BINARY},
     )
     def export(self, request: Request, slug: str) -> StreamingHttpResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin
@@ -10,7 +10,6 @@ from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
 from django.http import HttpRequest
-from django.urls import URLPattern, URLResolver, path
 from django.utils import timezone
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
@@ -19,24 +18,10 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts.models import User
 
-Route = URLPattern | URLResolver
-
 for model in (Group, AuthToken):
     admin.site.unregister(model)
 
-
-def _overview_first(inherited: Callable[[], list[Route]]) -> Callable[[], list[Route]]:
-    """The admin's addresses, with the overview of the application "search" at its own.
-
-    Unfold answers there with an empty page: a search over all models, which is switched off.
-    """
-    overview = admin.site.admin_view(admin.site.app_index)
-    return lambda: [path("search/", overview, {"app_label": "search"}), *inherited()]
-
-
-admin.site.get_urls = _overview_first(admin.site.get_urls)  # type: ignore[method-assign]
-
-# What would let a member of staff give themselves, or a friend, every right there is.
+# With these fields a member of staff could grant themselves any permission.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
 
 
@@ -77,7 +62,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
         return obj is not None and not obj.is_superuser
 
     def get_deleted_objects(self, objs: Iterable[User], request: HttpRequest) -> Any:
-        # Django's list names the rows that go along, among them log entries with titles of
+        # Django's list names the rows deleted with a user, among them log entries with titles of
         # documents that this reader may not see.
         users = list(objs)
         _, counts, lacking, protected = super().get_deleted_objects(users, request)
@@ -91,7 +76,7 @@ class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
 
 @admin.register(AuthToken)
 class AuthTokenAdmin(ModelAdmin):  # type: ignore[misc]
-    """Whose tokens there are, to revoke them. The key itself is shown once, where it is made."""
+    """API tokens, to be revoked. The key itself is shown once, when it is created."""
 
     empty_text = (
         "Nobody has an API token. People get one with their password from POST /api/v1/auth/token/."

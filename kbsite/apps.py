@@ -1,6 +1,7 @@
 """The project's own application: commands and checks."""
 
 from django.apps import AppConfig
+from django.contrib.admin import apps as admin_apps
 
 
 class TokensConfig(AppConfig):
@@ -8,6 +9,13 @@ class TokensConfig(AppConfig):
 
     name = "knox"
     verbose_name = "API tokens"
+
+
+class AdminConfig(admin_apps.AdminConfig):
+    """Django's admin with our site."""
+
+    default = False
+    default_site = "kbsite.admin_site.SteelyardAdminSite"
 
 
 class SiteConfig(AppConfig):

@@ -190,10 +190,6 @@ def whole_number(value: object) -> int:
     return int(str(value)) if str(value).isdecimal() else -1
 
 
-def install(site: AdminSite, root: str, pages: Mapping[str, tuple[View, str]]) -> None:
-    """Puts pages that are no model's among the site's: below `root`, by their addresses."""
-    inherited = site.get_urls
-    site.get_urls = lambda: [  # type: ignore[method-assign]
-        *(path(root + at, site.admin_view(view), name=name) for at, (view, name) in pages.items()),
-        *inherited(),
-    ]
+def urls(site: AdminSite, root: str, pages: Mapping[str, tuple[View, str]]) -> list[URLPattern]:
+    """URL patterns of pages that belong to no model, below `root`."""
+    return [path(root + at, site.admin_view(view), name=name) for at, (view, name) in pages.items()]

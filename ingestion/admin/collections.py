@@ -200,7 +200,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     def export_selected(
         self, request: HttpRequest, queryset: QuerySet[Collection]
     ) -> StreamingHttpResponse | None:
-        """A download of one collection, as `manage.py import-collection` reads it."""
+        """A download of one collection, as `manage.py import_collection` reads it."""
         chosen = list(queryset[:2])
         if len(chosen) != 1 or not writing.may_export(actor(request), chosen[0]):
             self.message_user(request, "Tick one collection to export.", messages.ERROR)

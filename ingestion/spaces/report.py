@@ -133,7 +133,7 @@ class Report:
         if limits:
             lines.append(f"   limits       {', '.join(limits)}")
         if self.is_worked_on:
-            lines.append("   now          a worker is at it")
+            lines.append("   now          a worker is processing it")
         if space.error:
             lines.append(f"   fault        {space.error}")
         return lines + [f"   note         {words}" for words in self.remarks]
@@ -165,7 +165,7 @@ def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
     return [
         f"The settings name {named.name}, but {active} answers, and new documents go into it: "
         "EMBEDDER and its settings only open the first space. To move to that model: "
-        "manage.py embedding-space create, backfill, activate. To stay: set them back."
+        "manage.py embedding_space create, backfill, activate. To stay: set them back."
     ]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kbsite.admin_site import UNFOLD as UNFOLD
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
+from kbsite.unfold import UNFOLD as UNFOLD
 
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
@@ -13,8 +13,8 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 # --- applications ------------------------------------------------------------------------------
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "kbsite.apps.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

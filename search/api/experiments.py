@@ -62,7 +62,9 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
         read_only_fields = fields
 
     runs = serializers.ListField(
-        child=serializers.IntegerField(), help_text="What measured the arms for the gate."
+        source="run_ids",
+        child=serializers.IntegerField(),
+        help_text="The gate's measurements of the arms.",
     )
 
     @extend_schema_field(ToldSerializer(allow_null=True))

@@ -159,7 +159,7 @@ def start_process(space: EmbeddingSpace) -> subprocess.Popen[bytes]:
         f"?host={quote(database['HOST'])}&port={database['PORT']}",
         "REDIS_URL": f"unix://{django_settings.EMBEDDED.redis_socket}",
     }
-    arguments = ("embedding-space", "backfill", str(space.pk), "--here", "--yes")
+    arguments = ("embedding_space", "backfill", str(space.pk), "--here", "--yes")
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.Popen(
         command, cwd=ROOT, env=environment, start_new_session=True, stdout=subprocess.DEVNULL

@@ -159,7 +159,7 @@ def test_the_bin_is_emptied_of_what_is_past_its_grace_period(capsys: Any) -> Non
     assert list(Document.objects.values_list("pk", flat=True)) == [young.pk]
     call_command("purge", "--now")
     assert not Document.objects.exists()
-    assert "Removed for good: 1 document." in capsys.readouterr().out
+    assert "Permanently deleted: 1 document." in capsys.readouterr().out
 
 
 class TestCollections:

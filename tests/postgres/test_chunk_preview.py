@@ -1,4 +1,4 @@
-"""`manage.py chunk-preview`: what it prints, and that nothing is stored."""
+"""`manage.py chunk_preview`: what it prints, and that nothing is stored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
 
 def preview(*arguments: object) -> str:
     out = StringIO()
-    call_command("chunk-preview", *map(str, arguments), stdout=out)
+    call_command("chunk_preview", *map(str, arguments), stdout=out)
     return out.getvalue()
 
 

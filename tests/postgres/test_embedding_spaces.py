@@ -490,7 +490,7 @@ def test_the_command_walks_the_whole_way(
     monkeypatch.setenv("NEW_KEY", "new-key")
 
     def run(*arguments: str) -> str:
-        call_command("embedding-space", *arguments)
+        call_command("embedding_space", *arguments)
         return str(capsys.readouterr().out)
 
     made = run(
@@ -505,6 +505,6 @@ def test_the_command_walks_the_whole_way(
     assert "The settings name" in run("status")
     assert "Active, filled" in run("rollback")
     assert "600 requests a minute" in run("configure", "New", "--requests-per-minute", "600")
-    assert "The workers remove it" in run("drop", "New", "--yes")
+    assert "The workers delete it" in run("drop", "New", "--yes")
     with pytest.raises(CommandError, match='no embedding space "Old"'):
         run("activate", "Old")

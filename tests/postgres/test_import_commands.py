@@ -1,18 +1,31 @@
-"""`manage.py import`, `watch`, `scan-folders`, `export-collection` and `import-collection`."""
+"""`import_documents`, `watch_folder`, `export_collection` and `import_collection`."""
 
 from __future__ import annotations
 
 import logging
+import os
 import zipfile
 from io import StringIO
 from pathlib import Path
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
 from ingestion.documents import progress
 from ingestion.intake.importing.archives import ArchiveSource
-from ingestion.models import Chunk, Collection, Document, Import, ImportItem, WatchedFolder
+from ingestion.management.commands import watch_folder
+from ingestion.models import (
+    Chunk,
+    Collection,
+    Document,
+    DocumentVersion,
+    Import,
+    ImportItem,
+    State,
+    WatchedFolder,
+)
+from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,10 +36,208 @@ def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
 
 
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "hand book"
+    (made / "deep").mkdir(parents=True)
+    (made / ".git").mkdir()
+    (made / "beam.md").write_text("# Beam\n\nThe long arm of a steelyard.\n")
+    (made / "deep" / "hook.txt").write_text("The hook carries the load.\n")
+    (made / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    (made / ".hidden.md").write_text("# Hidden\n")
+    (made / ".git" / "config.txt").write_text("not a document")
+    return made
+
+
 def run(name: str, *arguments: object) -> str:
+    """What the command prints, errors included."""
     out = StringIO()
     call_command(name, *map(str, arguments), stdout=out, stderr=out)
     return out.getvalue()
+
+
+def import_(*arguments: object) -> str:
+    return run("import_documents", *arguments, "--collection", "Handbook")
+
+
+def failing(*arguments: object) -> tuple[str, str]:
+    """What a failing import prints, and the error it ends with."""
+    out = StringIO()
+    with pytest.raises(CommandError) as error:
+        call_command(
+            "import_documents", *map(str, arguments), collection="Handbook", stdout=out, stderr=out
+        )
+    return out.getvalue(), str(error.value)
+
+
+def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
+    printed = import_(folder)
+
+    sources = set(Document.objects.values_list("source", flat=True))
+    assert sources == {str(folder / "beam.md"), str(folder / "deep" / "hook.txt")}
+    assert Chunk.objects.filter(searchable=True).count() == 2
+    assert "2 added, 1 left out" in printed
+    assert "Left out: picture.png: “picture.png” holds a PNG image" in printed
+    assert "processed here" in printed
+
+
+def test_second_run_ingests_only_what_changed(folder: Path) -> None:
+    import_(folder)
+    (folder / "beam.md").write_text("# Beam\n\nIt is longer now.\n")
+    (folder / "new.md").write_text("# New\n\nAn added page.\n")
+    printed = import_(folder)
+
+    assert "1 added, 1 new version, 1 held already" in printed
+    beam = Document.objects.get(source=str(folder / "beam.md"))
+    assert [version.number for version in beam.versions.order_by("number")] == [1, 2]
+    texts = list(
+        Chunk.objects.filter(searchable=True, document=beam).values_list("text", flat=True)
+    )
+    assert len(texts) == 1
+    assert "longer now" in texts[0]
+
+
+def test_unchanged_folder_does_nothing(folder: Path) -> None:
+    import_(folder)
+    before = list(DocumentVersion.objects.order_by("pk").values())
+    printed = import_(folder)
+
+    assert "2 held already" in printed
+    assert list(DocumentVersion.objects.order_by("pk").values()) == before
+
+
+def test_same_bytes_under_another_name_are_one_document(folder: Path) -> None:
+    (folder / "copy.md").write_bytes((folder / "beam.md").read_bytes())
+    printed = import_(folder)
+
+    assert Document.objects.count() == 2
+    assert "Held already: copy.md: The collection holds these bytes already, as “" in printed
+    assert "2 added, 1 held already" in printed
+
+
+def test_named_files_are_one_import_and_each_must_be_readable(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "empty.md").touch()
+    monkeypatch.chdir(folder)
+    names = ("beam.md", "deep/hook.txt", ".hidden.md", "empty.md", "picture.png")
+    printed, error = failing(*names)
+
+    assert f"Import {Import.objects.get().pk}: 5 file(s) in {folder}" in printed
+    assert "Failed: empty.md: " in printed
+    assert "Failed: picture.png: “picture.png” holds a PNG image" in printed
+    assert "3 added, 2 failed" in printed
+    assert error == "2 item(s) cannot be searched."
+    assert set(Document.objects.values_list("source", flat=True)) == {
+        str(folder / name) for name in names[:3]
+    }
+
+
+def test_a_name_that_is_no_utf8_is_imported_all_the_same(tmp_path: Path) -> None:
+    path = Path(os.fsdecode(bytes(tmp_path) + b"/caf\xe9.md"))
+    path.write_text("# Coffee\n\nText.")
+    import_(path)
+    assert Document.objects.get().source == f"{tmp_path}/caf\ufffd.md"
+
+
+def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
+    path = tmp_path / "pages.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.md", "# A\n\nText.")
+        archive.writestr("b.md", "# B\n\nMore text.")
+    import_(path, "--no-wait")
+    assert set(Document.objects.values_list("source", flat=True)) == {"a.md", "b.md"}
+    import_(path, "--no-wait", "--kind", "file")
+    assert Document.objects.filter(source=str(path)).exists()
+
+
+def test_one_refused_origin_leaves_nothing(folder: Path) -> None:
+    _, error = failing(folder, "https://example.org/")
+    assert "switched off" in error
+    (folder / "data.csv").write_text("colour\nred\n")
+    _, error = failing(folder, folder / "data.csv")
+    assert error.endswith("To import it as one document: --kind file.")
+    assert not Import.objects.exists()
+    assert not Collection.objects.filter(name="Handbook").exists()
+
+
+def test_an_import_that_cannot_go_on_does_not_stop_the_next(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(source: ArchiveSource, item: ImportItem) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(ArchiveSource, "take", unreadable)
+    path = tmp_path / "pages.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.md", "# A\n\nText.")
+    printed, error = failing(path, folder)
+    stopped = Import.objects.get(kind=Import.Kind.ARCHIVE)
+    assert "(Input/output error)" in error
+    assert error.endswith(f"Then run: import_documents --resume {stopped.pk}")
+    assert "2 added" in printed
+
+
+def test_failed_file_is_named_with_its_reason_and_tried_again(folder: Path) -> None:
+    broken = folder / "broken.pdf"
+    broken.write_bytes(b"%PDF-1.7\nnothing else\n")
+    printed, error = failing(folder)
+    again, _ = failing(folder)
+
+    version = DocumentVersion.objects.get(file_name="broken.pdf")
+    assert version.state == State.FAILED
+    assert f"Failed: {broken}: {version.error}" in printed
+    assert error == "1 item(s) cannot be searched."
+    assert "1 tried again" in again
+    assert "3 held already" in again
+
+
+def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
+    printed = import_(folder, "--no-wait")
+
+    assert "2 added, 1 left out; queued for the workers" in printed
+    assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.QUEUED}
+    assert "2 held already" in import_(folder)  # and this one finishes them
+    assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.READY}
+
+
+def test_new_collection_gets_its_audience(folder: Path) -> None:
+    Group.objects.create(name="insiders")
+    import_(folder, "--no-wait", "--group", "insiders", "--language", "de")
+
+    collection = Collection.objects.get(name="Handbook")
+    assert (collection.visibility, collection.groups.get().name) == ("groups", "insiders")
+    assert set(Document.objects.values_list("language", flat=True)) == {"de"}
+
+
+def test_known_collection_keeps_its_audience(folder: Path) -> None:
+    make_collection("Handbook", visibility="signed_in")
+    printed = import_(folder, "--no-wait", "--visibility", "public")
+
+    assert Collection.objects.get(name="Handbook").visibility == "signed_in"
+    assert "stays visible to: Signed-in users" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing-folder"], "no such file or folder: missing-folder"),
+        ([".", "--group", "nobody-knows"], "no group 'nobody-knows'"),
+        ([".", "--language", "English"], "is not a language code"),
+        (
+            [".", "--visibility", "public", "--group", "insiders"],
+            "only be used with --visibility groups",
+        ),
+    ],
+)
+def test_wrong_arguments_are_a_message(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Group.objects.create(name="insiders")
+    with pytest.raises(CommandError, match=message):
+        import_(*arguments)
+    assert not Document.objects.exists()
 
 
 def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
@@ -46,71 +257,60 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
             return take(source, item)
 
         patched.setattr(ArchiveSource, "take", interrupted)
-        with pytest.raises(CommandError, match="import --resume"):
-            run("import", path, "--collection", "Pages")
+        with pytest.raises(CommandError, match="import_documents --resume"):
+            run("import_documents", path, "--collection", "Pages")
     assert Document.objects.count() == 2
-    assert "stopped; 2 waiting, 2 added" in run("import", "--list")
+    assert "stopped; 2 waiting, 2 added" in run("import_documents", "--list")
 
-    printed = run("import", "--resume", Import.objects.get().pk)
+    printed = run("import_documents", "--resume", Import.objects.get().pk)
     assert "4 added" in printed
     assert Chunk.objects.filter(searchable=True).count() == 4
-    assert "4 held already" in run("import", path, "--collection", "Pages")
+    assert "4 held already" in run("import_documents", path, "--collection", "Pages")
 
     export = tmp_path / "out.zip"
-    run("export-collection", "Pages", export)
+    run("export_collection", "Pages", export)
     with pytest.raises(CommandError, match="--force"):
-        run("export-collection", "pages", export)
-    assert "there already: 4 documents" in run("import-collection", export)
-
-
-def test_an_import_says_what_failed_and_what_it_cannot_take(tmp_path: Path) -> None:
-    folder = tmp_path / "books"
-    folder.mkdir()
-    (folder / "good.md").write_text("# Good\n\nText.")
-    (folder / "lies.pdf").write_text("just words, no PDF")
-    with pytest.raises(CommandError, match=r"1 item\(s\)"):
-        run("import", folder, "--collection", "Books")
-    assert Document.objects.get().source == str(folder / "good.md")
-    with pytest.raises(CommandError, match="one document"):
-        run("import", folder / "good.md", "--collection", "Books")
-    with pytest.raises(CommandError, match="switched off"):
-        run("import", "https://example.org/", "--collection", "Books")
+        run("export_collection", "pages", export)
+    assert "existing: 4 documents" in run("import_collection", export)
 
 
 def test_a_folder_is_watched_looked_at_and_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from importlib import import_module
-
-    scanning = import_module("ingestion.management.commands.scan-folders")
-    monkeypatch.setattr(scanning, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(watch_folder, "SETTLE_SECONDS", 0)
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
-    printed = run("watch", tmp_path, "--collection", "Share", "--poll", 30, "--exclude", "*.tmp")
+    printed = run(
+        "watch_folder", tmp_path, "--collection", "Share", "--poll", 30, "--exclude", "*.tmp"
+    )
     folder = WatchedFolder.objects.get()
     assert "waiting" in printed
     assert (folder.poll_seconds, folder.exclude) == (30, "*.tmp")
-    assert "1 added" in run("scan-folders")
+    assert "1 added" in run("watch_folder", "--once")
 
     (tmp_path / "a.md").unlink()
     with pytest.raises(CommandError, match="not in step"):
-        run("scan-folders")
+        run("watch_folder", "--once")
     with pytest.raises(CommandError, match="Name the folders"):
-        run("scan-folders", "--confirm-deletions")
-    run("scan-folders", folder.pk, "--confirm-deletions")
+        run("watch_folder", "--confirm-deletions")
+    run("watch_folder", folder.pk, "--confirm-deletions")
     assert not Document.objects.kept().exists()
 
     with pytest.raises(CommandError, match=rf"No folder {folder.pk + 1} is watched"):
-        run("scan-folders", folder.pk, folder.pk + 1, "--confirm-deletions")
+        run("watch_folder", folder.pk, folder.pk + 1, "--confirm-deletions")
     with pytest.raises(CommandError, match="does not watch"):
-        run("watch", tmp_path, "--collection", "Shre", "--off")
+        run("watch_folder", tmp_path, "--collection", "Shre", "--off")
+    with pytest.raises(CommandError, match="Name one folder"):
+        run("watch_folder", tmp_path)
     assert not Collection.objects.filter(name="Shre").exists()
     monkeypatch.chdir(tmp_path.parent)
-    run("watch", tmp_path.name, "--collection", "Share")
+    run("watch_folder", tmp_path.name, "--collection", "Share")
     assert WatchedFolder.objects.get() == folder, "a relative path is the same folder"
-    assert "watched no longer" in run("watch", tmp_path.name, "--collection", "Share", "--off")
+    assert "no longer watched" in run(
+        "watch_folder", tmp_path.name, "--collection", "Share", "--off"
+    )
     folder.refresh_from_db()
     assert not folder.enabled
-    assert "No folder is watched" in run("scan-folders")
+    assert "No folder is watched" in run("watch_folder", "--once")
 
 
 def test_the_librarys_log_does_not_stand_between_their_lines(
@@ -118,9 +318,9 @@ def test_the_librarys_log_does_not_stand_between_their_lines(
 ) -> None:
     caplog.set_level(logging.INFO, "ingestion")
     (tmp_path / "a.md").write_text("# Alpha\n\nText.")
-    run("import", tmp_path, "--collection", "Share")
-    run("watch", tmp_path, "--collection", "Share")
+    run("import_documents", tmp_path, "--collection", "Share")
+    run("watch_folder", tmp_path, "--collection", "Share")
     assert [record for record in caplog.records if record.name == "ingestion.audit"] == []
     (tmp_path / "b.md").write_text("# Beta\n\nText.")
-    run("import", tmp_path, "--collection", "Share", "-v", 2)
+    run("import_documents", tmp_path, "--collection", "Share", "-v", 2)
     assert "ingestion.audit" in {record.name for record in caplog.records}

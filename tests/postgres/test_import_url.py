@@ -349,7 +349,7 @@ def test_a_sitemap_that_is_none(
 def test_the_command(linked: Site, servers: object) -> None:
     out = StringIO()
     call_command(
-        "import-url", linked.url(), "--collection", "Web", "--depth", "1", stdout=out, stderr=out
+        "import_documents", linked.url(), collection="Web", depth=1, stdout=out, stderr=out
     )
     collection = Collection.objects.get(name="Web")
     documents = Document.objects.filter(collection=collection)
@@ -360,6 +360,6 @@ def test_the_command(linked: Site, servers: object) -> None:
 
 def test_the_command_says_what_is_wrong(site: Site) -> None:
     with pytest.raises(CommandError, match="internal address"):
-        call_command("import-url", "http://10.0.0.1/", "--collection", "Web")
-    with pytest.raises(CommandError, match="Name the address"):
-        call_command("import-url", "--collection", "Web")
+        call_command("import_documents", "http://10.0.0.1/", collection="Web")
+    with pytest.raises(CommandError, match="Name what to import"):
+        call_command("import_documents", collection="Web")

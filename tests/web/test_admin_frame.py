@@ -10,7 +10,7 @@ from django.template import Context, Template
 from django.urls import reverse
 
 from common.accounts.models import User
-from kbsite.admin_site import UNFOLD
+from kbsite.unfold import UNFOLD
 from tests.support.admin_client import signed_in
 
 pytestmark = pytest.mark.django_db

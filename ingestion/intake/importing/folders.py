@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from django.conf import settings
 
@@ -17,12 +18,23 @@ HERE = "host"
 """The option that names the machine whose files an import reads: others leave it alone."""
 NAME_BYTES = "name"
 """What an item's name really is, in hexadecimal, where it is no UTF-8."""
+FILES = "files"
+"""The option that names files below the folder: only these are imported, hidden ones included."""
+
+
+def file_option(paths: Iterable[Path]) -> dict[str, list[str]]:
+    """The option for files at these relative paths; quoted, since a name need not be UTF-8."""
+    return {FILES: [quote_from_bytes(os.fsencode(path)) for path in paths]}
 
 
 class FolderSource(Source):
-    """The files below a folder."""
+    """The files below a folder, or those of them that the options name."""
 
-    takes_what_it_finds = True
+    def __init__(self, of: Import) -> None:
+        super().__init__(of)
+        named = of.options.get(FILES, ())
+        self._named = [os.fsdecode(unquote_to_bytes(path)) for path in named]
+        self.takes_what_it_finds = not self._named
 
     def check(self) -> None:
         root = allowed(self.of, Path(self.of.origin))
@@ -31,15 +43,15 @@ class FolderSource(Source):
 
     def discover(self) -> Iterator[Found]:
         root = allowed(self.of, Path(self.of.origin))
+        if self._named:
+            yield from map(_found, self._named)
+            return
         try:
             for found in walk(root, recursive=self.of.options.get("recursive", True)):
-                name = shown(found.path)
-                if not isinstance(found, Seen):
-                    yield Found(name, metadata={"error": found.reason})
-                elif name == found.path:
-                    yield Found(name)
+                if isinstance(found, Seen):
+                    yield _found(found.path)
                 else:
-                    yield Found(name, metadata={NAME_BYTES: os.fsencode(found.path).hex()})
+                    yield Found(shown(found.path), metadata={"error": found.reason})
         except OSError as error:
             raise ImportRefused(
                 f"The folder {root} cannot be read: {error.strerror}. Mend that, then let the "
@@ -53,6 +65,13 @@ class FolderSource(Source):
         path = os.fsdecode(bytes.fromhex(raw)) if raw else item.reference
         with opened(root, path) as taken:
             yield taken
+
+
+def _found(path: str) -> Found:
+    """The item of a path below the folder."""
+    name = shown(path)
+    known = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
+    return Found(name, metadata=known)
 
 
 @contextmanager
@@ -84,6 +103,6 @@ def allowed(of: Import, path: Path) -> Path:
     if not any(resolved.is_relative_to(root) for root in roots):
         raise ImportRefused(
             "That path is not among those that may be imported. Add its folder to IMPORT_ROOTS, or "
-            "use the command: manage.py import."
+            "use the command: manage.py import_documents."
         )
     return resolved

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any, ClassVar, Self
+from typing import IO, Any, Self
 
 from ingestion.errors import IngestionError
 from ingestion.models import Import, ImportItem, SourceKind
@@ -82,7 +82,7 @@ class Source:
     the import cannot go on; the message goes to the person who asked for it.
     """
 
-    takes_what_it_finds: ClassVar[bool] = False
+    takes_what_it_finds: bool = False
     """True where nobody named each item: what no parser reads is then left out, and no failure."""
 
     def __init__(self, of: Import) -> None:

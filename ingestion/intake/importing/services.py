@@ -184,8 +184,8 @@ def _check_place(of: Import, by_command: bool) -> None:
     """Raises StateConflict for what a command reads from its own machine."""
     if HERE in of.options and not by_command:
         raise StateConflict(
-            f"It reads files of the machine “{of.options[HERE]}”. Let it go on there: "
-            f"manage.py import --resume {of.pk}"
+            f"This import reads files on “{of.options[HERE]}”. Resume it there: "
+            f"manage.py import_documents --resume {of.pk}"
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import IO, Any, ClassVar
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
@@ -148,7 +148,7 @@ class UrlSource(Source):
 class SitemapSource(UrlSource):
     """The pages that a sitemap lists, or that those of a site's sitemaps do."""
 
-    takes_what_it_finds: ClassVar[bool] = True
+    takes_what_it_finds = True
 
     def __init__(self, of: Import) -> None:
         super().__init__(of)

@@ -1,4 +1,4 @@
-"""Empties the bin: `manage.py purge` of what is past its grace period, `--now` of everything."""
+"""`manage.py purge`: permanently delete what is past its grace period; `--now`: the whole bin."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from django.core.management.base import CommandParser
 from django.template.defaultfilters import pluralize
 
 from ingestion import services
-from ingestion.management.plain import PlainCommand
+from ingestion.management.base import PlainCommand
 
 
 class Command(PlainCommand):
-    help = "Removes for good what has been in the bin for longer than DELETION_GRACE_DAYS."
+    help = "Permanently delete what has been in the bin for longer than DELETION_GRACE_DAYS."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--now", action="store_true", help="Everything in the bin, however short it has been."
+            "--now", action="store_true", help="Empty the whole bin, whatever its age."
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -26,4 +26,4 @@ class Command(PlainCommand):
         if collections:
             gone += f" and {collections} collection{pluralize(collections)}"
         left = "" if options["now"] else f" (in the bin for {settings.DELETION_GRACE_DAYS} days)"
-        self.stdout.write(f"Removed for good: {gone}{left}.")
+        self.stdout.write(f"Permanently deleted: {gone}{left}.")

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from ingestion.management.plain import PlainCommand
+from ingestion.management.base import PlainCommand
 from kbsite.demo import documents, examples, site
 from kbsite.embedded import EmbeddedServersError
 from kbsite.supervisor import Supervisor, SupervisorError, alone, stop_running

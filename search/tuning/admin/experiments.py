@@ -19,7 +19,7 @@ from search.errors import SearchError
 from search.models import SearchProfile
 from search.tuning.admin.publishing import ranking_differences
 from search.tuning.experiments import planning, running
-from search.tuning.models import EvaluationRun, Experiment
+from search.tuning.models import Experiment
 from search.tuning.publishing import gate_inputs, publications
 
 State = Experiment.State
@@ -176,7 +176,6 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
     """What the page says above the plan."""
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
-    runs = EvaluationRun.objects.filter(pk__in=experiment.runs).defer("by_query")
     chart = interval_chart(experiment.history, split=experiment.kind == Experiment.Kind.SPLIT)
     may_publish = request.user.has_perm(publications.PUBLISH)
     return {
@@ -187,7 +186,7 @@ def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
         "winner": winner,
         "winner_is_active": winner is not None and winner.state == SearchProfile.State.ACTIVE,
         "chart": chart,
-        "runs": list(runs.select_related("profile")) if experiment.runs else [],
+        "runs": experiment.runs,
         "notes": [line for line in experiment.findings if line not in experiment.refusals],
         "may_start": may_publish and experiment.state == State.DRAFT,
         "may_publish": may_publish,

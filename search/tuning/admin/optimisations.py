@@ -10,6 +10,7 @@ from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
+from django.urls import URLPattern
 from django.views.decorators.http import require_GET, require_POST
 
 from common.admin import pages
@@ -29,8 +30,8 @@ SYNTHETIC, REMOVE = "tuning.add_goldenquery", "tuning.delete_goldenquery"
 CLICKS = ("tuning.add_judgement", "analytics.view_searchevent")
 
 
-def install(site: AdminSite) -> None:
-    """Puts the pages among the site's."""
+def urls(site: AdminSite) -> list[URLPattern]:
+    """URL patterns of these pages."""
     views: dict[str, tuple[pages.View, str]] = {
         "": (page, "search_optimisations"),
         "synthetic/": (synthetic_view, "search_optimisations_synthetic"),
@@ -39,7 +40,7 @@ def install(site: AdminSite) -> None:
         "<int:pk>/cancel/": (cancel_view, "search_optimisation_cancel"),
         "<int:pk>/draft/": (draft_view, "search_optimisation_draft"),
     }
-    pages.install(site, "search/optimisations/", views)
+    return pages.urls(site, "search/optimisations/", views)
 
 
 # --- the list, and asking for one -----------------------------------------------------------------

@@ -44,7 +44,7 @@ def edit(
     ]
     if changed:
         # What the gate said was said of another plan.
-        held.findings, held.refusals, held.runs = [], [], []
+        held.findings, held.refusals, held.run_a, held.run_b = [], [], None, None
         held.save()
         _log(acting_user, held, CHANGE, "; ".join(changed))
     return held

@@ -60,11 +60,12 @@ def start(
         held.state, held.asked_by = State.CHECKING, acting_user
         held.override, held.override_reason = override, reason.strip()
         held.findings, held.refusals = [], []
-        held.runs = [golden_runs.create(each, acting_user=acting_user).pk for each in measured]
+        runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
+        held.run_a, held.run_b = runs.get(held.a_id), runs.get(held.b_id)
         held.save()
         if background is None:
             background = preview.background
-        if held.runs and background:
+        if runs and background:
             transaction.on_commit(partial(golden_runs.send, TASK, held.pk))
             return held
     return carry_out(held.pk)
@@ -75,8 +76,7 @@ def carry_out(pk: int) -> Experiment:
     experiment = Experiment.objects.get(pk=pk)
     if experiment.state != State.CHECKING:
         return experiment
-    runs = EvaluationRun.objects.filter(pk__in=experiment.runs).order_by("pk")
-    if not all(map(golden_runs.brought_to_an_end, runs)):
+    if not all(map(golden_runs.brought_to_an_end, experiment.runs)):
         return experiment
     return _settle(pk)
 
@@ -88,7 +88,7 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     held = locked(experiment)
     if held.state != State.CHECKING:
         raise RunConflict("It is not being measured.")
-    for run in EvaluationRun.objects.filter(pk__in=held.runs):
+    for run in held.runs:
         if run.is_open:
             golden_runs.cancel(run)
     held.state = State.DRAFT
@@ -131,12 +131,12 @@ def look_at_running() -> int:
 def waiting() -> list[int]:
     """The pks of experiments whose arms have been measured or that a dead worker left behind."""
     left = set(golden_runs.unfinished())
-    found = []
-    for experiment in Experiment.objects.filter(state=State.CHECKING):
-        runs = EvaluationRun.objects.filter(pk__in=experiment.runs)
-        if all(not run.is_open or run.pk in left for run in runs):
-            found.append(experiment.pk)
-    return found
+    checking = Experiment.objects.filter(state=State.CHECKING).select_related("run_a", "run_b")
+    return [
+        experiment.pk
+        for experiment in checking
+        if all(not run.is_open or run.pk in left for run in experiment.runs)
+    ]
 
 
 @transaction.atomic
@@ -146,10 +146,9 @@ def _settle(pk: int) -> Experiment:
     held = Experiment.objects.select_for_update(of=("self",)).get(pk=pk)
     if held.state != State.CHECKING:
         return held
-    runs = list(EvaluationRun.objects.filter(pk__in=held.runs).select_related("profile"))
-    if problem := _changed(held, runs, active):
+    if problem := _changed(held, active):
         return _refuse(held, [problem], [problem])
-    findings, refusals = _judged(runs)
+    findings, refusals = _judged(held.runs)
     held.findings, held.refusals = findings, refusals
     if refusals and not held.override:
         return _refuse(held, findings, refusals)
@@ -158,7 +157,7 @@ def _settle(pk: int) -> Experiment:
     held.state, held.started = State.RUNNING, timezone.now()
     held.verdict, held.history = {}, []
     held.save()
-    run = held.runs[-1] if held.runs else None
+    run = held.run_b_id or held.run_a_id
     audit(held, Action.TRIED, held.asked_by, held.override_reason, findings, run=run)
     return held
 
@@ -183,16 +182,14 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
 def _refuse(held: Experiment, findings: list[str], refusals: list[str]) -> Experiment:
     held.state, held.findings, held.refusals = State.DRAFT, findings, refusals
     held.save()
-    run = held.runs[-1] if held.runs else None
+    run = held.run_b_id or held.run_a_id
     audit(held, Action.NOT_TRIED, held.asked_by, held.override_reason, findings, run=run)
     return held
 
 
-def _changed(held: Experiment, runs: list[EvaluationRun], active: SearchProfile | None) -> str:
-    """Why what was measured does not count; empty where it does."""
-    if len(runs) < len(held.runs):
-        return "A run is gone. Start it again."
-    if any(run.baseline_id != (active.pk if active else None) for run in runs):
+def _changed(held: Experiment, active: SearchProfile | None) -> str:
+    """Why the measurements are no longer valid; empty if they are."""
+    if any(run.baseline_id != (active.pk if active else None) for run in held.runs):
         return f"{active} became active meanwhile. Start it again to measure against that."
     user, needed = held.asked_by, publications.permissions(override=held.override)
     if user is not None and not (user.is_active and user.has_perms(needed)):

@@ -13,7 +13,7 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.errors import IngestionError
-from ingestion.management.plain import PlainCommand
+from ingestion.management.base import PlainCommand
 from ingestion.models import Collection
 from search.errors import SearchError
 from search.tuning.evaluation.collections import JudgedCollection

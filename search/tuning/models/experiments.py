@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from search.models.profiles import SearchProfile
+from search.tuning.models.evaluation import EvaluationRun
 
 
 def new_salt() -> str:
@@ -22,10 +23,11 @@ def new_salt() -> str:
 class Experiment(models.Model):
     """Two published profiles, compared by what searchers do. One runs at a time.
 
-    `verdict` is what the last look told, `history` what some of the earlier ones did: see
-    `search.tuning.experiments`. `runs` are what the gate measures or has measured of the arms, and
-    `findings` what it found, of which `refusals` kept it from starting. `override`: it starts all
-    the same, for the reason `override_reason`. `asked_by` is who starts it.
+    `verdict` is the latest result, `history` some of the earlier ones: see
+    `search.tuning.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
+    for an arm that was active or not measured; `findings` are the gate's, and `refusals` those of
+    them that prevent the start. `override` starts it regardless, for the reason `override_reason`.
+    `asked_by` is the user who starts it.
     """
 
     class Kind(models.TextChoices):
@@ -66,7 +68,12 @@ class Experiment(models.Model):
     end_reason = models.TextField(blank=True, editable=False)
     verdict = models.JSONField(default=dict, blank=True, editable=False)
     history = models.JSONField(default=list, blank=True, editable=False)
-    runs = models.JSONField(default=list, blank=True, editable=False)
+    run_a = models.ForeignKey(
+        EvaluationRun, models.PROTECT, null=True, blank=True, related_name="+", editable=False
+    )
+    run_b = models.ForeignKey(
+        EvaluationRun, models.PROTECT, null=True, blank=True, related_name="+", editable=False
+    )
     findings = ArrayField(models.TextField(), default=list, blank=True, editable=False)
     refusals = ArrayField(models.TextField(), default=list, blank=True, editable=False)
     override = models.BooleanField(default=False, editable=False)
@@ -113,6 +120,16 @@ class Experiment(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def runs(self) -> list[EvaluationRun]:
+        """The measurements of its arms, A's first: none, one or two."""
+        return [run for run in (self.run_a, self.run_b) if run is not None]
+
+    @property
+    def run_ids(self) -> list[int]:
+        """The primary keys of `runs`."""
+        return [pk for pk in (self.run_a_id, self.run_b_id) if pk is not None]
 
 
 class Optimisation(models.Model):

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
+from django.urls import URLPattern
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
@@ -47,8 +48,8 @@ from search.tuning.workbench.preview import preview
 RECENT = timedelta(hours=1)  # a live run is shown after a reload for so long
 
 
-def install(site: AdminSite) -> None:
-    """Puts the workbench among the site's pages."""
+def urls(site: AdminSite) -> list[URLPattern]:
+    """URL patterns of these pages."""
     views: dict[str, tuple[pages.View, str]] = {
         "": (page, "search_workbench"),
         "preview/": (preview_view, "search_workbench_preview"),
@@ -61,7 +62,7 @@ def install(site: AdminSite) -> None:
         "run/<int:pk>/": (actions.run_view, "search_workbench_run"),
         "judge/": (actions.judge_view, "search_workbench_judge"),
     }
-    pages.install(site, "search/workbench/", views)
+    return pages.urls(site, "search/workbench/", views)
 
 
 # --- the page -----------------------------------------------------------------------------

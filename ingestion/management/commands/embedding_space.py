@@ -1,4 +1,4 @@
-"""`manage.py embedding-space`: change the embedding model while people search."""
+"""`manage.py embedding_space`: change the embedding model while people search."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces import backfill, changes
 from ingestion.spaces.report import Report, overview, report_on
 
-LOOK_SECONDS = 0.5
-# The options of `create` that belong to the model; empty ones are left to it.
+POLL_SECONDS = 0.5
+# The options of `create` that configure the model; those not given keep its defaults.
 MODEL_OPTIONS = {
     "folder": (str, "local: a sentence-transformers ONNX folder; none: the packaged model"),
-    "pooling": (str, "local: mean or cls, where the folder's files do not say"),
-    "model": (str, "openai: the model's name, as the provider writes it"),
-    "base_url": (str, "openai: the address of another server that speaks the protocol"),
-    "dimensions": (int, "openai: how many to ask for, where the model offers a choice"),
-    "api_key_env": (str, "openai: the environment variable that holds this provider's key"),
-    "batch_size": (int, "texts in a request, or in a run of a local model"),
-    "max_tokens": (int, "the longest text that the model reads"),
-    "query_prefix": (str, "what the model wants in front of a question"),
-    "document_prefix": (str, "what the model wants in front of a passage"),
+    "pooling": (str, "local: mean or cls, if the folder's files do not state it"),
+    "model": (str, "openai: the provider's name for the model"),
+    "base_url": (str, "openai: the URL of a compatible server"),
+    "dimensions": (int, "openai: vector size, if the model supports several"),
+    "api_key_env": (str, "openai: name of the environment variable that holds the API key"),
+    "batch_size": (int, "texts per request, or per run of a local model"),
+    "max_tokens": (int, "the model's context length"),
+    "query_prefix": (str, "prefix that the model expects before a query"),
+    "document_prefix": (str, "prefix that the model expects before a passage"),
 }
 
 
 class Command(BaseCommand):
-    # A model that is out of order is left by this command: what else is wrong must not stop it.
+    # This command replaces a broken model, so a failing check must not stop it.
     requires_system_checks = ()
     help = (
-        "Shows the embedding spaces and changes the one that answers, without a pause: create a "
-        "space for the new model, backfill it while the old one answers, activate it, and drop "
-        "the old one when nobody wants to go back. See docs/operations.md."
+        "Show the embedding spaces, and change the embedding model without downtime: create a "
+        "space for the new model, backfill it while the old one serves searches, activate it, "
+        "and drop the old one once rollback is no longer needed. See docs/operations.md."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-        create = actions.add_parser("create", help="a space for another model, with nothing in it")
+        create = actions.add_parser("create", help="create an empty space for another model")
         create.add_argument("kind", choices=("local", "openai"))
-        create.add_argument("--name", default="", help="what people call it")
+        create.add_argument("--name", default="", help="display name")
         for option, (kind, words) in MODEL_OPTIONS.items():
             create.add_argument(f"--{option.replace('_', '-')}", type=kind, help=words)
         create.add_argument(
             "--language", dest="languages", action="append", metavar="CODE",
-            help="a language that the model knows (ISO 639-1); repeatable; none: many",
+            help="a language that the model supports (ISO 639-1); repeatable; default: many",
         )  # fmt: skip
         _add_limits(create)
         limits = actions.add_parser("configure", help="change the limits, the price or the name")
@@ -57,28 +57,31 @@ class Command(BaseCommand):
         limits.add_argument("--name", default="")
         _add_limits(limits)
         for name, words in (
-            ("backfill", "have it filled in the background; start again after a pause or a fault"),
-            ("pause", "fill it no further"),
-            ("index", "build its index, where a build has failed"),
-            ("activate", "let it answer from now on"),
-            ("drop", "remove it with all its vectors"),
+            (
+                "backfill",
+                "embed all passages in the background, or resume",
+            ),
+            ("pause", "pause the backfill"),
+            ("index", "rebuild its index after a failed build"),
+            ("activate", "use it for all searches from now on"),
+            ("drop", "delete it with all its vectors"),
         ):
             action = actions.add_parser(name, help=words)
-            action.add_argument("space", help="its number, name or fingerprint")
+            action.add_argument("space", help="its ID, name or fingerprint")
             if name == "backfill":
                 action.add_argument(
-                    "--here", action="store_true", help="in this process; no worker is needed"
+                    "--here", action="store_true", help="run in this process, without a worker"
                 )
                 action.add_argument(
-                    "--follow", action="store_true", help="stay and show the progress"
+                    "--follow", action="store_true", help="show the progress until it is done"
                 )
             if name == "activate":
                 _add_incomplete(action)
             if name in ("backfill", "drop"):
-                action.add_argument("--yes", action="store_true", help="do not ask")
-        status = actions.add_parser("status", help="how each of them stands")
+                action.add_argument("--yes", action="store_true", help="do not ask to confirm")
+        status = actions.add_parser("status", help="show the state of one space or of all")
         status.add_argument("space", nargs="?")
-        _add_incomplete(actions.add_parser("rollback", help="go back to the previous one"))
+        _add_incomplete(actions.add_parser("rollback", help="reactivate the previous space"))
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -92,7 +95,7 @@ class Command(BaseCommand):
             options["kind"], given, name=options["name"], limits=_limits(options), acting_user=None
         )
         self._show(space)
-        self.stdout.write(f"\nNext: manage.py embedding-space backfill {space.pk}")
+        self.stdout.write(f"\nNext: manage.py embedding_space backfill {space.pk}")
 
     def _configure(self, options: dict[str, Any]) -> None:
         space = changes.find(options["space"])
@@ -111,9 +114,9 @@ class Command(BaseCommand):
         elif options["follow"]:
             self._follow(space)
         elif not worker_answers():
-            self.stdout.write("No worker answers: start one, or give --here.")
+            self.stdout.write("No worker answers. Start one, or give --here.")
         else:
-            self.stdout.write(f"The workers are at it: manage.py embedding-space status {space.pk}")
+            self.stdout.write(f"Queued. To follow it: manage.py embedding_space status {space.pk}")
 
     def _pause(self, options: dict[str, Any]) -> None:
         self._show(changes.pause(changes.find(options["space"]), acting_user=None))
@@ -121,7 +124,7 @@ class Command(BaseCommand):
     def _index(self, options: dict[str, Any]) -> None:
         space = changes.find(options["space"])
         if not backfill.make_index(space):
-            raise CommandError("A worker is at it just now: see status.")
+            raise CommandError("A worker is building it now. See: embedding_space status")
         self._show(space)
 
     def _status(self, options: dict[str, Any]) -> None:
@@ -145,25 +148,25 @@ class Command(BaseCommand):
 
     def _drop(self, options: dict[str, Any]) -> None:
         space = changes.find(options["space"])
-        if not options["yes"] and not self._agreed(f"Remove {space} with all its vectors?"):
+        if not options["yes"] and not self._agreed(f"Delete {space} with all its vectors?"):
             return
         changes.drop(space, acting_user=None)
-        self.stdout.write("The workers remove it; status shows how far they are.")
+        self.stdout.write("The workers delete it; status shows the progress.")
 
     def _fill_here(self, space: EmbeddingSpace) -> None:
         with _Bar(space) as bar:
             while True:
-                done = backfill.advance(space.pk, seconds=LOOK_SECONDS)
-                report = bar.look()
+                done = backfill.advance(space.pk, seconds=POLL_SECONDS)
+                report = bar.refresh()
                 if done and not report.is_worked_on:
                     break
-                time.sleep(LOOK_SECONDS if report.waits else 0)
+                time.sleep(POLL_SECONDS if report.waits else 0)
         self._show(space)
 
     def _follow(self, space: EmbeddingSpace) -> None:
         with _Bar(space) as bar:
-            while not (report := bar.look()).is_settled:
-                time.sleep(LOOK_SECONDS)
+            while not (report := bar.refresh()).is_settled:
+                time.sleep(POLL_SECONDS)
         self.stdout.write("\n".join(report.lines))
 
     def _show(self, space: EmbeddingSpace) -> None:
@@ -175,7 +178,7 @@ class Command(BaseCommand):
 
 
 class _Bar:
-    """A bar on a terminal, which follows the space's row."""
+    """A progress bar of a space's backfill."""
 
     def __init__(self, space: EmbeddingSpace) -> None:
         self._space = space
@@ -187,8 +190,8 @@ class _Bar:
     def __exit__(self, *error: object) -> None:
         self._bar.close()
 
-    def look(self) -> Report:
-        """How the space stands now, drawn."""
+    def refresh(self) -> Report:
+        """Redraw the bar; return the space's current report."""
         self._space.refresh_from_db()
         self._bar.total = self._space.chunks_total
         self._bar.n = self._space.chunks_filled
@@ -198,13 +201,13 @@ class _Bar:
 
 def _add_limits(parser: Any) -> None:
     parser.add_argument(
-        "--requests-per-minute", type=int, metavar="N", help="what the provider allows; 0: no limit"
+        "--requests-per-minute", type=int, metavar="N", help="the provider's rate limit; 0: none"
     )
     parser.add_argument(
-        "--tokens-per-minute", type=int, metavar="N", help="what the provider allows; 0: no limit"
+        "--tokens-per-minute", type=int, metavar="N", help="the provider's rate limit; 0: none"
     )
     parser.add_argument(
-        "--price", type=_price, metavar="P", help="of a million tokens, for the estimate"
+        "--price", type=_price, metavar="P", help="price of a million tokens, for cost estimates"
     )
 
 
@@ -212,7 +215,7 @@ def _add_incomplete(parser: Any) -> None:
     parser.add_argument(
         "--incomplete",
         action="store_true",
-        help="although passages lack a vector: they are found by their words until it is there",
+        help="even if some passages have no vector yet: until then only keywords find them",
     )
 
 

@@ -1,4 +1,4 @@
-"""`manage.py import-collection FILE.zip`: a collection as it was exported, under the same ids."""
+"""`manage.py import_collection FILE.zip`: restore an exported collection under the same ids."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from tqdm import tqdm
 
 from ingestion.errors import IngestionError
 from ingestion.exporting.restoring import restore
-from ingestion.management.intake import IntakeCommand
+from ingestion.management.base import WaitingCommand
 from ingestion.models import DocumentVersion
 from ingestion.models.library import UNFINISHED
 
 
-class Command(IntakeCommand):
+class Command(WaitingCommand):
     help = (
-        "Restores a collection from its export. Given again it goes on where it was stopped, and "
-        "changes nothing where all is there."
+        "Restore a collection from its export. Run again, it continues an interrupted restore and "
+        "leaves everything that exists unchanged."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, metavar="FILE.zip")
-        parser.add_argument("--name", default="", help="Another name for the collection.")
-        self.add_no_wait(parser, leave="all is queued")
+        parser.add_argument("--name", default="", help="Restore under another name.")
+        self.add_no_wait(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" rows")
@@ -44,10 +44,10 @@ class Command(IntakeCommand):
         there = ", ".join(f"{count:,} {kind}" for kind, count in done.there.items())
         self.stdout.write(
             f"{done.collection}: restored {made or 'nothing'}"
-            + (f"; there already: {there}" if there else "")
+            + (f"; existing: {there}" if there else "")
         )
         versions = DocumentVersion.objects.filter(
             document__collection=done.collection, state__in=UNFINISHED
         )
-        if options["wait"] and self.wait_for(list(versions.values_list("pk", flat=True))):
+        if options["wait"] and self.wait_for(versions.values_list("pk", flat=True)):
             raise CommandError("Some documents cannot be searched.")

@@ -1,4 +1,4 @@
-"""`manage.py export-collection NAME FILE.zip`: a collection with files, edits and judgements."""
+"""`manage.py export_collection NAME FILE.zip`: a collection with files, edits and judgements."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ingestion.models import Collection
 
 
 class Command(BaseCommand):
-    help = "Writes a collection into a ZIP archive that import-collection reads."
+    help = "Write a collection to a ZIP archive that import_collection restores."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("collection", metavar="NAME", help="The collection's name or slug.")
         parser.add_argument("file", type=Path, metavar="FILE.zip")
-        parser.add_argument("--force", action="store_true", help="Write over an existing file.")
+        parser.add_argument("--force", action="store_true", help="Overwrite an existing file.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         name, target = options["collection"], options["file"]
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         if collection is None:
             raise CommandError(f"There is no collection “{name}”.")
         if target.exists() and not options["force"]:
-            raise CommandError(f"{target} exists. To write over it: --force")
+            raise CommandError(f"{target} already exists. To overwrite it: --force")
         draft = target.with_name(f"{target.name}.part")
         try:
             with draft.open("wb") as file:

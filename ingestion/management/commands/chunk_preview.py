@@ -1,4 +1,4 @@
-"""Shows a file's chunks before anything is indexed: `manage.py chunk-preview FILE`."""
+"""`manage.py chunk_preview FILE`: a file's chunks before anything is indexed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,21 @@ from ingestion.parsing.scratch import scratch_directory
 
 
 class Command(BaseCommand):
-    help = "Prints the chunks that a file would have. Nothing is stored."
+    help = "Print the chunks that a file would be split into. Nothing is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument("--chunk-tokens", type=int, default=200, help="Size of a chunk.")
-        parser.add_argument("--overlap-tokens", type=int, default=20, help="Repeated in the next.")
         parser.add_argument(
-            "--language", default="", help="Two-letter code; detected if not given."
+            "--chunk-tokens", type=int, default=200, help="Maximum size of a chunk (default: 200)."
         )
-        parser.add_argument("--json", action="store_true", help="For programs.")
+        parser.add_argument(
+            "--overlap-tokens",
+            type=int,
+            default=20,
+            help="Tokens repeated in the next chunk (default: 20).",
+        )
+        parser.add_argument("--language", default="", help="ISO 639-1 code (default: detected).")
+        parser.add_argument("--json", action="store_true", help="Print JSON.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]

@@ -1,0 +1,302 @@
+"""`manage.py import_documents ORIGIN... --collection NAME`: add files, folders or web pages.
+
+Each import is stored with the outcome of every item, so that an interrupted one can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import Group
+from django.core.management.base import CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
+from tqdm import tqdm
+
+from ingestion.errors import IngestionError
+from ingestion.intake.importing import services
+from ingestion.intake.importing.archives import PATH
+from ingestion.intake.importing.folders import FILES, file_option
+from ingestion.intake.importing.manifests import BASE
+from ingestion.intake.importing.protocol import MANIFEST_ENDS
+from ingestion.intake.importing.runner import run
+from ingestion.intake.importing.services import counts_of
+from ingestion.management.base import WaitingCommand, language_code
+from ingestion.models import Collection, Document, Import, ImportItem, State, Visibility
+from ingestion.models.library import UNFINISHED
+from ingestion.services import retry
+
+Kind = Import.Kind
+FILE = "file"
+WEB_OPTIONS = ("depth", "max_pages", "other_hosts")
+REDRAW_SECONDS = 0.5
+SHOWN_ITEMS = 10
+
+# Kind, origin and options of an import that is still to be made.
+Planned = tuple[Import.Kind, str, dict[str, Any]]
+
+
+class Command(WaitingCommand):
+    help = (
+        "Import files, folders, ZIP archives (each member becomes a document), manifests (CSV or "
+        "JSON Lines) and web pages into a collection. Run again, it imports only what is new or "
+        "has changed and retries what failed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("origins", nargs="*", metavar="PATH|ADDRESS")
+        parser.add_argument("--collection", help="Name of the collection; created if missing.")
+        parser.add_argument(
+            "--resume", nargs="+", type=int, metavar="ID", help="Resume these imports."
+        )
+        parser.add_argument("--list", action="store_true", help="List the 20 latest imports.")
+        parser.add_argument(
+            "--kind",
+            choices=[FILE, *Kind.values],
+            help="How to read the origins (default: by their names). With “file”, an archive or "
+            "a CSV file becomes one document.",
+        )
+        parser.add_argument(
+            "--visibility",
+            choices=Visibility.values,
+            help="Who may read a new collection (default: signed_in).",
+        )
+        parser.add_argument(
+            "--group",
+            action="append",
+            default=[],
+            help="A group that may read a new collection; repeatable.",
+        )
+        parser.add_argument(
+            "--language",
+            type=language_code,
+            help="ISO 639-1 code of documents that do not state theirs (default: detected).",
+        )
+
+        self.add_no_wait(parser)
+        web = parser.add_argument_group("options of web addresses")
+        web.add_argument("--depth", type=int, metavar="N", help="Follow links, N levels deep.")
+        web.add_argument("--max-pages", type=int, metavar="N", help="Request at most N pages.")
+        web.add_argument(
+            "--sitemap",
+            dest="kind",
+            action="store_const",
+            const=Kind.SITEMAP.value,
+            help="The address is a sitemap, or a site whose robots.txt names its sitemaps.",
+        )
+        web.add_argument("--other-hosts", action="store_true", help="Follow links to any host.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if options["list"]:
+            self._list()
+            return
+        imports = self._resumed(options["resume"]) if options["resume"] else self._started(options)
+        problems = self._run_all(imports)
+        versions = self._unfinished(imports)
+        failed = self.wait_for(versions) if options["wait"] else 0
+        for of in imports:
+            failed += self._report(of, options)
+        if failed:
+            problems.append(f"{failed} item(s) cannot be searched.")
+        if problems:
+            raise CommandError("\n".join(problems))
+
+    def _resumed(self, pks: list[int]) -> list[Import]:
+        found = Import.objects.in_bulk(pks)
+        if missing := set(pks) - set(found):
+            raise CommandError(f"There is no import {min(missing)}. See: import_documents --list")
+        for of in found.values():
+            services.resume(of, acting_user=None, by_command=True)
+            services.retry(of, acting_user=None, by_command=True)
+        return list(found.values())
+
+    def _started(self, options: dict[str, Any]) -> list[Import]:
+        """Create an import for each origin, or none if one of them is refused."""
+        if not options["origins"] or not options["collection"]:
+            raise CommandError("Name what to import, and the --collection it goes into.")
+        planned = list(_planned(options))
+        with transaction.atomic():
+            collection = self._collection(options["collection"], options)
+            return [_start(collection, one, options["language"] or "") for one in planned]
+
+    def _collection(self, name: str, options: dict[str, Any]) -> Collection:
+        """The collection of that name, created with the given audience if it is missing."""
+        groups = [_group(group) for group in options["group"]]
+        visibility = options["visibility"] or (Visibility.GROUPS if groups else "")
+        if groups and visibility != Visibility.GROUPS:
+            raise CommandError("--group can only be used with --visibility groups.")
+        defaults = {"visibility": visibility} if visibility else {}
+        collection, created = Collection.objects.kept().get_or_create(name=name, defaults=defaults)
+        if created:
+            collection.groups.set(groups)
+        elif visibility and visibility != collection.visibility:
+            self.stderr.write(
+                f"“{name}” stays visible to: {collection.get_visibility_display()}. Change that "
+                "in the admin under Collections."
+            )
+        return collection
+
+    def _run_all(self, imports: Sequence[Import]) -> list[str]:
+        """Run the imports one after another; return why some did not finish."""
+        problems = []
+        try:
+            for of in imports:
+                self.stdout.write(f"Import {of.pk}: {_title(of)}")
+                if problem := self._run(of):
+                    problems.append(f"{problem} Then run: import_documents --resume {of.pk}")
+        except KeyboardInterrupt:
+            stopped = [of for of in imports if services.stop(of, acting_user=None)]
+            numbers = " ".join(str(of.pk) for of in stopped)
+            raise CommandError(
+                f"Interrupted. To continue, run: import_documents --resume {numbers}"
+            ) from None
+        return problems
+
+    def _run(self, of: Import) -> str:
+        """Run an import, pausing as long as a web server asks; return why it did not finish."""
+        with _progress_bar(of) as redraw:
+            while True:
+                while run(of.pk, seconds=float("inf"), by_command=True, check=redraw):
+                    pass
+                of.refresh_from_db()
+                if not of.is_open:
+                    break
+                pause = (of.not_before - timezone.now()).total_seconds() if of.not_before else 0
+                if pause <= 0:
+                    return "Another process is running this import."
+                self.stdout.write(f"A server asked for a pause of {pause:.0f} seconds.")
+                time.sleep(pause)
+        return "The import was stopped." if of.state == Import.State.CANCELLED else of.error
+
+    def _unfinished(self, imports: Sequence[Import]) -> list[int]:
+        """The versions that still have to be processed, after retrying those that failed before."""
+        items = ImportItem.objects.filter(of__in=imports).exclude(document=None)
+        held = items.filter(state=ImportItem.State.DUPLICATE).values("document")
+        documents = Document.objects.kept()
+        failed = documents.filter(pk__in=held, latest__state=State.FAILED)
+        if count := retry(failed, acting_user=None):
+            self.stdout.write(f"{count} tried again")
+        open_or_failed = documents.filter(
+            pk__in=items.values("document"), latest__state__in=(*UNFINISHED, State.FAILED)
+        )
+        return list(open_or_failed.values_list("latest", flat=True))
+
+    def _report(self, of: Import, options: dict[str, Any]) -> int:
+        """Print the outcome of an import; return how many items failed."""
+        items = ImportItem.objects.filter(of=of).exclude(message="")
+        for item in items.filter(state=ImportItem.State.FAILED):
+            self.stderr.write(f"Failed: {item.reference}: {item.message}")
+        others = items.exclude(state=ImportItem.State.FAILED)
+        shown = others if options["verbosity"] > 1 else others[:SHOWN_ITEMS]
+        for item in shown:
+            reason = item.message.partition(". ")[0]
+            self.stdout.write(f"{item.get_state_display()}: {item.reference}: {reason}")
+        if (hidden := others.count() - len(shown)) > 0:
+            self.stdout.write(f"... and {hidden:,} more: give --verbosity 2, or see the admin.")
+        counts = counts_of([of])[of.pk]
+        queued = "" if options["wait"] else "; queued for the workers"
+        self.stdout.write((str(counts) or "nothing to import") + queued)
+        return counts.failed
+
+    def _list(self) -> None:
+        imports = list(Import.objects.select_related("collection")[:20])
+        counts = counts_of(imports)
+        for of in imports:
+            state = of.get_state_display().lower()
+            self.stdout.write(
+                f"{of.pk:>5}  {of.collection}: {_title(of)}: {state}; {counts[of.pk]}"
+            )
+
+
+def _planned(options: dict[str, Any]) -> Iterator[Planned]:
+    """What to import: all single files together, then each other origin by itself."""
+    files, others = [], []
+    for origin in options["origins"]:
+        kind = options["kind"] or _kind_of(origin, options["depth"])
+        if kind in (Kind.URL, Kind.SITE, Kind.SITEMAP):
+            web = {name: options[name] for name in WEB_OPTIONS if options[name] is not None}
+            others.append((Kind(kind), origin, web))
+            continue
+        path = Path(origin).resolve()
+        if not path.exists():
+            raise CommandError(f"There is no such file or folder: {origin}")
+        if kind == FILE:
+            files.append(path)
+        else:
+            given = {PATH: str(path), BASE: str(path.parent)} if path.is_file() else {}
+            others.append((Kind(kind), str(path), given))
+    if files:
+        folder = Path(os.path.commonpath([path.parent for path in files]))
+        yield Kind.FOLDER, str(folder), file_option(path.relative_to(folder) for path in files)
+    yield from others
+
+
+def _start(collection: Collection, planned: Planned, language: str) -> Import:
+    """The import, created but not run. Raises CommandError where it is refused."""
+    kind, origin, given = planned
+    try:
+        return services.start(
+            collection,
+            kind,
+            origin,
+            options=given,
+            language=language,
+            acting_user=None,
+            by_command=True,
+        )
+    except IngestionError as error:
+        other = " To import it as one document: --kind file." if PATH in given else ""
+        raise CommandError(f"{origin}: {error}{other}") from None
+
+
+def _kind_of(origin: str, depth: int | None) -> str:
+    """What an origin is: an address by its end and by whether links count, a file by its name."""
+    if origin.startswith(("http://", "https://")):
+        if origin.partition("?")[0].endswith((".xml", ".xml.gz")):
+            return Kind.SITEMAP
+        return Kind.SITE if depth else Kind.URL
+    path = Path(origin)
+    if path.is_dir():
+        return Kind.FOLDER
+    if path.suffix.lower() in MANIFEST_ENDS:
+        return Kind.MANIFEST
+    return Kind.ARCHIVE if path.suffix.lower() == ".zip" else FILE
+
+
+def _title(of: Import) -> str:
+    """Its origin, with the number of files where only some of a folder were named."""
+    named = len(of.options.get(FILES, ()))
+    return f"{named} file(s) in {of.origin}" if named else of.origin
+
+
+def _group(name: str) -> Group:
+    try:
+        return Group.objects.get(name=name)
+    except Group.DoesNotExist:
+        raise CommandError(f"There is no group {name!r}. Create it in the admin first.") from None
+
+
+@contextmanager
+def _progress_bar(of: Import) -> Iterator[Callable[[], None]]:
+    """A function that draws an import's progress on a terminal, at most every half second."""
+    bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" items")
+    last = 0.0
+
+    def redraw() -> None:
+        nonlocal last
+        if bar.disable or time.monotonic() - last < REDRAW_SECONDS:
+            return
+        last = time.monotonic()
+        counts = counts_of([of])[of.pk]
+        bar.total, bar.n = counts.total, counts.done
+        bar.set_postfix_str(str(counts), refresh=False)
+        bar.refresh()
+
+    with bar:
+        yield redraw

@@ -1,0 +1,150 @@
+"""How the admin looks and what its sidebar holds (django-unfold's UNFOLD setting)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+
+
+def _may_see(app: str, model: str) -> Callable[[HttpRequest], bool]:
+    """Whether the reader has any right that opens the model's list."""
+
+    def permitted(request: HttpRequest) -> bool:
+        return any(request.user.has_perm(f"{app}.{right}_{model}") for right in ("view", "change"))
+
+    return permitted
+
+
+def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[str, Any]:
+    """A line of the sidebar; `right` is the model whose rights open the list, if another's do."""
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
+        "permission": _may_see(app, right or model),
+    }
+
+
+def _asset(path: str) -> Callable[[HttpRequest], str]:
+    # Not before a page asks: the manifest of static files may not exist while settings load.
+    return lambda request: static(path)
+
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "Steelyard",
+    "SITE_HEADER": "Steelyard",
+    "SITE_SUBHEADER": "Library and search",
+    "SITE_SYMBOL": "balance",
+    "SITE_URL": "/",
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": _asset("search/favicon.svg")}
+    ],
+    "SHOW_HISTORY": True,
+    "SHOW_VIEW_ON_SITE": True,
+    "STYLES": [_asset("admin/steelyard/admin.css")],
+    "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
+    "DASHBOARD_CALLBACK": "search.admin.dashboard.dashboard",
+    "COMMAND": {"search_models": False},
+    # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
+    "COLORS": {
+        "base": {
+            "50": "oklch(98.4% .004 85)",
+            "100": "oklch(96.4% .006 85)",
+            "200": "oklch(91.8% .009 83)",
+            "300": "oklch(86% .012 80)",
+            "400": "oklch(70% .014 78)",
+            "500": "oklch(54% .016 75)",
+            "600": "oklch(43.5% .017 72)",
+            "700": "oklch(36% .018 70)",
+            "800": "oklch(27% .016 68)",
+            "900": "oklch(20.5% .013 66)",
+            "950": "oklch(14% .01 65)",
+        },
+        "primary": {
+            "50": "oklch(97.6% .016 86)",
+            "100": "oklch(94.6% .036 86)",
+            "200": "oklch(89.6% .066 86)",
+            "300": "oklch(83% .098 85)",
+            "400": "oklch(75.5% .116 82)",
+            "500": "oklch(66.5% .114 78)",
+            "600": "oklch(52.5% .098 74)",
+            "700": "oklch(45.5% .086 71)",
+            "800": "oklch(39% .072 69)",
+            "900": "oklch(34% .058 67)",
+            "950": "oklch(24% .04 64)",
+        },
+    },
+    "SIDEBAR": {
+        "show_search": False,
+        "command_search": False,
+        "show_all_applications": False,
+        "navigation": [
+            {
+                "title": "Library",
+                "items": [
+                    _item("Documents", "description", "ingestion", "document"),
+                    _item("Collections", "library_books", "ingestion", "collection"),
+                    _item("Imports", "drive_folder_upload", "ingestion", "import"),
+                    _item("Watched folders", "folder_eye", "ingestion", "watchedfolder"),
+                    _item("Hand edits", "edit_note", "ingestion", "chunkedit", "document"),
+                    _item("Bin", "delete", "ingestion", "deleteddocument", "document"),
+                ],
+            },
+            {
+                "title": "What people ask",
+                "items": [
+                    _item("Searches", "manage_search", "analytics", "searchevent"),
+                    _item("Search gaps", "troubleshoot", "analytics", "gap"),
+                ],
+            },
+            {
+                "title": "Ranking",
+                "items": [
+                    {
+                        "title": "Workbench",
+                        "icon": "tune",
+                        "link": reverse_lazy("admin:search_workbench"),
+                        "permission": _may_see("search", "searchprofile"),
+                    },
+                    {
+                        "title": "Find better weights",
+                        "icon": "auto_awesome",
+                        "link": reverse_lazy("admin:search_optimisations"),
+                        "permission": _may_see("search", "searchprofile"),
+                    },
+                    _item("Search profiles", "balance", "search", "searchprofile"),
+                    _item("Synonyms", "swap_horiz", "search", "synonym"),
+                    _item("Pins", "push_pin", "search", "pin"),
+                    _item("Hides", "visibility_off", "search", "hide"),
+                    _item("Classifier rules", "rule", "search", "classrule"),
+                    _item("Identifier patterns", "tag", "ingestion", "identifierpattern"),
+                    _item("Embedding spaces", "hub", "ingestion", "embeddingspace"),
+                ],
+            },
+            {
+                "title": "Quality",
+                "items": [
+                    _item("Golden queries", "star", "tuning", "goldenquery"),
+                    _item("Judgements", "grading", "tuning", "judgement"),
+                    _item("Measurements", "monitoring", "tuning", "evaluationrun"),
+                    _item("Experiments", "science", "tuning", "experiment"),
+                    _item("Publish gate", "fence", "tuning", "publishgate"),
+                    _item("Publications", "publish", "tuning", "publication"),
+                    _item("Profile changes", "history", "tuning", "profilechange"),
+                ],
+            },
+            {
+                "title": "People",
+                "items": [
+                    _item("Users", "person", "accounts", "user"),
+                    _item("Groups", "group", "auth", "group"),
+                    _item("API tokens", "key", "knox", "authtoken"),
+                ],
+            },
+        ],
+    },
+}
