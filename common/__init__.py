@@ -1,1 +1,0 @@
-"""Plumbing that both applications need. It imports neither."""

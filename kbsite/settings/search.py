@@ -26,18 +26,19 @@ EMAIL_TIMEOUT = ALERT_TIMEOUT
 # --- API ---
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "search.api.authentication.TokenAuthentication",
+        "common.api.authentication.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.AllowAny"],
+    # A view that declares nothing is refused.
+    "DEFAULT_PERMISSION_CLASSES": ["common.api.permissions.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     # OPTIONS would describe forms to people who may not submit them.
     "DEFAULT_METADATA_CLASS": None,
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": [
-        "search.api.throttling.AnonymousThrottle",
-        "search.api.throttling.UserThrottle",
+        "common.api.throttling.AnonymousThrottle",
+        "common.api.throttling.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("THROTTLE_ANONYMOUS", default="120/min"),
@@ -79,6 +80,6 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "search.api.schema.complete",
+        "common.api.schema.add_error_component",
     ],
 }

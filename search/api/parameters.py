@@ -6,10 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from ingestion.api_choices import ChoiceField
+from common.api.pagination import MAX_PAGE
+from common.api.serializers import ChoiceField, Parameters
+from ingestion.api.serializers.documents import LanguageField
 from ingestion.files.filetypes import SUPPORTED, main_extensions
-from ingestion.paging import MAX_PAGE, Parameters
-from ingestion.serializers import LanguageField
 from search.api.legacy import CONCEPT_RAG
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices

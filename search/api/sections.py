@@ -6,13 +6,13 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from common.api.permissions import OPEN
+from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
 from search.presentation.sections import Around, section_around
 
@@ -40,18 +40,22 @@ class SectionSerializer(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Overlaps left out, edits by hand included.")
 
 
-class SectionView(APIView):
+class SectionViewSet(ApiViewSet[Document]):
     """The section around one passage of a document."""
 
-    @extend_schema(
-        operation_id="document_section",
-        summary="Show the section around a passage",
-        description="Small passages are found; what surrounds them is read. The section is the run "
-        "of neighbours under the same heading, or under the one above where that says too little, "
-        "of at most `SECTION_TOKENS` tokens. A search result names its document and `chunk`.",
-        responses=SectionSerializer,
-    )
-    def get(self, request: Request, public_id: UUID, chunk: int) -> Response:
+    serializer_class = SectionSerializer
+    permission = OPEN
+    lookup_url_kwarg = "chunk"
+    lookup_value_converter = "int"
+    queryset = Document.objects.none()
+
+    def retrieve(self, request: Request, public_id: UUID, chunk: int) -> Response:
+        """Show the section around a passage.
+
+        Small passages are found; what surrounds them is read. The section is the run of neighbours
+        under the same heading, or under the one above where that says too little, of at most
+        `SECTION_TOKENS` tokens. A search result names its document and `chunk`.
+        """
         documents = Document.objects.visible_to(request.user).select_related("current")
         documents = documents.defer("title_terms", "current__text")
         document = get_object_or_404(documents, public_id=public_id)

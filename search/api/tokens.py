@@ -10,20 +10,21 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.models import AuthToken
-from rest_framework import serializers, status
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
 from rest_framework.exceptions import AuthenticationFailed, ValidationError
-from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import GenericViewSet
+from rest_framework.viewsets import ViewSet
 
-from ingestion.api_requests import asked, posted
-from ingestion.paging import PageParameters, Pages
-from search.api.throttling import AnonymousThrottle, LoginThrottle
+from common.api.requests import read_body
+from common.api.serializers import Strict
+from common.api.throttling import AnonymousThrottle, LoginThrottle
+from common.api.viewsets import ApiViewSet
 
 
-class CredentialsSerializer(serializers.Serializer[Any]):
+class CredentialsSerializer(Strict, serializers.Serializer[Any]):
     """A user's name and password."""
 
     username = serializers.CharField(max_length=150)
@@ -44,11 +45,13 @@ class NewTokenSerializer(TokenSerializer):
     token = serializers.CharField()
 
 
-class TokenViewSet(GenericViewSet[Any]):
+class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
     """Your own tokens. Nobody sees or ends those of others here."""
 
     serializer_class = TokenSerializer
-    pagination_class = Pages
+    lookup_field = "token_key"
+    lookup_url_kwarg = "key"
+    lookup_value_converter = "slug"
     queryset = AuthToken.objects.none()
 
     def get_permissions(self) -> list[Any]:
@@ -56,12 +59,8 @@ class TokenViewSet(GenericViewSet[Any]):
 
     def get_authenticators(self) -> list[Any]:
         # The password alone counts: a session would bring its CSRF check, an old token a 401.
-        if self.request is not None and self.request.method == "POST" and self._makes_a_token():
-            return []
-        return super().get_authenticators()
-
-    def _makes_a_token(self) -> bool:
-        return bool(self.action_map.get("post") == "create")
+        makes_a_token = self.request is not None and self.request.method == "POST"
+        return [] if makes_a_token else super().get_authenticators()
 
     def get_authenticate_header(self, request: Request) -> str:
         return "Token"
@@ -76,16 +75,17 @@ class TokenViewSet(GenericViewSet[Any]):
         tokens: QuerySet[Any] = AuthToken.objects.filter(alive, user=self.request.user.pk)
         return tokens.order_by("-created", "digest")
 
-    @extend_schema(
-        operation_id="token_create",
-        summary="Make a token",
-        description="The token is shown this once. Send it as `Authorization: Token ...`.",
-        auth=[],
-        request=CredentialsSerializer,
-        responses={201: NewTokenSerializer},
-    )
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """List your tokens."""
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(auth=[], request=CredentialsSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
-        form = posted(request, CredentialsSerializer)
+        """Make a token.
+
+        The token is shown this once. Send it as `Authorization: Token ...`.
+        """
+        form = read_body(request, CredentialsSerializer)
         user = authenticate(request._request, **form.validated_data)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
@@ -94,41 +94,36 @@ class TokenViewSet(GenericViewSet[Any]):
         kept.token = token
         return Response(NewTokenSerializer(kept).data, status.HTTP_201_CREATED)
 
-    @extend_schema(
-        operation_id="token_list", summary="List your tokens", parameters=[PageParameters]
-    )
-    def list(self, request: Request) -> Response:
-        asked(request, PageParameters)
-        page = self.paginate_queryset(self.get_queryset())
-        return self.get_paginated_response(TokenSerializer(page, many=True).data)
-
-    @extend_schema(
-        operation_id="token_revoke", summary="Revoke one of your tokens", responses={204: None}
-    )
     def destroy(self, request: Request, key: str) -> Response:
-        get_object_or_404(self.get_queryset(), token_key=key).delete()
+        """Revoke one of your tokens."""
+        self.get_object().delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
-    @extend_schema(
-        operation_id="token_logout",
-        summary="Revoke the token of this request",
-        request=None,
-        responses={204: OpenApiResponse(description="The token no longer works.")},
-    )
+
+class LogoutViewSet(ViewSet):
+    """The end of one token, or of all."""
+
+    permission_classes = (IsAuthenticated,)
+
+    @extend_schema(responses={204: OpenApiResponse(description="The token no longer works.")})
+    @action(detail=False, methods=["post"])
     def logout(self, request: Request) -> Response:
+        """Revoke the token of this request."""
         if request.auth is None:
             raise ValidationError("This request came with a session, not with a token.")
         request.auth.delete()
-        user_logged_out.send(sender=type(request.user), request=request._request, user=request.user)
-        return Response(status=status.HTTP_204_NO_CONTENT)
+        return _logged_out(request)
 
     @extend_schema(
-        operation_id="token_logout_all",
-        summary="Revoke all your tokens",
-        request=None,
-        responses={204: OpenApiResponse(description="None of your tokens works any longer.")},
+        responses={204: OpenApiResponse(description="None of your tokens works any longer.")}
     )
+    @action(detail=False, methods=["post"], url_path="logoutall")
     def logout_all(self, request: Request) -> Response:
+        """Revoke all your tokens."""
         AuthToken.objects.filter(user=request.user.pk).delete()
-        user_logged_out.send(sender=type(request.user), request=request._request, user=request.user)
-        return Response(status=status.HTTP_204_NO_CONTENT)
+        return _logged_out(request)
+
+
+def _logged_out(request: Request) -> Response:
+    user_logged_out.send(sender=type(request.user), request=request._request, user=request.user)
+    return Response(status=status.HTTP_204_NO_CONTENT)

@@ -7,35 +7,41 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from drf_spectacular.utils import extend_schema
+from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from ingestion.api_requests import asked
+from common.api.requests import read_query
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
 from search.api.legacy import wants_legacy
 from search.api.parameters import SearchParameters
-from search.api.serializers import SearchResponseSerializer
+from search.api.serializers.searches import SearchResponseSerializer
 from search.tuning.experiments.participation import participant
 
 
 class SearchView(APIView):
     """The passages that answer a question, best first."""
 
+    permission_classes = (AllowAny,)
+    error_statuses = (503,)
+
     @extend_schema(
         operation_id="search",
-        summary="Search",
-        description="What you may read, ranked under the active profile's weights for the "
-        "query's class. The answer names all of them, and each result's share by signal.",
         parameters=[SearchParameters],
         responses=SearchResponseSerializer,
         examples=SEARCH_EXAMPLES,
     )
     def get(self, request: Request) -> Response:
-        parameters = asked(request, SearchParameters)
+        """Search.
+
+        What you may read, ranked under the active profile's weights for the query's class. The
+        answer names all of them, and each result's share by signal.
+        """
+        parameters = read_query(request, SearchParameters)
         given = parameters.validated_data
         found = pipeline.search(
             given["q"],
@@ -69,6 +75,7 @@ class SearchView(APIView):
 class MissingView(APIView):
     """404 in the API's shape for an address that leads nowhere; a forgotten slash is forgiven."""
 
+    permission_classes = (AllowAny,)
     schema = None
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:

@@ -30,7 +30,7 @@ from ingestion.spaces.filling import store, texts_of
 from ingestion.spaces.index import IndexState, build_index, index_of
 from ingestion.spaces.report import overview, report_on
 from ingestion.spaces.throttle import SharedThrottle, patience
-from search import configuration
+from search.engine import configuration
 from tests.support.factories import make_collection, make_document, upload
 from tests.support.fake_openai import FakeOpenAI, status
 

@@ -137,6 +137,7 @@ MISSING = Subject("00000000-0000-4000-8000-000000000000", "no-such-collection", 
 
 # Parameters that name nothing of the library: one value for all.
 _PLAIN: dict[str, Sequence[str]] = {
+    "profile": ["default@1", "default"],
     "name": ["default"],
     "version": ["1"],
     "key": ["0123456789abcde"],

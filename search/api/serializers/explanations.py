@@ -7,8 +7,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from search.api.serializers.profiles import SIGNALS
 from search.domain import Contribution, Explanation, Leaf, Node, Operation
+from search.tuning.api.serializers.profiles import SIGNALS
 
 
 class ContributionSerializer(serializers.Serializer[Contribution]):

@@ -11,9 +11,9 @@ from rest_framework import serializers
 
 from search.api.legacy import legacy_fields
 from search.api.serializers.explanations import AdjustmentSerializer, ExplanationSerializer
-from search.api.serializers.profiles import SignalValuesSerializer
 from search.domain import Signal
 from search.presentation.results import Result
+from search.tuning.api.serializers.profiles import SignalValuesSerializer
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):

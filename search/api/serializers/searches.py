@@ -8,16 +8,17 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from search.api.serializers.explanations import TermSerializer
-from search.api.serializers.profiles import (
+from search.api.serializers.results import ResultSerializer
+from search.domain import MIXED, Trial
+from search.engine.second_try import SecondTry
+from search.pipeline import SearchResponse
+from search.second_try import SecondTry
+from search.tuning.api.serializers.profiles import (
     CLASSES,
     SIGNALS,
     ProfileNameSerializer,
     SignalValuesSerializer,
 )
-from search.api.serializers.results import ResultSerializer
-from search.domain import MIXED, Trial
-from search.engine.second_try import SecondTry
-from search.pipeline import SearchResponse
 
 
 class ConfidenceField(serializers.FloatField):

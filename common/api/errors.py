@@ -1,0 +1,103 @@
+"""One shape for every error of the API: a code for programs, a sentence for people, details."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
+from django.http import Http404
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+from rest_framework.views import exception_handler, set_rollback
+
+# One text for what is not there and what the user may not see: nobody can tell them apart.
+NOT_FOUND = "There is nothing at this address, or you may not see it."
+
+
+class Conflict(exceptions.APIException):
+    """The row is not in the state that the request needs."""
+
+    status_code = status.HTTP_409_CONFLICT
+    default_code = "conflict"
+
+
+class TooLarge(exceptions.APIException):
+    """The body is larger than what the address takes."""
+
+    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
+    default_code = "file_too_large"
+
+
+def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """An error in the API's shape."""
+    return {"code": code, "message": message, "details": dict(details or {})}
+
+
+def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """The response that states `error`; none for an error nobody foresaw, which then is a 500."""
+    if isinstance(error, RequestDataTooBig):
+        set_rollback()
+        message = "The body is too large. Files go to /api/v1/documents/ as multipart."
+        return Response(body("body_too_large", message), status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
+    if isinstance(error, SuspiciousOperation):
+        set_rollback()
+        message = "The request is malformed: too many fields or files."
+        return Response(body("bad_request", message), status.HTTP_400_BAD_REQUEST)
+    response = exception_handler(error, dict(context))
+    if response is not None:
+        response.data = body_of(error)
+    return response
+
+
+def body_of(error: Exception) -> dict[str, Any]:
+    """An error of Django or its REST framework in the API's shape."""
+    match error:
+        case Http404() | exceptions.NotFound():
+            return body("not_found", NOT_FOUND)
+        case exceptions.ValidationError():
+            fields = _fields(error.detail)
+            return body("invalid", _first_sentence(fields), fields)
+        case exceptions.Throttled():
+            seconds = getattr(error, "wait", None)  # already whole, rounded up
+            message = "Too many requests." + (f" Try again in {seconds} s." if seconds else "")
+            return body("throttled", message, {"wait_seconds": seconds} if seconds else {})
+        case exceptions.NotAuthenticated():
+            message = "Sign in, or send a token in the header `Authorization: Token ...`."
+            return body("not_authenticated", message)
+        case exceptions.APIException():
+            return body(_code(error), _sentence(str(error.detail)))
+        case _:  # Django's PermissionDenied: the handler of DRF knows no other
+            return body("permission_denied", "You do not have permission to do this.")
+
+
+def _code(error: exceptions.APIException) -> str:
+    code = error.get_codes()
+    return code if isinstance(code, str) else error.default_code
+
+
+def _fields(detail: Any) -> dict[str, list[str]]:
+    """The messages by field; those about no field alone stand under `non_field_errors`."""
+    if not isinstance(detail, Mapping):
+        detail = {"non_field_errors": detail}
+    return {str(field): list(_messages(inner)) for field, inner in detail.items()}
+
+
+def _messages(detail: Any) -> Iterator[str]:
+    if isinstance(detail, Mapping | list):
+        for inner in detail.values() if isinstance(detail, Mapping) else detail:
+            yield from _messages(inner)
+    else:
+        yield str(detail)
+
+
+def _first_sentence(fields: Mapping[str, list[str]]) -> str:
+    """The first of the messages, after the name of the field that it is about."""
+    field, messages = next(iter(fields.items()))
+    sentence = _sentence(messages[0])
+    return sentence if field == "non_field_errors" else f"{field}: {sentence}"
+
+
+def _sentence(text: str) -> str:
+    stripped = text.strip()
+    return stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."

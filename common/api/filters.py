@@ -1,0 +1,50 @@
+"""Filters of lists whose parameters may be repeated, or that say which choices there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.core.validators import MaxLengthValidator, ProhibitNullCharactersValidator
+from django_filters import filters
+from django_filters.rest_framework import FilterSet
+
+__all__ = ["ChoicesFilter", "FilterSet", "ValuesFilter"]
+
+MAX_VALUES = 50
+
+
+class _ValuesField(forms.MultipleChoiceField):
+    """Any words, in place of choices."""
+
+    def validate(self, value: Any) -> None:
+        MaxLengthValidator(MAX_VALUES)(value)
+        for each in value:
+            ProhibitNullCharactersValidator()(each)
+
+
+class _ChoicesField(forms.MultipleChoiceField):
+    """Choices, whose error message lists them."""
+
+    def validate(self, value: Any) -> None:
+        known = [str(key) for key, _ in self.choices]
+        for each in value:
+            if each not in known:
+                raise forms.ValidationError(
+                    f"“{each}” is not a valid choice. Use one of: {', '.join(known)}."
+                )
+
+
+class ValuesFilter(filters.MultipleChoiceFilter):  # type: ignore[misc]
+    """Rows with one of the values; the parameter may be repeated."""
+
+    field_class = _ValuesField
+
+    def is_noop(self, qs: Any, value: Any) -> bool:
+        return not value
+
+
+class ChoicesFilter(ValuesFilter):
+    """Rows with one of the choices; the parameter may be repeated."""
+
+    field_class = _ChoicesField

@@ -1,0 +1,75 @@
+"""Reading a request of the API: its parameters, its body, who sent it, how large it may be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+from django.conf import settings
+from django.urls import reverse
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+
+from common.api.errors import TooLarge
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+Form = TypeVar("Form", bound=serializers.BaseSerializer[Any])
+
+# What a form may hold besides its files: names, boundaries, a title.
+FORM_BYTES = 1024 * 1024
+
+
+class LimitedParser(MultiPartParser):
+    """A multipart parser that refuses by the stated length, before the disk is filled."""
+
+    most_bytes: ClassVar[str]
+    """The setting that limits the body's files."""
+    raised_by: ClassVar[str]
+    """The environment's variable that it is read from."""
+    most_files: ClassVar[int] = 1
+    """How many files, each of the limit's size, a body may hold."""
+
+    def parse(
+        self,
+        stream: Any,
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> Any:
+        most = getattr(settings, self.most_bytes)
+        length = str((parser_context or {})["request"].META.get("CONTENT_LENGTH") or 0)
+        if length.isdecimal() and int(length) > most * self.most_files + FORM_BYTES:
+            raise TooLarge(
+                f"The file is larger than {most // (1024 * 1024):,} MB. Split it, or raise "
+                f"{self.raised_by}."
+            )
+        return super().parse(stream, media_type, parser_context)
+
+
+def read_query(request: Request, form: type[Form]) -> Form:
+    """The parameters of the address. Raises ValidationError."""
+    return _checked(form(data=request.query_params))
+
+
+def read_body(request: Request, form: type[Form], **options: Any) -> Form:
+    """The fields of the body. Raises ValidationError."""
+    return _checked(form(data=request.data, **options))
+
+
+def actor(request: Request) -> User:
+    """The signed-in user, for a view that lets in nobody else."""
+    return cast("User", request.user)
+
+
+def location(request: Request, name: str, *keys: object) -> dict[str, str]:
+    """The header with the address of a row, in the namespace of the view that was called."""
+    match = request.resolver_match
+    namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
+    return {"Location": reverse(f"{namespace}{name}", args=keys)}
+
+
+def _checked(form: Form) -> Form:
+    form.is_valid(raise_exception=True)
+    return form

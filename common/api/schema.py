@@ -1,0 +1,162 @@
+"""The OpenAPI schema: what docstrings, permissions and parsers say needs no decorator."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+from drf_spectacular.openapi import AutoSchema
+from rest_framework.parsers import MultiPartParser
+from rest_framework.permissions import SAFE_METHODS, AllowAny
+
+from common.api.permissions import OPEN, needed
+
+ERROR_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "An error: a code for programs, a sentence for people, details by field.",
+    "required": ["code", "message", "details"],
+    "properties": {
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "details": {"type": "object", "additionalProperties": True},
+    },
+}
+
+# Status -> what it means, and the code and sentence of an example.
+ERRORS: dict[int, tuple[str, str, str]] = {
+    400: ("The request is not valid.", "invalid", "page: A valid integer is required."),
+    401: (
+        "The request needs a user.",
+        "not_authenticated",
+        "Sign in, or send a token in the header `Authorization: Token ...`.",
+    ),
+    403: (
+        "The user may not do this.",
+        "permission_denied",
+        "You do not have permission to perform this action.",
+    ),
+    404: (
+        "There is no such thing, or the user may not see it.",
+        "not_found",
+        "There is nothing at this address, or you may not see it.",
+    ),
+    409: (
+        "The row is not in the state that this needs.",
+        "conflict",
+        "The document has not failed: there is nothing to retry.",
+    ),
+    413: (
+        "The file is too large.",
+        "file_too_large",
+        "The file is larger than 200 MB. Split it, or raise MAX_UPLOAD_MB.",
+    ),
+    429: (
+        "Too many requests; the header Retry-After says when to come back.",
+        "throttled",
+        "Too many requests. Try again in 12 s.",
+    ),
+    503: (
+        "Something that this needs is not available.",
+        "no_active_profile",
+        "No search profile is active. Publish one in the admin under Search profiles.",
+    ),
+}
+
+_TITLES = {
+    "list": "List {plural}",
+    "retrieve": "Show {one}",
+    "create": "Create {one}",
+    "update": "Replace {one}",
+    "partial_update": "Change {one}",
+    "destroy": "Delete {one}",
+}
+
+
+class Schema(AutoSchema):  # type: ignore[misc]
+    """Summaries from docstrings, security from permissions, and the errors of each operation."""
+
+    def get_summary(self) -> str | None:
+        return self._documented()[0]
+
+    def get_description(self) -> str:
+        return self._documented()[1]
+
+    def get_request_serializer(self) -> Any:
+        """Of an extra action none, unless `extend_schema` names it: most have no body."""
+        return None if self._is_extra() else super().get_request_serializer()
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        auths: list[dict[str, Any]] = super().get_auth()
+        if self._permission() == OPEN and {} not in auths:
+            auths.append({})
+        return auths
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Any:
+        operation = super().get_operation(*args, **kwargs)
+        if operation:
+            for status in sorted(set(self._errors())):
+                operation["responses"].setdefault(str(status), error_response(status))
+        return operation
+
+    def _handler(self) -> Any:
+        return getattr(self.view, getattr(self.view, "action", None) or self.method.lower(), None)
+
+    def _is_extra(self) -> bool:
+        action = getattr(self.view, "action", None)
+        return action is not None and action not in _TITLES
+
+    def _permission(self) -> str | None:
+        if AllowAny in {type(each) for each in self.view.get_permissions()}:
+            return OPEN
+        return needed(self.view) if getattr(self.view, "action", None) else None
+
+    def _documented(self) -> tuple[str | None, str]:
+        """The summary and the description; of an inherited action by the model's name."""
+        first, _, rest = (inspect.getdoc(self._handler()) or "").partition("\n")
+        if first:
+            return first.removesuffix("."), rest.strip()
+        title = _TITLES.get(getattr(self.view, "action", ""))
+        options = getattr(self.view, "queryset", None)
+        if title is None or options is None:
+            return None, ""
+        names = options.model._meta
+        article = "an" if names.verbose_name[0] in "aeiou" else "a"
+        one = f"{article} {names.verbose_name}"
+        about = inspect.getdoc(type(self.view)) or ""
+        summary = title.format(plural=names.verbose_name_plural, one=one)
+        return summary, about if self.method == "GET" else ""
+
+    def _errors(self) -> Iterator[int]:
+        yield from (401, 429)  # a token that is wrong is refused everywhere
+        writes = self.method not in SAFE_METHODS
+        if self._permission() != OPEN or writes:
+            yield 403
+        if writes:
+            yield from (400, 409)
+        elif "{" not in self.path or self._is_list_view():
+            yield 400  # it reads parameters
+        if "{" in self.path:
+            yield 404
+        if writes and any(issubclass(each, MultiPartParser) for each in self.view.parser_classes):
+            yield 413
+        yield from getattr(self.view, "error_statuses", ())
+
+
+def error_response(status: int) -> dict[str, Any]:
+    """One error of an operation, with an example."""
+    description, code, message = ERRORS[status]
+    example = {"code": code, "message": message, "details": {}}
+    content = {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "examples": {code: {"value": example}},
+    }
+    return {"description": description, "content": {"application/json": content}}
+
+
+def add_error_component(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
+    """The schema with the component that all errors name."""
+    result["components"].setdefault("schemas", {})["Error"] = ERROR_SCHEMA
+    return result

@@ -1,0 +1,275 @@
+"""Documents and their versions over HTTP: every view starts from `visible_to`, calls a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+from django.http import FileResponse, Http404
+from django_filters import filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import mixins, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.generics import get_object_or_404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.errors import Conflict
+from common.api.filters import ChoicesFilter, FilterSet, ValuesFilter
+from common.api.permissions import OPEN, requires
+from common.api.requests import LimitedParser, actor, location, read_body
+from common.api.viewsets import ApiViewSet, ReadViewSet
+from ingestion import services
+from ingestion.api.serializers.documents import (
+    DocumentDetailSerializer,
+    DocumentSerializer,
+    DocumentUploadSerializer,
+    FileUploadSerializer,
+    ReceiptSerializer,
+    VersionSerializer,
+)
+from ingestion.files.downloads import download
+from ingestion.models import Document, DocumentVersion, State
+from ingestion.models.library import DocumentQuerySet
+
+CHANGE = "ingestion.change_document"
+RECEIVED = {
+    202: OpenApiResponse(ReceiptSerializer, "The file is queued."),
+    200: OpenApiResponse(ReceiptSerializer, "The collection held these bytes already."),
+}
+
+
+class UploadParser(LimitedParser):
+    most_bytes = "MAX_UPLOAD_BYTES"
+    raised_by = "MAX_UPLOAD_MB"
+
+
+class DocumentFilter(FilterSet):  # type: ignore[misc]
+    """How a list of documents is narrowed."""
+
+    collection = ValuesFilter(
+        field_name="collection__slug", help_text="Collection slugs; may be repeated."
+    )
+    state = ChoicesFilter(
+        field_name="latest__state",
+        choices=State.choices,
+        help_text="States of the newest version; may be repeated.",
+    )
+    deleted = filters.BooleanFilter(
+        method="as_it_is",
+        help_text="Those in the bin instead; for users who may change documents.",
+    )
+    q = filters.CharFilter(
+        field_name="title",
+        lookup_expr="icontains",
+        max_length=200,
+        help_text="Words within the title, without regard to case.",
+    )
+    parent = filters.UUIDFilter(
+        field_name="parent__public_id",
+        help_text="The id of an archive or message: its parts alone.",
+    )
+
+    def as_it_is(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
+        """The view chose the rows already: what is in the bin needs a permission."""
+        return rows
+
+
+class DocumentViewSet(ReadViewSet[Document]):
+    """The documents that the user may read; uploads and their states."""
+
+    serializer_class = DocumentSerializer
+    filterset_class = DocumentFilter
+    parser_classes = [UploadParser]
+    open_to_read = True
+    lookup_field = "public_id"
+    lookup_value_converter = "uuid"
+    queryset = Document.objects.none()
+
+    def get_queryset(self) -> QuerySet[Document]:
+        documents = self._in_question()
+        # A version's text can be megabytes long, and nothing of it is shown here.
+        documents = documents.select_related("collection", "latest", "parent")
+        documents = documents.defer("title_terms", "parent__title_terms", "latest__text")
+        documents = documents.with_part_count()
+        if self.action == "retrieve":
+            return documents.prefetch_related(Prefetch("versions", versions()))
+        return documents
+
+    def _in_question(self) -> DocumentQuerySet:
+        """The documents that the action is about: for some of them those in the bin."""
+        user = self.request.user
+        asked = self.request.query_params.get("deleted", "").lower() in ("true", "1")
+        if self.action == "restore" or (self.action == "list" and asked):
+            if not user.has_perm(CHANGE):
+                raise PermissionDenied
+            return Document.objects.in_bin_of(user)
+        return Document.objects.visible_to(user)
+
+    def get_serializer_class(self) -> Any:
+        return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
+
+    @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
+    def create(self, request: Request) -> Response:
+        """Upload a document.
+
+        Workers parse, chunk and embed the file afterwards: ask for the document until its `state`
+        is `ready` or `failed`. The same bytes twice in a collection make one document: the answer
+        is then 200 with `duplicate: true`.
+        """
+        context = {"request": request}
+        given = read_body(request, DocumentUploadSerializer, context=context).validated_data
+        receipt = services.receive(
+            given["collection"],
+            given["file"],
+            file_name=given["file"].name,
+            title=given.get("title", ""),
+            language=given.get("language", ""),
+            acting_user=actor(request),
+        )
+        return received(self, receipt)
+
+    @extend_schema(responses={202: DocumentSerializer})
+    @action(detail=True, methods=["post"])
+    @requires(CHANGE)
+    def reprocess(self, request: Request, public_id: str) -> Response:
+        """Process a document again.
+
+        Parses, chunks and embeds its file anew, as its next version.
+        """
+        document = self.get_object()
+        try:
+            queued = services.reprocess([document], acting_user=actor(request))
+        except Document.DoesNotExist as error:  # deleted since it was read above
+            raise Http404 from error
+        if not queued:
+            raise Conflict("The document is still being processed. Wait until it is done.")
+        return self._accepted()
+
+    @extend_schema(responses={202: DocumentSerializer})
+    @action(detail=True, methods=["post"])
+    @requires(CHANGE)
+    def retry(self, request: Request, public_id: str) -> Response:
+        """Retry a failed document."""
+        document = self.get_object()
+        if not services.retry([document], acting_user=actor(request)):
+            raise Conflict("The document has not failed: there is nothing to retry.")
+        return self._accepted()
+
+    def destroy(self, request: Request, public_id: str) -> Response:
+        """Delete a document.
+
+        Puts it in the bin: search loses it at once, and it can be restored until the grace period
+        (DELETION_GRACE_DAYS) is over. It is then removed with all that was made of it. Its parts
+        go along.
+        """
+        services.delete([self.get_object()], acting_user=actor(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @action(detail=True, methods=["post"])
+    @requires(CHANGE)
+    def restore(self, request: Request, public_id: str) -> Response:
+        """Restore a deleted document.
+
+        Brings it back from the bin as searchable as it was. 409 where the collection holds the
+        same file, or a document from the same source, by now.
+        """
+        services.restore([self.get_object()], acting_user=actor(request))
+        self.action = "restored"
+        return self.shown(self.get_object())
+
+    def _accepted(self) -> Response:
+        document = self.get_object()
+        headers = location(self.request, "document-detail", document.public_id)
+        return self.shown(document, status.HTTP_202_ACCEPTED, headers)
+
+
+class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
+    """The versions of a document, newest first."""
+
+    serializer_class = VersionSerializer
+    parser_classes = [UploadParser]
+    permission = CHANGE
+    lookup_field = "number"
+    lookup_value_converter = "int"
+    queryset = DocumentVersion.objects.none()
+
+    def document(self) -> Document:
+        readable = Document.objects.visible_to(self.request.user)
+        return get_object_or_404(readable.only("pk"), public_id=self.kwargs["public_id"])
+
+    def get_queryset(self) -> QuerySet[DocumentVersion]:
+        return versions().filter(document=self.document())
+
+    @requires(OPEN)
+    def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """List a document's versions.
+
+        Newest first.
+        """
+        return super().list(request, *args, **kwargs)
+
+    @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
+    def create(self, request: Request, public_id: str) -> Response:
+        """Upload a new version.
+
+        The present version stays searchable until the new one is ready.
+        """
+        readable = Document.objects.visible_to(request.user)
+        document = get_object_or_404(readable, public_id=public_id)
+        file = read_body(request, FileUploadSerializer).validated_data["file"]
+        try:
+            receipt = services.replace(
+                document, file, file_name=file.name, acting_user=actor(request)
+            )
+        except Document.DoesNotExist as error:  # deleted since it was read above
+            raise Http404 from error
+        return received(self, receipt)
+
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @action(detail=True)
+    def original(self, request: Request, public_id: str, number: int) -> FileResponse:
+        """Download a version's file.
+
+        404 where it is no longer kept (VERSIONS_KEPT).
+        """
+        return download(self.get_object())
+
+    @extend_schema(responses={202: OpenApiResponse(VersionSerializer, "The new version, queued.")})
+    @action(detail=True, methods=["post"], url_path="make-current")
+    def make_current(self, request: Request, public_id: str, number: int) -> Response:
+        """Make a version current again.
+
+        Its file becomes the next version, which is read like an upload; search keeps the present
+        one until then. 409 where it is the current one, its file is no longer kept, or another
+        document of the collection holds the same file.
+        """
+        try:
+            fresh = services.make_current(self.get_object(), acting_user=actor(request))
+        except Document.DoesNotExist as error:  # deleted since it was read above
+            raise Http404 from error
+        headers = location(request, "document-detail", public_id)
+        return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
+
+
+def versions() -> QuerySet[DocumentVersion]:
+    """Versions, newest first, without their texts, which may be megabytes long."""
+    rows = DocumentVersion.objects.order_by("-number").select_related("restored_from")
+    return rows.defer("text", "restored_from__text")
+
+
+def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
+    """The response to an upload: the document with its outcome, and in Location its address."""
+    document = Document.objects.visible_to(view.request.user).with_part_count()
+    document = document.select_related("collection", "latest", "parent")
+    row = get_object_or_404(
+        document.defer("title_terms", "parent__title_terms", "latest__text"),
+        pk=receipt.document.pk,
+    )
+    row.duplicate = receipt.duplicate  # type: ignore[attr-defined]
+    row.outcome = receipt.outcome  # type: ignore[attr-defined]
+    data = ReceiptSerializer(row, context=view.get_serializer_context()).data
+    code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED
+    return Response(data, code, headers=location(view.request, "document-detail", row.public_id))

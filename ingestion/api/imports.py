@@ -1,0 +1,146 @@
+"""Imports of many files over HTTP, and the state of watched folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.parsers import JSONParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.errors import Conflict
+from common.api.filters import ChoicesFilter, FilterSet
+from common.api.requests import LimitedParser, actor, location, read_body
+from common.api.viewsets import ReadViewSet
+from ingestion.api.serializers.imports import (
+    ImportItemSerializer,
+    ImportRequestSerializer,
+    ImportSerializer,
+    WatchedFolderSerializer,
+)
+from ingestion.intake.importing import services
+from ingestion.intake.importing.services import counts_of
+from ingestion.models import Import, ImportItem, WatchedFolder
+
+Kind = Import.Kind
+ACCEPTED = {202: ImportSerializer}
+
+
+class ImportParser(LimitedParser):
+    most_bytes = "IMPORT_MAX_BYTES"
+    raised_by = "IMPORT_MAX_MB"
+
+
+class ImportFilter(FilterSet):  # type: ignore[misc]
+    state = ChoicesFilter(choices=Import.State.choices, help_text="May be repeated.")
+
+
+class ImportItemFilter(FilterSet):  # type: ignore[misc]
+    state = ChoicesFilter(choices=ImportItem.State.choices, help_text="May be repeated.")
+
+
+class ImportViewSet(ReadViewSet[Import]):
+    """Imports of many files or pages into the collections that the user may read."""
+
+    serializer_class = ImportSerializer
+    filterset_class = ImportFilter
+    parser_classes = [ImportParser, JSONParser]
+    permission = "ingestion.add_document"
+    lookup_url_kwarg = "number"
+    lookup_value_converter = "int"
+    queryset = Import.objects.none()
+
+    def get_queryset(self) -> Any:
+        return Import.objects.visible_to(self.request.user).select_related("collection")
+
+    def get_serializer(self, *args: Any, **kwargs: Any) -> Any:
+        """With the counts of all imports shown, in one query."""
+        if args and self.serializer_class is ImportSerializer:
+            rows = args[0] if kwargs.get("many") else [args[0]]
+            kwargs["context"] = {**self.get_serializer_context(), "counts": counts_of(rows)}
+        return super().get_serializer(*args, **kwargs)
+
+    @extend_schema(responses=ImportItemSerializer(many=True))
+    @action(detail=True, filterset_class=ImportItemFilter, serializer_class=ImportItemSerializer)
+    def items(self, request: Request, number: int) -> Response:
+        """List what an import holds."""
+        items = self.get_object().items.select_related("document").order_by("position", "pk")
+        return self.listed(items.defer("document__title_terms"))
+
+    @extend_schema(
+        request=ImportRequestSerializer,
+        responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
+    )
+    def create(self, request: Request) -> Response:
+        """Start an import.
+
+        Each file of an archive, of a folder, or that a manifest names, and each page becomes a
+        document. Workers take them one by one: ask for the import until its `state` is `done`,
+        `failed` or `cancelled`. Folders of the server are for superusers, below IMPORT_ROOTS;
+        addresses need URL_IMPORT.
+        """
+        context = {"request": request}
+        given = read_body(request, ImportRequestSerializer, context=context).validated_data
+        file = given.get("archive") or given.get("manifest")
+        kind = given.get("kind") or (Kind.ARCHIVE if "archive" in given else Kind.MANIFEST)
+        named = ("depth", "max_pages", "other_hosts")
+        of = services.start(
+            given["collection"],
+            Kind(kind),
+            file.name if file else given["origin"],
+            file=file,
+            options={name: given[name] for name in named if name in given},
+            language=given["language"],
+            acting_user=actor(request),
+        )
+        return self._accepted(of)
+
+    @extend_schema(responses=ACCEPTED)
+    @action(detail=True, methods=["post"])
+    def cancel(self, request: Request, number: int) -> Response:
+        """Stop an import.
+
+        What it took stays; it can go on later.
+        """
+        return self._change(services.stop, "The import is over already.")
+
+    @extend_schema(responses=ACCEPTED)
+    @action(detail=True, methods=["post"])
+    def resume(self, request: Request, number: int) -> Response:
+        """Resume an import that was stopped, by a person or by an error."""
+        refusal = "The import was not stopped: there is nothing to resume."
+        return self._change(services.resume, refusal)
+
+    @extend_schema(responses=ACCEPTED)
+    @action(detail=True, methods=["post"])
+    def retry(self, request: Request, number: int) -> Response:
+        """Try failed items again."""
+        refusal = "None of its items failed: there is nothing to retry."
+        return self._change(services.retry, refusal)
+
+    def _change(self, service: Callable[..., object], refusal: str) -> Response:
+        of = self.get_object()
+        if not service(of, acting_user=actor(self.request)):
+            raise Conflict(refusal)
+        return self._accepted(of)
+
+    def _accepted(self, of: Import) -> Response:
+        headers = location(self.request, "import-detail", of.pk)
+        fresh = self.get_queryset().get(pk=of.pk)
+        return self.shown(fresh, status.HTTP_202_ACCEPTED, headers)
+
+
+class WatchedFolderViewSet(ReadViewSet[WatchedFolder]):
+    """The watched folders of the collections that the user may read."""
+
+    serializer_class = WatchedFolderSerializer
+    lookup_url_kwarg = "number"
+    lookup_value_converter = "int"
+    queryset = WatchedFolder.objects.none()
+
+    def get_queryset(self) -> Any:
+        return WatchedFolder.objects.visible_to(self.request.user).select_related("collection")

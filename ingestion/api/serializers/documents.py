@@ -1,0 +1,213 @@
+"""What the API shows of collections and documents, and what it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from common.api.serializers import Strict
+from ingestion.lexical.languages import primary_code
+from ingestion.models import Collection, Document, DocumentVersion, State
+
+
+class LanguageField(serializers.CharField):
+    """An ISO 639-1 code; a region behind it is dropped (`en-GB` is read as `en`)."""
+
+    def to_internal_value(self, data: Any) -> str:
+        given = super().to_internal_value(data)
+        code = primary_code(given)
+        if given and not (code.isascii() and code.isalpha()):
+            raise serializers.ValidationError(
+                "Give a language as its two-letter code, such as en or de."
+            )
+        return code
+
+
+class CollectionField(serializers.SlugRelatedField[Collection]):
+    """A collection by its slug. One that the user may not read is as unknown as a missing one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="slug", queryset=Collection.objects.none(), **kwargs)
+
+    def get_queryset(self) -> QuerySet[Collection]:
+        return Collection.objects.visible_to(self.context["request"].user)
+
+    def to_internal_value(self, data: Any) -> Collection:
+        if "\0" in str(data):  # Postgres refuses it by raising
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class CollectionSerializer(serializers.ModelSerializer[Collection]):
+    """A collection with the number of documents in it, and of those that search can find."""
+
+    documents = serializers.IntegerField(source="document_count", read_only=True)
+    searchable = serializers.IntegerField(source="searchable_count", read_only=True)
+
+    class Meta:
+        model = Collection
+        fields = (
+            "slug", "name", "description", "visibility", "language", "documents", "searchable",
+            "created",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """Why a version failed: a code for programs, a sentence for people."""
+
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
+    """One uploaded file of a document and how far it has come. `progress` is a share, 0 to 1.
+
+    `kept`: the file is still stored, and the version can be made current again; `restored_from`
+    is the number of the version whose file this one brought back.
+    """
+
+    kept = serializers.BooleanField(source="file", read_only=True)
+    restored_from = serializers.IntegerField(
+        source="restored_from.number", default=None, read_only=True, allow_null=True
+    )
+    error = serializers.SerializerMethodField()
+    warnings = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = DocumentVersion
+        fields = (
+            "number", "state", "progress", "error", "file_name", "media_type", "size",
+            "page_count", "chunk_count", "warnings", "created", "finished", "kept", "restored_from",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field(ProblemSerializer(allow_null=True))
+    def get_error(self, version: DocumentVersion) -> dict[str, str] | None:
+        return problem(version)
+
+
+class DocumentSerializer(serializers.ModelSerializer[Document]):
+    """A document as its newest file stands.
+
+    `searchable` says whether search finds a version of it: while a replacement is on its way,
+    and after one has failed, that is the version before.
+    """
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    collection = serializers.SlugRelatedField[Collection](slug_field="slug", read_only=True)
+    file_name = serializers.CharField(source="latest.file_name", read_only=True)
+    media_type = serializers.CharField(source="latest.media_type", read_only=True)
+    size = serializers.IntegerField(source="latest.size", read_only=True)
+    state = serializers.ChoiceField(State.choices, source="latest.state", read_only=True)
+    progress = serializers.FloatField(source="latest.progress", read_only=True)
+    error = serializers.SerializerMethodField()
+    searchable = serializers.SerializerMethodField()
+    parent = serializers.UUIDField(  # type: ignore[assignment]
+        source="parent.public_id",
+        default=None,
+        read_only=True,
+        allow_null=True,
+        help_text="The archive or message that this is a part of.",
+    )
+    part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
+    parts = serializers.SerializerMethodField()
+    url = serializers.SerializerMethodField()
+    original = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Document
+        fields: tuple[str, ...] = (
+            "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
+            "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
+            "deleted_at", "url", "original",
+        )  # fmt: skip
+        read_only_fields: tuple[str, ...] = fields
+
+    @extend_schema_field(ProblemSerializer(allow_null=True))
+    def get_error(self, document: Document) -> dict[str, str] | None:
+        return problem(document.latest) if document.latest else None
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_searchable(self, document: Document) -> bool:
+        return document.current_id is not None
+
+    @extend_schema_field(OpenApiTypes.INT)
+    def get_parts(self, document: Document) -> int:
+        """How many documents this one has as its parts; ask for them with `?parent=`."""
+        counted = getattr(document, "part_count", None)
+        if counted is None:
+            counted = document.parts.filter(deleted_at=None).count()
+        return int(counted)
+
+    @extend_schema_field(OpenApiTypes.URI)
+    def get_url(self, document: Document) -> str:
+        return self._absolute("search:document", document)
+
+    @extend_schema_field(OpenApiTypes.URI)
+    def get_original(self, document: Document) -> str:
+        return self._absolute("search:original", document)
+
+    def _absolute(self, name: str, document: Document) -> str:
+        address: str = self.context["request"].build_absolute_uri(
+            reverse(name, args=(document.public_id,))
+        )
+        return address
+
+
+class DocumentDetailSerializer(DocumentSerializer):
+    """A document with all its versions, newest first."""
+
+    versions = VersionSerializer(many=True, read_only=True)
+
+    class Meta(DocumentSerializer.Meta):
+        fields = (*DocumentSerializer.Meta.fields, "versions")
+        read_only_fields = fields
+
+
+class ReceiptSerializer(DocumentSerializer):
+    """The document that an upload is or became.
+
+    `duplicate`: the collection held these bytes already, and nothing was stored. `outcome` says
+    more: `added`, `replaced` (a new version), `unchanged` (this document has just this file), or
+    `duplicate` (this other document has it).
+    """
+
+    duplicate = serializers.BooleanField(read_only=True)
+    outcome = serializers.ChoiceField(
+        choices=["added", "replaced", "unchanged", "duplicate"], read_only=True
+    )
+
+    class Meta(DocumentSerializer.Meta):
+        fields = (*DocumentSerializer.Meta.fields, "duplicate", "outcome")
+        read_only_fields = fields
+
+
+class FileUploadSerializer(Strict, serializers.Serializer[Any]):
+    """A file. An empty one is refused by the upload service, which says what to do."""
+
+    file = serializers.FileField(allow_empty_file=True)
+
+
+class DocumentUploadSerializer(FileUploadSerializer):
+    """A file for a collection that the user may read."""
+
+    collection = CollectionField(help_text="The collection's slug.")
+    title = serializers.CharField(
+        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
+    )
+
+
+def problem(version: DocumentVersion) -> dict[str, str] | None:
+    """The version's error for programs and people; none while nothing went wrong."""
+    if not version.error:
+        return None
+    return {"code": version.error_code, "message": version.error}

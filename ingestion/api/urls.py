@@ -1,0 +1,23 @@
+"""The addresses of the library's API, below /api/v1/."""
+
+from __future__ import annotations
+
+from rest_framework.routers import SimpleRouter
+
+from ingestion.api.collections import CollectionViewSet
+from ingestion.api.documents import DocumentViewSet, VersionViewSet
+from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
+from ingestion.api.passages import EditViewSet, PassageViewSet
+from ingestion.api.spaces import SpaceViewSet
+
+DOCUMENT = "documents/<uuid:public_id>"
+
+router = SimpleRouter(use_regex_path=False)
+router.register("collections", CollectionViewSet, "collection")
+router.register("documents", DocumentViewSet, "document")
+router.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
+router.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
+router.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
+router.register("imports", ImportViewSet, "import")
+router.register("watched-folders", WatchedFolderViewSet, "watched-folder")
+router.register("embedding-spaces", SpaceViewSet, "embedding-space")

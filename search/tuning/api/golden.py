@@ -1,0 +1,287 @@
+"""Golden queries and judgements over HTTP: made, taken back, compared, as files in and out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django_filters import filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import mixins, status
+from rest_framework.decorators import action
+from rest_framework.generics import get_object_or_404
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.filters import ChoicesFilter, FilterSet
+from common.api.permissions import requires
+from common.api.requests import actor, read_body, read_query
+from common.api.viewsets import ApiViewSet, ReadViewSet
+from ingestion.models import Document
+from search.errors import NotPermitted, RunConflict
+from search.models import QUERY_CLASSES
+from search.query.expand import fold_query
+from search.tuning.api.serializers.golden import (
+    AgreementSerializer,
+    ExportParameters,
+    GoldenQueryEditSerializer,
+    GoldenQuerySerializer,
+    GradeSerializer,
+    ImportedSerializer,
+    JudgementFileSerializer,
+    JudgementSerializer,
+    NewJudgementSerializer,
+    UndoneSerializer,
+    shown_queries,
+)
+from search.tuning.api.serializers.optimisations import (
+    LearnedSerializer,
+    SyntheticMadeSerializer,
+    SyntheticSerializer,
+)
+from search.tuning.golden import exchange, from_clicks, judging, queries, synthetic
+from search.tuning.models import GoldenQuery, Judgement
+
+JUDGE, SEARCHES = "tuning.add_judgement", "analytics.view_searchevent"
+ADD, VIEW, DELETE = "tuning.add_goldenquery", "tuning.view_judgement", "tuning.delete_goldenquery"
+
+
+class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
+    """Which golden queries."""
+
+    q = filters.CharFilter(method="with_words", help_text="Words of the question.")
+    query_class = ChoicesFilter(choices=QUERY_CLASSES, help_text="May be repeated.")
+    enabled = filters.BooleanFilter()
+
+    def with_words(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return rows.filter(folded__contains=fold_query(value))
+
+
+class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
+    """The golden queries asked in collections that you may read."""
+
+    serializer_class = GoldenQuerySerializer
+    filterset_class = GoldenQueryFilter
+    lookup_field = "public_id"
+    lookup_url_kwarg = "golden"
+    lookup_value_converter = "uuid"
+    queryset = GoldenQuery.objects.none()
+
+    def get_queryset(self) -> QuerySet[GoldenQuery]:
+        return queries.listed(self.request.user)
+
+    def list(self, request: Request) -> Response:
+        rows: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response(shown_queries(rows, request))
+
+    def retrieve(self, request: Request, golden: str) -> Response:
+        return self._one(self.get_object())
+
+    @extend_schema(request=GoldenQueryEditSerializer, responses={201: GoldenQuerySerializer})
+    def create(self, request: Request) -> Response:
+        fields = self._fields(read_body(request, GoldenQueryEditSerializer))
+        text, collections = fields.get("text", ""), fields.get("collections", [])
+        made = queries.create(text, collections, fields, acting_user=actor(request))
+        return self._one(made, status.HTTP_201_CREATED)
+
+    @extend_schema(request=GoldenQueryEditSerializer)
+    def partial_update(self, request: Request, golden: str) -> Response:
+        query = self.get_object()
+        fields = self._fields(read_body(request, GoldenQueryEditSerializer))
+        return self._one(queries.edit(query, fields, acting_user=actor(request)))
+
+    def destroy(self, request: Request, golden: str) -> Response:
+        """Delete a golden query that nobody has judged."""
+        query = self.get_object()
+        if query.judgements.exists():
+            raise RunConflict("It has judgements, and none is lost. Set `enabled` to false.")
+        queries.delete(query)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _fields(self, form: GoldenQueryEditSerializer) -> dict[str, Any]:
+        fields = dict(form.validated_data)
+        if fields.get("must_be_first") is not None:
+            readable = Document.objects.visible_to(self.request.user)
+            fields["must_be_first"] = get_object_or_404(readable, public_id=fields["must_be_first"])
+        return fields
+
+    def _one(self, query: GoldenQuery, code: int = status.HTTP_200_OK) -> Response:
+        row = self.get_queryset().get(pk=query.pk)
+        return Response(shown_queries([row], self.request)[0], code)
+
+
+class OwnJudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
+    """The judgements of one golden query; your own ones are made and taken back."""
+
+    serializer_class = JudgementSerializer
+    lookup_url_kwarg = "public_id"
+    lookup_value_converter = "uuid"
+    queryset = Judgement.objects.none()
+
+    def query(self) -> GoldenQuery:
+        rows = queries.listed(self.request.user)
+        return get_object_or_404(rows, public_id=self.kwargs["golden"])
+
+    def document(self) -> Document:
+        readable = Document.objects.visible_to(self.request.user)
+        return get_object_or_404(readable, public_id=self.kwargs["public_id"])
+
+    def get_queryset(self) -> QuerySet[Judgement]:
+        rows = Judgement.objects.visible_to(self.request.user).filter(query=self.query())
+        return rows.select_related("query")
+
+    @extend_schema(request=GradeSerializer)
+    @requires(JUDGE)
+    def update(self, request: Request, golden: str, public_id: str) -> Response:
+        """Judge a document.
+
+        Your own judgement of it, made or changed.
+        """
+        query, document = self.query(), self.document()
+        given = read_body(request, GradeSerializer).validated_data
+        judgement = judging.judge(
+            query.text,
+            query.collections,
+            document,
+            given["grade"],
+            note=given.get("note"),
+            acting_user=actor(request),
+        )
+        return self.shown(judgement)
+
+    @requires(JUDGE)
+    def destroy(self, request: Request, golden: str, public_id: str) -> Response:
+        """Take your judgement of a document back."""
+        judging.clear(self.query(), self.document(), acting_user=actor(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
+    """Judgements of documents that you may read."""
+
+    serializer_class = JudgementSerializer
+    queryset = Judgement.objects.none()
+
+    def get_queryset(self) -> QuerySet[Judgement]:
+        rows = Judgement.objects.visible_to(self.request.user).select_related("query")
+        return rows.order_by("-updated", "-pk")
+
+    @extend_schema(request=NewJudgementSerializer, responses=JudgementSerializer)
+    def create(self, request: Request) -> Response:
+        """Judge a document for any query.
+
+        The query becomes a golden query if it is none yet.
+        """
+        given = read_body(request, NewJudgementSerializer).validated_data
+        documents = Document.objects.visible_to(request.user)
+        judgement = judging.judge(
+            given["query"],
+            given["collections"],
+            get_object_or_404(documents, public_id=given["document"]),
+            given["grade"],
+            note=given.get("note"),
+            acting_user=actor(request),
+        )
+        return self.shown(judgement)
+
+    @extend_schema(responses=UndoneSerializer)
+    @action(detail=False, methods=["post"])
+    @requires(JUDGE)
+    def undo(self, request: Request) -> Response:
+        """Take your last step back."""
+        done = judging.undo(acting_user=actor(request))
+        message = done.message if done else "There is nothing to take back."
+        return Response({"undone": done is not None, "message": message})
+
+    @extend_schema(responses=AgreementSerializer)
+    @action(detail=False)
+    @requires(VIEW)
+    def agreement(self, request: Request) -> Response:
+        """Show where judges differ."""
+        differing: Any = queries.listed(request.user)
+        differing = differing.filter(spread__gt=0).order_by("-spread", "folded")
+        queries = shown_queries(list(differing[:100]), request)
+        return Response({"alpha": judging.agreement(request.user), "queries": queries})
+
+    @extend_schema(
+        parameters=[ExportParameters],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
+    @action(detail=False)
+    @requires(VIEW)
+    def export(self, request: Request) -> HttpResponse:
+        """Download judgements as a file."""
+        to = read_query(request, ExportParameters).validated_data["to"]
+        made = exchange.export(to, viewer=request.user)
+        return HttpResponse(
+            made.content,
+            content_type=made.media_type,
+            headers={"Content-Disposition": f'attachment; filename="{made.file_name}"'},
+        )
+
+    @extend_schema(request=JudgementFileSerializer, responses=ImportedSerializer)
+    @action(detail=False, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
+    @requires(ADD)
+    def import_file(self, request: Request) -> Response:
+        """Take judgements from a file."""
+        given = read_body(request, JudgementFileSerializer).validated_data
+        done = exchange.import_file(
+            given["file_format"],
+            given["file"].read(),
+            queries=given["queries"].read() if "queries" in given else None,
+            judge=given["judge"],
+            acting_user=actor(request),
+        )
+        return Response(ImportedSerializer(done).data)
+
+    @extend_schema(request=SyntheticSerializer, responses={201: SyntheticMadeSerializer})
+    @action(detail=False, methods=["post"], url_path="synthetic")
+    @requires(ADD)
+    def make_synthetic(self, request: Request) -> Response:
+        """Make synthetic golden queries.
+
+        Of headings and first sentences of documents that you may read. They are marked as
+        synthetic, and the same seed makes the same ones.
+        """
+        given = read_body(request, SyntheticSerializer).validated_data
+        made = synthetic.make(given["count"], seed=given["seed"], acting_user=actor(request))
+        return Response(SyntheticMadeSerializer(made).data, status.HTTP_201_CREATED)
+
+    @extend_schema(responses={204: None})
+    @make_synthetic.mapping.delete
+    @requires(DELETE)
+    def remove_synthetic(self, request: Request) -> Response:
+        """Remove all synthetic golden queries.
+
+        Those that people have judged meanwhile stay, as theirs.
+        """
+        synthetic.remove(acting_user=actor(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(responses=LearnedSerializer)
+    @action(detail=False, methods=["post"])
+    @requires(JUDGE)
+    def clicks(self, request: Request) -> Response:
+        """Make judgements of what searchers did.
+
+        Of searches and documents that you may see, where several visitors agree.
+        """
+        self._check_searches(request)
+        return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
+
+    @extend_schema(responses={204: None})
+    @clicks.mapping.delete
+    @requires(JUDGE)
+    def take_back_clicks(self, request: Request) -> Response:
+        """Remove the judgements made of what searchers did."""
+        self._check_searches(request)
+        from_clicks.take_back()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _check_searches(self, request: Request) -> None:
+        """What people asked is theirs: to judge is not enough."""
+        if not request.user.has_perm(SEARCHES):
+            raise NotPermitted("You do not have permission to see what was searched for.")

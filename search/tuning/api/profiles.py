@@ -1,0 +1,184 @@
+"""Profiles over HTTP: read, drafted, edited, published through the gate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import Http404
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import MethodNotAllowed
+from rest_framework.permissions import SAFE_METHODS
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.permissions import requires
+from common.api.requests import actor, read_body, read_query
+from common.api.serializers import Parameters
+from common.api.viewsets import ReadViewSet
+from search.domain import QueryClass
+from search.errors import ProfileError, RunConflict
+from search.models import SearchProfile
+from search.tuning.api.naming import SEE_DRAFTS, named_profile, visible_profiles
+from search.tuning.api.publications import outcome
+from search.tuning.api.serializers.profiles import (
+    NewProfileSerializer,
+    ProfileEditSerializer,
+    ProfileSerializer,
+)
+from search.tuning.api.serializers.publications import PublicationSerializer, PublishSerializer
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.publishing import activation, drafts, publications
+
+
+class DifferenceParameters(Parameters):
+    """What to compare with."""
+
+    against = serializers.CharField(
+        required=False, help_text="`name@version`; the active profile if it is left out."
+    )
+
+
+class DifferencesSerializer(serializers.Serializer[Any]):
+    """Each difference between two profiles as a sentence."""
+
+    differences = serializers.ListField(child=serializers.CharField())
+
+
+class ProfileViewSet(ReadViewSet[SearchProfile]):
+    """Published profiles, by name and version.
+
+    Any of them can be asked for in a search as `profile=name` or `profile=name@version`. Who may
+    see profiles in the admin sees drafts as well. Without a version the newest published one is
+    meant.
+    """
+
+    serializer_class = ProfileSerializer
+    open_to_read = True
+    lookup_url_kwarg = "profile"
+    lookup_value_converter = "profile"
+    queryset = SearchProfile.objects.none()
+
+    def get_queryset(self) -> QuerySet[SearchProfile]:
+        return visible_profiles(self.request.user).prefetch_related("class_weights")
+
+    def get_object(self) -> SearchProfile:
+        name, _, version = self.kwargs["profile"].partition("@")
+        found = self.get_queryset().filter(name=name)
+        if version:
+            found = found.filter(version=int(version))
+        elif self.request.method not in SAFE_METHODS:
+            raise MethodNotAllowed(str(self.request.method))  # only a version can be changed
+        else:
+            found = found.exclude(state=SearchProfile.State.DRAFT)
+        profile = found.order_by("-version").first()
+        if profile is None:
+            raise Http404
+        return profile
+
+    def _base(self, key: str | None) -> SearchProfile:
+        active = self.get_queryset().filter(state=SearchProfile.State.ACTIVE).first()
+        base = named_profile(key, self.get_queryset()) if key else active
+        if base is None:
+            raise ProfileError("No profile is active. Say which one it is based on.")
+        return base
+
+    @extend_schema(request=NewProfileSerializer, responses={201: ProfileSerializer})
+    @transaction.atomic
+    def create(self, request: Request) -> Response:
+        """Make a draft."""
+        form = read_body(request, NewProfileSerializer)
+        given, user = form.validated_data, actor(request)
+        base = self._base(given.get("based_on"))
+        if name := given.get("name"):
+            held = {field: getattr(base, field) for field in activation.FIELDS}
+            shares = {QueryClass(w.query_class): w.as_weights() for w in base.class_weights.all()}
+            draft = drafts.create(
+                name,
+                {**held, "description": "", **form.settings},
+                {**shares, **form.shares},
+                acting_user=user,
+                reason=given["reason"],
+            )
+        else:
+            made = activation.draft_from(base, acting_user=user, reason=given["reason"])
+            draft = drafts.edit(made, form.settings, form.shares, acting_user=user).profile
+        return self._fresh(draft, status.HTTP_201_CREATED)
+
+    @extend_schema(
+        request=ProfileEditSerializer, responses={200: ProfileSerializer, 201: ProfileSerializer}
+    )
+    @transaction.atomic
+    def partial_update(self, request: Request, profile: str) -> Response:
+        """Edit a draft.
+
+        A published profile never changes: an edit of one makes a new draft (201).
+        """
+        row = self.get_object()
+        form = read_body(request, ProfileEditSerializer)
+        _check_seen(row, form.validated_data.get("fingerprint"))
+        done = drafts.edit(
+            row,
+            form.settings,
+            form.shares,
+            acting_user=actor(request),
+            reason=form.validated_data["reason"],
+        )
+        code = status.HTTP_201_CREATED if done.is_new_draft else status.HTTP_200_OK
+        return self._fresh(done.profile, code)
+
+    @transaction.atomic
+    def destroy(self, request: Request, profile: str) -> Response:
+        """Delete a draft."""
+        held = SearchProfile.objects.select_for_update().get(pk=self.get_object().pk)
+        if not held.is_draft:
+            raise RunConflict(f"{held} is published, and published profiles are kept for good.")
+        held.delete()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(parameters=[DifferenceParameters], responses=DifferencesSerializer)
+    @action(detail=True)
+    @requires(SEE_DRAFTS)
+    def differences(self, request: Request, profile: str) -> Response:
+        """Show how a profile differs from another."""
+        against = read_query(request, DifferenceParameters).validated_data.get("against")
+        row, other = self.get_object(), self._base(against)
+        return Response({"differences": activation.differences(other, row)})
+
+    @extend_schema(
+        request=PublishSerializer,
+        responses={
+            200: PublicationSerializer,
+            202: OpenApiResponse(PublicationSerializer, "It is being measured."),
+        },
+    )
+    @action(detail=True, methods=["post"])
+    @requires(publications.PUBLISH)
+    def publish(self, request: Request, profile: str) -> Response:
+        """Publish a profile through the gate.
+
+        200: published. 202: a worker measures it; ask `publications/ID/` until it is decided. 409:
+        refused, with the findings and the queries in `details`.
+        """
+        given = read_body(request, PublishSerializer).validated_data
+        publication = publications.publish(
+            self.get_object(),
+            acting_user=actor(request),
+            reason=given["reason"],
+            override=given["override"],
+            expected=given["fingerprint"],
+        )
+        return outcome(publication)
+
+    def _fresh(self, profile: SearchProfile, code: int) -> Response:
+        return self.shown(self.get_queryset().get(pk=profile.pk), code)
+
+
+def _check_seen(profile: SearchProfile, seen: str | None) -> None:
+    """Raise RunConflict where the profile is not what the caller saw; lock it otherwise."""
+    held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
+    if seen and seen != fingerprint(held.as_profile()):
+        raise RunConflict(f"{held} has been edited since you looked at it. Look again.")

@@ -1,0 +1,161 @@
+"""What the API shows of the profiles that a search can rank by."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from common.api.serializers import ChoiceField, Parameters, Strict
+from search.domain import Profile, QueryClass, Signal, Weights
+from search.models import SearchProfile
+from search.models.profiles import NAME
+from search.tuning.evaluation.golden import fingerprint
+from search.tuning.publishing import activation
+
+SIGNALS = [signal.value for signal in Signal]
+CLASSES = [query_class.value for query_class in QueryClass]
+
+
+class SignalValuesSerializer(serializers.Serializer[Any]):
+    """A number for each signal."""
+
+    vector = serializers.FloatField()
+    keyword = serializers.FloatField()
+    title = serializers.FloatField()
+    recency = serializers.FloatField()
+    synonym = serializers.FloatField()
+
+
+class ProfileNameSerializer(serializers.Serializer[Profile]):
+    """Which version of which profile ranked."""
+
+    name = serializers.CharField()
+    version = serializers.IntegerField()
+
+
+class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
+    """A version of how search ranks: its weights by class of query, and how scores are made."""
+
+    weights = serializers.SerializerMethodField()
+    active = serializers.SerializerMethodField()
+    fingerprint = serializers.SerializerMethodField(
+        help_text="Another one for every profile that may rank otherwise. Send it when you edit "
+        "or publish, and nothing else than what you saw is."
+    )
+
+    class Meta:
+        model = SearchProfile
+        fields = (
+            "name", "version", "state", "active", "description", "weights", "classifier", "bypass",
+            "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "rrf_k",
+            "both_factor", "both_first", "own_candidates_only", "boosts", "feedback",
+            "recency_half_life", "confidence_threshold", "depth", "keyword_scorer",
+            "keyword_budget", "title_scorer", "published", "fingerprint",
+        )  # fmt: skip
+        read_only_fields = fields
+
+    @extend_schema_field(
+        {
+            "type": "object",
+            "properties": {name: {"$ref": "#/components/schemas/SignalValues"} for name in CLASSES},
+        }
+    )
+    def get_weights(self, profile: SearchProfile) -> dict[str, dict[str, float]]:
+        rows = profile.class_weights.all()
+        return {row.query_class: row.as_weights().as_dict() for row in rows}
+
+    @extend_schema_field(OpenApiTypes.STR)
+    def get_fingerprint(self, profile: SearchProfile) -> str:
+        return fingerprint(profile.as_profile())
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_active(self, profile: SearchProfile) -> bool:
+        return profile.state == SearchProfile.State.ACTIVE
+
+
+class SharesSerializer(Parameters):
+    """The shares of one class of questions. They sum to 1; one that is left out is 0."""
+
+    vector = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+    keyword = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+    title = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+    recency = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+    synonym = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+
+    def validate(self, attrs: dict[str, Decimal]) -> dict[str, Decimal]:
+        if sum(attrs.values()) != 1:
+            raise serializers.ValidationError(f"The weights sum to {sum(attrs.values())}, not 1.")
+        return attrs
+
+
+class ClassSharesSerializer(Parameters):
+    """Weights by class of question. A class that is left out keeps what it has."""
+
+    def get_fields(self) -> dict[str, Any]:
+        return {name: SharesSerializer(required=False) for name in CLASSES}
+
+
+class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
+    """What changes. Everything is optional; what is not named stays."""
+
+    serializer_choice_field = ChoiceField
+
+    weights = ClassSharesSerializer(required=False)
+    reason = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="Kept with the change."
+    )
+    fingerprint = serializers.CharField(
+        required=False, help_text="As you saw it: if it has changed since, nothing is written."
+    )
+
+    class Meta:
+        model = SearchProfile
+        fields = (*activation.FIELDS, "weights", "reason", "fingerprint")
+        extra_kwargs: ClassVar[dict[str, Any]] = {
+            name: {"required": False} for name in activation.FIELDS
+        }
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {name: self.validated_data[name] for name in activation.FIELDS
+                if name in self.validated_data}  # fmt: skip
+
+    @property
+    def shares(self) -> dict[QueryClass, Weights]:
+        given = self.validated_data.get("weights", {})
+        return {
+            QueryClass(name): Weights(**{signal: float(share) for signal, share in each.items()})
+            for name, each in given.items()
+        }
+
+
+class NewProfileSerializer(ProfileEditSerializer):
+    """A draft: the next version of `based_on`, or with a `name` the first of a new profile."""
+
+    name = serializers.CharField(required=False, max_length=60, validators=[NAME])
+    based_on = serializers.CharField(
+        required=False,
+        help_text="`name` or `name@version`, whose settings the draft starts from; the active "
+        "profile's if it is left out.",
+    )
+
+    class Meta(ProfileEditSerializer.Meta):
+        fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)  # type: ignore[assignment]
+
+
+class DifferenceParameters(Parameters):
+    """What to compare with."""
+
+    against = serializers.CharField(
+        required=False, help_text="`name@version`; the active profile if it is left out."
+    )
+
+
+class DifferencesSerializer(serializers.Serializer[Any]):
+    """What is another in a profile, a sentence each."""
+
+    differences = serializers.ListField(child=serializers.CharField())

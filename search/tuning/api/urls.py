@@ -1,0 +1,55 @@
+"""The addresses of tuning's API, below /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path, register_converter
+from rest_framework.routers import SimpleRouter
+
+from search.tuning.api.experiments import ExperimentViewSet
+from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
+from search.tuning.api.profiles import ProfileViewSet
+from search.tuning.api.publications import (
+    ChangeViewSet,
+    GateViewSet,
+    PublicationViewSet,
+    RollbackViewSet,
+)
+from search.tuning.api.runs import OptimisationViewSet, RunViewSet
+from search.tuning.api.workbench import WorkbenchViewSet
+
+
+class ProfileConverter:
+    """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @."""
+
+    regex = "[^@]+@[0-9]+|[^@]+"
+
+    def to_python(self, value: str) -> str:
+        return value
+
+    def to_url(self, value: str) -> str:
+        return value
+
+
+register_converter(ProfileConverter, "profile")
+
+router = SimpleRouter(use_regex_path=False)
+router.register("profiles", ProfileViewSet, "profile")
+router.register("profile-changes", ChangeViewSet, "profile-change")
+router.register("publications", PublicationViewSet, "publication")
+router.register("experiments", ExperimentViewSet, "experiment")
+router.register("runs", RunViewSet, "run")
+router.register("golden-queries", GoldenQueryViewSet, "golden-query")
+router.register("golden-queries/<uuid:golden>/judgements", OwnJudgementViewSet, "own-judgement")
+router.register("judgements", JudgementViewSet, "judgement")
+router.register("tuning/optimisations", OptimisationViewSet, "optimisation")
+router.register("tuning", WorkbenchViewSet, "tuning")
+
+urlpatterns = [
+    *router.urls,
+    path("rollback/", RollbackViewSet.as_view({"post": "create"}), name="rollback"),
+    path(
+        "gate/",
+        GateViewSet.as_view({"get": "retrieve", "patch": "partial_update"}),
+        name="gate",
+    ),
+]
