@@ -12,7 +12,6 @@ from search.api.serializers.results import ResultSerializer
 from search.domain import MIXED, Trial
 from search.engine.second_try import SecondTry
 from search.pipeline import SearchResponse
-from search.second_try import SecondTry
 from search.tuning.api.serializers.profiles import (
     CLASSES,
     SIGNALS,

@@ -203,8 +203,8 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         """Show where judges differ."""
         differing: Any = queries.listed(request.user)
         differing = differing.filter(spread__gt=0).order_by("-spread", "folded")
-        queries = shown_queries(list(differing[:100]), request)
-        return Response({"alpha": judging.agreement(request.user), "queries": queries})
+        shown = shown_queries(list(differing[:100]), request)
+        return Response({"alpha": judging.agreement(request.user), "queries": shown})
 
     @extend_schema(
         parameters=[ExportParameters],
