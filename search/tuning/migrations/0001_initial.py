@@ -237,7 +237,6 @@ class Migration(migrations.Migration):
                 ("end_reason", models.TextField(blank=True, editable=False)),
                 ("verdict", models.JSONField(blank=True, default=dict, editable=False)),
                 ("history", models.JSONField(blank=True, default=list, editable=False)),
-                ("runs", models.JSONField(blank=True, default=list, editable=False)),
                 (
                     "findings",
                     django.contrib.postgres.fields.ArrayField(
@@ -303,6 +302,28 @@ class Migration(migrations.Migration):
                         related_name="+",
                         to="search.searchprofile",
                         verbose_name="B",
+                    ),
+                ),
+                (
+                    "run_a",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tuning.evaluationrun",
+                    ),
+                ),
+                (
+                    "run_b",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="tuning.evaluationrun",
                     ),
                 ),
             ],
