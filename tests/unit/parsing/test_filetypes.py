@@ -81,7 +81,7 @@ def test_name_and_content_disagree(head: bytes, name: str, advice: str) -> None:
         (bytes(range(256)) * 4, "a.bin", "binary data"),
         (b"\xff\xd8\xff\xe0 JFIF", "photo.jpg", "a JPEG image"),
         (builders.make_zip({"a.txt": "x"}), "a.jar", "a ZIP archive"),
-        (b"module A where", "A.unheard", "text of a kind"),
+        (b"module A where", "A.unheard", "text of an unknown type"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.mpp", "an old Microsoft Office file"),
     ],
 )
