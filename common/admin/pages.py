@@ -23,7 +23,7 @@ Summary = tuple[list[Any], dict[str, int], set[str], list[Any]]
 
 
 class VisibleOnly:
-    """For a ModelAdmin whose manager knows `visible_to`: lists, pages, history, autocomplete."""
+    """Restricts a ModelAdmin (lists, pages, history, autocomplete) by `visible_to`."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset = super().get_queryset(request)  # type: ignore[misc]
@@ -31,12 +31,12 @@ class VisibleOnly:
 
 
 def actor(request: HttpRequest) -> User:
-    """Who acts: the admin lets nobody in who is not signed in."""
+    """The signed-in user; the admin admits no others."""
     return cast("User", request.user)
 
 
 class AuditedByServices:
-    """For a ModelAdmin whose changes go through services, which write the audit row themselves."""
+    """For a ModelAdmin whose changes go through services, which write the audit rows."""
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
         return None
@@ -51,9 +51,9 @@ class AuditedByServices:
 def deletion_summary(
     objects: Sequence[Model], counts: Iterable[tuple[type[Model], int]], lacking: set[str]
 ) -> Summary:
-    """What a confirmation page shows: the objects themselves, and how many rows go with them.
+    """The content of a confirmation page: the objects, and the number of dependent rows.
 
-    Django's own collector would load every chunk and every embedding to list them.
+    Django's own collector would load every chunk and embedding to list them.
     """
     totals = {str(model_ngettext(model._meta, 2)): count for model, count in counts if count}
     return [str(one) for one in objects], totals, lacking, []
@@ -63,7 +63,7 @@ Row = TypeVar("Row", bound=Model)
 
 
 class OwnPages(Generic[Row]):
-    """For a ModelAdmin: the address of an own page, its row, and the way back to Django's page."""
+    """A ModelAdmin mixin: URLs of additional pages, their row, and redirects to Django's page."""
 
     if TYPE_CHECKING:
         admin_site: Any
@@ -81,13 +81,13 @@ class OwnPages(Generic[Row]):
         def get_changelist_instance(self, request: HttpRequest) -> Any: ...
 
     def own_page(self, route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPattern:
-        """An address for members of staff, named like Django's own: ingestion_document_retry."""
+        """A URL for staff, named like Django's own: ingestion_document_retry."""
         guarded = self.admin_site.admin_view(view)
         full_name = f"{self.opts.app_label}_{self.opts.model_name}_{name}"
         return cast("URLPattern", path(route, guarded, name=full_name))
 
     def changeable(self, request: HttpRequest, pk: int) -> Row:
-        """The row, for who may change it; 404 where they see none, 403 where they only see it."""
+        """The row, if the user may change it; 404 if it is not visible, 403 if it is read-only."""
         row = self.get_object(request, str(pk))
         if row is None:
             raise Http404
@@ -96,9 +96,9 @@ class OwnPages(Generic[Row]):
         return row
 
     def tried_form(self, request: HttpRequest) -> Any:
-        """The form of a row that is tried out before it is saved: the posted one, over its row.
+        """The posted form of a row, for a trial before it is saved.
 
-        Raises PermissionDenied for who may not save it.
+        Raises PermissionDenied if the user may not save the row.
         """
         pk = request.POST.get("row", "")
         row = self.get_object(request, pk) if pk.isdecimal() else None
@@ -108,7 +108,7 @@ class OwnPages(Generic[Row]):
         return self.get_form(request, row, change=row is not None)(request.POST, instance=row)
 
     def page_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
-        """What the admin's frame needs around a page."""
+        """The template context of the admin's frame."""
         return {
             **self.admin_site.each_context(request),
             "model_admin": self,

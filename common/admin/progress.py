@@ -1,7 +1,7 @@
-"""Cells that change by themselves while workers are at their row, and how a page renews them.
+"""Table cells that update while background work on their row is under way.
 
-A marked cell says whose it is, and whether more is to come. While more is, the page's script
-(static/admin/steelyard/progress.js) asks the list's `progress/` for all such cells of its row.
+A live cell names its row and whether it is unfinished. While it is, the page's script
+(static/admin/steelyard/progress.js) polls the list's `progress/` for all live cells of the row.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from django.urls import URLPattern
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
+from django.utils.translation import gettext_lazy as _
 
 from common.admin.pages import OwnPages, Row
 
-# The rows that one poll may ask about: a list page shows fewer.
+# The most rows in one poll; a list page shows fewer.
 MAX_POLLED = 200
 SHORT_ERROR_CHARS = 80
 
 
 def live(row: Model, name: str, content: object, *, unfinished: bool) -> SafeString:
-    """`content`, marked so that the page can replace it; it asks for more while `unfinished`."""
+    """`content` as a live cell, which the page polls while `unfinished`."""
     return format_html(
         '<span class="sy-live" data-row="{}" data-cell="{}"{}>{}</span>',
         row.pk,
@@ -42,20 +43,20 @@ def state_label(
     variant: str = "",
     *,
     percent: int | None = None,
-    bar: str = "Progress",
+    bar: str = "",
     note: str = "",
     error: str = "",
     is_brief: bool = False,
 ) -> SafeString:
-    """A state as a coloured label, with a bar unless `percent` is None, a remark and an error.
+    """A state as a coloured label, with a bar unless `percent` is None, a note and an error.
 
-    `is_brief` shows the beginning of the error: all of it stands on the row's own page.
+    `is_brief` shows only the beginning of the error, which the row's own page shows in full.
     """
     context = {
         "text": text,
         "variant": variant,
         "percent": percent,
-        "bar": bar,
+        "bar": bar or _("Progress"),
         "note": note,
         "error": Truncator(error).chars(SHORT_ERROR_CHARS) if is_brief else error,
         "whole_error": error if is_brief else "",
@@ -64,9 +65,9 @@ def state_label(
 
 
 class LiveCells(OwnPages[Row]):
-    """For a ModelAdmin whose rows change by themselves.
+    """A ModelAdmin mixin for rows that change in the background.
 
-    `live_cells` names the cells that do; the method `state_cell` makes the one named "state".
+    `live_cells` names the cells that change; the method `state_cell` renders "state".
     """
 
     live_cells: ClassVar[Sequence[str]]
@@ -75,7 +76,7 @@ class LiveCells(OwnPages[Row]):
         js = (Script("admin/steelyard/progress.js", defer=True),)
 
     def live_rows(self, rows: QuerySet[Row]) -> Iterable[Row]:
-        """`rows`, with what their cells need that is in no column, read for all together."""
+        """`rows` with additional data for their cells, loaded for all rows at once."""
         return rows
 
     def get_changelist_instance(self, request: HttpRequest) -> Any:
@@ -87,7 +88,7 @@ class LiveCells(OwnPages[Row]):
         return [self.own_page("progress/", self.progress_view, "progress"), *super().get_urls()]
 
     def progress_view(self, request: HttpRequest) -> JsonResponse:
-        """The changing cells of the rows asked for, as far as the reader may see them."""
+        """The live cells of the requested rows that the user may see."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         ids = [int(text) for text in request.GET.getlist("id") if text.isdecimal()][:MAX_POLLED]

@@ -1,4 +1,4 @@
-"""The library's side of the admin: documents, collections, identifier patterns, spaces."""
+"""The ingestion admin: documents, collections, imports, identifier patterns, spaces."""
 
 from ingestion.admin.bin import BinAdmin
 from ingestion.admin.collections import CollectionAdmin

@@ -1,4 +1,4 @@
-"""The bin in the admin: what was deleted, by whom, for how long it can come back."""
+"""The bin: deleted documents and collections, restorable until the retention period ends."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
@@ -25,7 +27,7 @@ from ingestion.models import Collection, DeletedDocument, Document
 
 
 def days_left(deleted: Document | Collection) -> int:
-    """The days for which it can come back; 0 where it goes with the next round."""
+    """The days until permanent deletion, rounded up; 0 if due at the next cleanup."""
     grace = int(settings.DELETION_GRACE_DAYS)
     if deleted.deleted_at is None:
         return grace
@@ -35,43 +37,45 @@ def days_left(deleted: Document | Collection) -> int:
 
 @admin.register(DeletedDocument)
 class BinAdmin(ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "Nothing was deleted. Deleted documents wait here, and can be restored, until their "
-        "time is up."
+    empty_text = _(
+        "The bin is empty. Deleted documents stay here, and can be restored, until their "
+        "retention period ends."
     )
-    counted_as = ("document", "documents")
+    counted_as = (_("document"), _("documents"))
     list_display = ("title", "collection", "deleted", "deleted_by", "left")
     list_display_links = None
     list_filter = (CollectionFilter,)
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title",)
-    search_help_text = "Search by title"
+    search_help_text = _("Search by title")
     ordering = ("-deleted_at",)
     actions = ("restore_selected", "purge_selected")
     list_before_template = "admin/steelyard/bin_collections.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[DeletedDocument]:
-        # Parts come and go with the whole: only those that were deleted by themselves are listed.
+        # Parts are deleted and restored with their container: lists only those deleted separately.
         queryset: Any = super().get_queryset(request)
         found = queryset.in_bin_of(request.user).exclude(parent__deleted_at__isnull=False)
         return found.select_related("collection", "deleted_by").defer("title_terms")  # type: ignore[no-any-return]
 
-    @admin.display(description="deleted", ordering="deleted_at")
+    @admin.display(description=_("deleted"), ordering="deleted_at")
     def deleted(self, document: DeletedDocument) -> str:
         moment = document.deleted_at
         return f"{timezone.localtime(moment):%Y-%m-%d %H:%M}" if moment else ""
 
-    @admin.display(description="can come back for", ordering="deleted_at")
+    @admin.display(description=_("restorable for"), ordering="deleted_at")
     def left(self, document: DeletedDocument) -> str:
         days = days_left(document)
-        return f"{days} day{'' if days == 1 else 's'}" if days else "goes within the hour"
+        if not days:
+            return gettext("deleted within the hour")
+        return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # the actions do it, with the services
+        return False  # the actions below delete through the services
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("ingestion.change_document"))
@@ -98,7 +102,7 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
         collections = _deleted_collections(request).annotate(document_count=Count("documents"))
         rows = [(collection, days_left(collection)) for collection in collections]
         context = {
-            "title": "Bin",
+            "title": _("Bin"),
             "deleted_collections": rows,
             "may_restore": request.user.has_perm("ingestion.change_collection"),
             "may_purge": request.user.has_perm("ingestion.delete_collection"),
@@ -106,7 +110,7 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
         }
         return super().changelist_view(request, context)  # type: ignore[no-any-return]
 
-    @admin.action(description="Restore", permissions=["change"])
+    @admin.action(description=_("Restore"), permissions=["change"])
     def restore_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
         count = 0
         for document in queryset:
@@ -115,14 +119,20 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
             except StateConflict as error:
                 self.message_user(request, str(error), messages.ERROR)
         if count:
-            noun = "document is" if count == 1 else "documents are"
-            self.message_user(request, f"{count} {noun} back in search.", messages.SUCCESS)
+            done = ngettext(
+                "%(count)d document was restored.", "%(count)d documents were restored.", count
+            )
+            self.message_user(request, done % {"count": count}, messages.SUCCESS)
 
-    @admin.action(description="Delete for ever", permissions=["purge"])
+    @admin.action(description=_("Delete permanently"), permissions=["purge"])
     def purge_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
         count = services.purge(_plain(queryset), acting_user=actor(request))
-        noun = "document is" if count == 1 else "documents are"
-        self.message_user(request, f"{count} {noun} gone for ever.", messages.SUCCESS)
+        done = ngettext(
+            "%(count)d document was deleted permanently.",
+            "%(count)d documents were deleted permanently.",
+            count,
+        )
+        self.message_user(request, done % {"count": count}, messages.SUCCESS)
 
     def restore_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.change_collection")
@@ -131,14 +141,15 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
         except StateConflict as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            self.message_user(request, f"“{collection}” is back in search.", messages.SUCCESS)
+            done = gettext("“%(name)s” was restored.") % {"name": collection}
+            self.message_user(request, done, messages.SUCCESS)
         return _back()
 
     def purge_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.delete_collection")
         services.purge_collection_later(collection, acting_user=actor(request))
-        said = f"“{collection}” is being removed with everything in it."
-        self.message_user(request, said, messages.SUCCESS)
+        done = gettext("“%(name)s” and its documents are being deleted permanently.")
+        self.message_user(request, done % {"name": collection}, messages.SUCCESS)
         return _back()
 
     def _collection(self, request: HttpRequest, pk: int, permission: str) -> Collection:

@@ -1,9 +1,10 @@
-"""The cells of the document list that change while a document is on its way."""
+"""The cells of the document list that are updated while a document is processed."""
 
 from __future__ import annotations
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 from common.admin import progress
 from ingestion.models import Document, DocumentVersion, State
@@ -20,7 +21,7 @@ VARIANTS = {
 
 
 def live(document: Document, name: str, content: object) -> SafeString:
-    """`content`, marked so that the page can replace it while the document is unfinished."""
+    """`content`, marked so that the page can update it while the document is unfinished."""
     latest = document.latest
     return progress.live(document, name, content, unfinished=bool(latest and latest.is_unfinished))
 
@@ -30,12 +31,12 @@ def state(document: Document) -> SafeString:
 
 
 def version_label(version: DocumentVersion | None, *, is_brief: bool = False) -> SafeString:
-    """The state as a coloured label, with a bar while there is work to do.
+    """The state as a coloured label, with a progress bar while it is unfinished.
 
-    `is_brief` adds the beginning of the error: all of it stands on the document's page.
+    `is_brief` adds the beginning of the error, which the document's page shows in full.
     """
     if version is None:
-        return progress.state_label("No file")
+        return progress.state_label(gettext("No file"))
     return progress.state_label(
         version.get_state_display(),
         VARIANTS[State(version.state)],
@@ -46,7 +47,7 @@ def version_label(version: DocumentVersion | None, *, is_brief: bool = False) ->
 
 
 def chunks(document: Document) -> SafeString:
-    """The chunks that search reads; while the first version is on its way, those made so far."""
+    """The number of searchable chunks; of a first version in progress, those made so far."""
     shown = document.current or document.latest
     return live(document, "chunks", intcomma(shown.chunk_count) if shown else 0)
 

@@ -1,4 +1,4 @@
-"""Collections: who may read them, how their documents are chunked, what they hold."""
+"""Collections in the admin: who may read them, how their documents are chunked, their content."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from django.urls import reverse, reverse_lazy
 from django.utils.functional import lazy
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
@@ -26,7 +28,7 @@ from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
 from ingestion.models.library import UNFINISHED
 
-# What a document was read by: a change reaches it when it is processed again.
+# Settings used to process documents: a change applies to a document when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
 
 
@@ -35,7 +37,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         Group.objects.all(),
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Who may read it. Superusers read everything.",
+        help_text=_("The groups that may read it. Superusers may read everything."),
     )
 
     class Meta:
@@ -50,9 +52,9 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         self.viewer = viewer
         self.fields["language"] = LanguageField(
-            empty="Detected for each document",
+            empty=_("Detected for each document"),
             current=self.instance.language,
-            help_text="Only when every document here is in one language.",
+            help_text=_("Set it only if all documents here are in one language."),
         )
 
     def clean(self) -> dict[str, Any]:
@@ -65,22 +67,25 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         if not groups:
             self.add_error(
                 "groups",
-                "Choose at least one group, or nobody but superusers will find these documents.",
+                _("Choose at least one group; otherwise only superusers can find these documents."),
             )
         elif self.viewer is not None and not self.viewer.is_superuser:
             own = set(self.viewer.groups.values_list("pk", flat=True))
             if not own & {group.pk for group in groups}:
                 self.add_error(
                     "groups",
-                    "You belong to none of these groups and would lose sight of the collection. "
-                    "Add one of your own groups.",
+                    _(
+                        "You are in none of these groups and would lose access to the collection. "
+                        "Add one of your own groups."
+                    ),
                 )
 
 
 @admin.register(Collection)
 class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "There is no collection yet. A collection holds documents and says who may read them."
+    empty_text = _(
+        "There are no collections yet. A collection contains documents and controls who may "
+        "read them."
     )
     form = CollectionForm
     list_display = ("name", "audience", "documents", "chunks", "chunking", "language_name")
@@ -92,17 +97,20 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     conditional_fields = {"groups": "visibility == 'groups'"}
     fieldsets = (
         (None, {"fields": ("name", "slug", "description")}),
-        ("Who may read it", {"fields": ("visibility", "groups")}),
+        (_("Access"), {"fields": ("visibility", "groups")}),
         (
-            "How its documents are read",
+            _("Processing"),
             {
                 "fields": ("language", "chunk_tokens", "overlap_tokens"),
                 "description": lazy(format_html, str)(
-                    "A document is cut into passages (chunks). Small ones point more exactly, "
-                    "large ones keep more context together. Documents that are here already keep "
-                    "their passages until they are processed "
-                    'again. <a class="text-link" href="{}">Preview how a file would be cut</a>.',
+                    '{} <a class="text-link" href="{}">{}</a>',
+                    _(
+                        "Documents are split into passages (chunks). Small passages give more "
+                        "precise results, large ones more context. Existing documents keep their "
+                        "passages until they are processed again."
+                    ),
                     reverse_lazy("admin:ingestion_document_preview"),
+                    _("Preview the passages of a file"),
                 ),
             },
         ),
@@ -131,7 +139,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     # --- what is shown ---------------------------------------------------------------------
 
     @display(
-        description="who may read it",
+        description=_("readers"),
         ordering="visibility",
         label={
             Visibility.PUBLIC: "success",
@@ -142,32 +150,37 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     def audience(self, collection: Collection) -> tuple[str, str]:
         names = ", ".join(group.name for group in collection.groups.all())
         restricted = collection.visibility == Visibility.GROUPS
-        label = names or "Superusers only" if restricted else collection.get_visibility_display()
+        label = collection.get_visibility_display()
+        if restricted:
+            label = names or gettext("Superusers only")
         return collection.visibility, label
 
-    @admin.display(description="documents", ordering="document_count")
+    @admin.display(description=_("documents"), ordering="document_count")
     def documents(self, collection: Any) -> SafeString:
         where = reverse("admin:ingestion_document_changelist") + f"?collection={collection.slug}"
         parts = [(where, "", f"{collection.document_count:,}")]
         for state, count, word in (
-            ("unfinished", collection.waiting_count, "in progress"),
-            (State.FAILED, collection.failed_count, "failed"),
+            ("unfinished", collection.waiting_count, _("in progress")),
+            (State.FAILED, collection.failed_count, _("failed")),
         ):
             if count:
                 parts.append((f"{where}&state={state}", f"sy-count-{state}", f"{count:,} {word}"))
         return format_html_join(" ", '<a class="sy-count {1}" href="{0}">{2}</a>', parts)
 
-    @admin.display(description="passages", ordering="chunk_count")
+    @admin.display(description=_("passages"), ordering="chunk_count")
     def chunks(self, collection: Any) -> str:
         return f"{collection.chunk_count:,}"
 
-    @admin.display(description="chunking", ordering="chunk_tokens")
+    @admin.display(description=_("chunking"), ordering="chunk_tokens")
     def chunking(self, collection: Collection) -> str:
-        return f"{collection.chunk_tokens} tokens, {collection.overlap_tokens} overlap"
+        return gettext("%(size)d tokens, %(overlap)d overlap") % {
+            "size": collection.chunk_tokens,
+            "overlap": collection.overlap_tokens,
+        }
 
-    @admin.display(description="language", ordering="language")
+    @admin.display(description=_("language"), ordering="language")
     def language_name(self, collection: Collection) -> str:
-        return language_name(collection.language) if collection.language else "detected"
+        return language_name(collection.language) if collection.language else gettext("detected")
 
     # --- what is done ------------------------------------------------------------------------
 
@@ -175,40 +188,46 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
         super().save_related(request, form, formsets, change)
         count = form.instance.documents.kept().count() if change else 0
         if count and READING_FIELDS & set(form.changed_data):
-            self.message_user(
-                request,
-                f"The {count:,} document{'s' if count > 1 else ''} here keep their passages for "
-                "now. To read them again under the new settings, tick the collection in this list "
-                "and choose “Process all documents again”.",
-                messages.WARNING,
+            note = ngettext(
+                "The document here keeps its passages for now. To apply the new "
+                "settings, select the collection here and choose “Reprocess all documents”.",
+                "The %(count)s documents here keep their passages for now. To apply the new "
+                "settings, select the collection here and choose “Reprocess all documents”.",
+                count,
             )
+            self.message_user(request, note % {"count": f"{count:,}"}, messages.WARNING)
 
-    @admin.action(description="Process all documents again", permissions=["change"])
+    @admin.action(description=_("Reprocess all documents"), permissions=["change"])
     def reprocess_all(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         if not request.user.has_perm("ingestion.change_document"):
-            self.message_user(request, "You may not change documents.", messages.ERROR)
+            self.message_user(
+                request, _("You do not have permission to change documents."), messages.ERROR
+            )
             return
         documents = Document.objects.kept().filter(collection__in=list(queryset)).iterator()
         count = services.reprocess(documents, acting_user=actor(request))
-        self.message_user(
-            request,
-            f"{count:,} queued to be processed again; search keeps what it has until then.",
-            messages.SUCCESS,
+        done = ngettext(
+            "%(count)s document was queued for reprocessing; until then, search uses its "
+            "current passages.",
+            "%(count)s documents were queued for reprocessing; until then, search uses their "
+            "current passages.",
+            count,
         )
+        self.message_user(request, done % {"count": f"{count:,}"}, messages.SUCCESS)
 
-    @admin.action(description="Export as a ZIP archive", permissions=["change"])
+    @admin.action(description=_("Export as a ZIP archive"), permissions=["change"])
     def export_selected(
         self, request: HttpRequest, queryset: QuerySet[Collection]
     ) -> StreamingHttpResponse | None:
-        """A download of one collection, as `manage.py import_collection` reads it."""
+        """A download of one collection, in the format of the command that imports collections."""
         chosen = list(queryset[:2])
         if len(chosen) != 1 or not writing.may_export(actor(request), chosen[0]):
-            self.message_user(request, "Tick one collection to export.", messages.ERROR)
+            self.message_user(request, _("Select one collection to export."), messages.ERROR)
             return None
         return streamed(chosen[0])
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
-        """Nothing: the service writes the audit row."""
+        """Do nothing: the service writes the audit row."""
 
     def delete_model(self, request: HttpRequest, obj: Collection) -> None:
         services.delete_collection(obj, acting_user=actor(request))

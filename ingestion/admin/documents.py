@@ -1,4 +1,4 @@
-"""Documents in the admin: how far each has come, what went wrong, and what can be done about it."""
+"""Documents in the admin: their progress, errors and actions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -44,8 +46,10 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         required=False,
         widget=UnfoldAdminTextInputWidget,
-        help_text="Empty: the title that the file itself states, or its name. A new title is shown "
-        "at once; the file is then processed again, so that every passage is found under it.",
+        help_text=_(
+            "If empty, the file's own title or its name. A new title is shown immediately; the "
+            "file is then reprocessed, so that search finds every passage by it."
+        ),
     )
 
     class Meta:
@@ -55,10 +59,11 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["language"] = LanguageField(
-            empty="Detected from the text",
+            empty=_("Detected from the text"),
             current=self.instance.language,
-            help_text="Decides how words are matched (plurals, endings). A new one has the file "
-            "processed again.",
+            help_text=_(
+                "Determines how words are matched (plurals, endings). A change reprocesses it."
+            ),
         )
 
 
@@ -71,7 +76,7 @@ class DocumentAdmin(
     AuditedByServices,
     ModelAdmin,  # type: ignore[misc]
 ):
-    empty_text = "The library is empty. Upload files, import many at once, or watch a folder."
+    empty_text = _("The library is empty. Upload files, import many at once, or watch a folder.")
     form = DocumentForm
     fields = ("title", "language")
     list_display = (
@@ -82,10 +87,10 @@ class DocumentAdmin(
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title",)
-    search_help_text = "Search by title"
+    search_help_text = _("Search by title")
     actions = ("retry_selected", "reprocess_selected")
     live_cells = ("title", "state", "chunks")
-    view_on_site = False  # the page's own link goes straight there, and only where there is text
+    view_on_site = False  # the page has its own link, shown only if there is text
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
 
@@ -97,23 +102,23 @@ class DocumentAdmin(
         joined = queryset.select_related("collection", "current", "latest")
         return joined.defer("title_terms", "current__text", "latest__text")
 
-    @admin.display(description="title", ordering="title")
+    @admin.display(description=_("title"), ordering="title")
     def title_cell(self, document: Document) -> SafeString:
         return cells.title(document)
 
-    @admin.display(description="state", ordering="latest__state")
+    @admin.display(description=_("state"), ordering="latest__state")
     def state_cell(self, document: Document) -> SafeString:
         return cells.state(document)
 
-    @admin.display(description="passages", ordering="current__chunk_count")
+    @admin.display(description=_("passages"), ordering="current__chunk_count")
     def chunks_cell(self, document: Document) -> SafeString:
         return cells.chunks(document)
 
-    @admin.display(description="size", ordering="latest__size")
+    @admin.display(description=_("size"), ordering="latest__size")
     def size(self, document: Document) -> str:
         return str(filesizeformat(document.latest.size)) if document.latest else "-"
 
-    @admin.display(description="added", ordering="created")
+    @admin.display(description=_("added"), ordering="created")
     def added(self, document: Document) -> str:
         return f"{timezone.localtime(document.created):%Y-%m-%d %H:%M}"
 
@@ -132,17 +137,19 @@ class DocumentAdmin(
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        context = self._uploaders_context(request, "Upload files")
+        context = self._uploaders_context(request, gettext("Upload files"))
         context["has_view_permission"] = self.has_view_permission(request)
         return upload_page(request, context)
 
     def preview_view(self, request: HttpRequest) -> HttpResponse:
-        """A file's chunks, for those who may upload; nothing is stored."""
-        return preview_page(request, self._uploaders_context(request, "Preview passages"))
+        """The preview of a file's chunks, for users who may upload; nothing is stored."""
+        return preview_page(request, self._uploaders_context(request, gettext("Preview passages")))
 
     def web_import_view(self, request: HttpRequest) -> HttpResponse:
-        """Documents from web addresses, for those who may upload."""
-        return web_import_page(request, self._uploaders_context(request, "Import from the web"))
+        """The import from web addresses, for users who may upload."""
+        return web_import_page(
+            request, self._uploaders_context(request, gettext("Import from the web"))
+        )
 
     def _uploaders_context(self, request: HttpRequest, title: str) -> dict[str, Any]:
         if not self.has_add_permission(request):
@@ -186,7 +193,8 @@ class DocumentAdmin(
 
     def response_change(self, request: HttpRequest, obj: Document) -> HttpResponse:
         obj.refresh_from_db(fields=["title", "latest"])
-        self.message_user(request, f"“{obj.title}” is saved.", messages.SUCCESS)
+        done = gettext("“%(title)s” was saved.") % {"title": obj.title}
+        self.message_user(request, done, messages.SUCCESS)
         return self.back_to(obj.pk)
 
     def delete_model(self, request: HttpRequest, obj: Document) -> None:
@@ -203,32 +211,35 @@ class DocumentAdmin(
         counts = ((Document, len(documents)), (DocumentVersion, versions), (Chunk, chunks))
         return deletion_summary(documents, counts, lacking)
 
-    @admin.action(description="Retry those that failed", permissions=["change"])
+    @admin.action(description=_("Retry failed documents"), permissions=["change"])
     def retry_selected(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         self._retry(request, queryset)
 
-    @admin.action(description="Process again from the file", permissions=["change"])
+    @admin.action(description=_("Reprocess from the file"), permissions=["change"])
     def reprocess_selected(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         self._reprocess(request, queryset)
 
     def _retry(self, request: HttpRequest, documents: Iterable[Document]) -> None:
         count = services.retry(documents, acting_user=actor(request))
-        self._tell(
-            request, count, "queued again", "None of them failed: there is nothing to retry."
+        done = ngettext(
+            "%(count)d document was queued again.", "%(count)d documents were queued again.", count
         )
+        self._report(request, count, done, gettext("No document failed: nothing to retry."))
 
     def _reprocess(self, request: HttpRequest, documents: Iterable[Document]) -> None:
         count = services.reprocess(documents, acting_user=actor(request))
-        self._tell(
-            request,
+        done = ngettext(
+            "%(count)d document was queued for reprocessing; until then, search uses its "
+            "current passages.",
+            "%(count)d documents were queued for reprocessing; until then, search uses their "
+            "current passages.",
             count,
-            "queued to be processed again; search keeps what it has until then",
-            "Nothing was queued: they are being processed already.",
         )
+        nothing = gettext("Nothing was queued: processing is already under way.")
+        self._report(request, count, done, nothing)
 
-    def _tell(self, request: HttpRequest, count: int, done: str, nothing: str) -> None:
+    def _report(self, request: HttpRequest, count: int, done: str, nothing: str) -> None:
         if count:
-            noun = "document" if count == 1 else "documents"
-            self.message_user(request, f"{count} {noun} {done}.", messages.SUCCESS)
+            self.message_user(request, done % {"count": count}, messages.SUCCESS)
         else:
             self.message_user(request, nothing, messages.WARNING)

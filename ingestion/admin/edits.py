@@ -1,4 +1,4 @@
-"""All hand edits; those that fit no longer side by side with the passage most like theirs."""
+"""Hand edits in the admin; an unplaced one is shown beside the most similar passage."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -27,7 +29,7 @@ from ingestion.models import Chunk, ChunkEdit, Document
 
 @admin.register(ChunkEdit)
 class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
+    empty_text = _(
         "No passage has been edited by hand. Open a document and choose “Show and edit passages”."
     )
     list_display = ("passage", "document", "does", "state_label", "added_by", "changed")
@@ -35,7 +37,7 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
     list_filter = ("state",)
     list_per_page = 50
     search_fields = ("document__title", "text", "note")
-    search_help_text = "Search titles, texts and notes"
+    search_help_text = _("Search titles, texts and notes")
     actions = ("undo_selected",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ChunkEdit]:
@@ -44,33 +46,33 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
         return edits.select_related("document", "added_by").defer("document__title_terms")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # a passage's own page makes them
+        return False  # edits are made on the passage's own page
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # undoing puts the passage back, too
+        return False  # undoing an edit also restores the passage
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("ingestion.change_document"))
 
     has_view_permission = has_change_permission
 
-    @admin.display(description="passage", ordering="ordinal")
+    @admin.display(description=_("passage"), ordering="ordinal")
     def passage(self, edit: ChunkEdit) -> str:
-        return f"Passage {edit.ordinal + 1}"
+        return gettext("Passage %(number)d") % {"number": edit.ordinal + 1}
 
-    @admin.display(description="edit")
+    @admin.display(description=_("edit"))
     def does(self, edit: ChunkEdit) -> str:
         return ", ".join(edit.kinds)
 
     @display(
-        description="state",
+        description=_("state"),
         ordering="state",
         label={ChunkEdit.State.APPLIED: "success", ChunkEdit.State.HOMELESS: "danger"},
     )
     def state_label(self, edit: ChunkEdit) -> tuple[str, str]:
         return edit.state, edit.get_state_display()
 
-    @admin.display(description="changed", ordering="updated")
+    @admin.display(description=_("changed"), ordering="updated")
     def changed(self, edit: ChunkEdit) -> str:
         return f"{timezone.localtime(edit.updated):%Y-%m-%d %H:%M}"
 
@@ -89,12 +91,12 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """For an applied edit its passage's page; else the edit beside where it might belong."""
+        """The passage's page for an applied edit; else the edit beside its most similar passage."""
         edit = self._edit(request, object_id)
         if applied := editing.applied_to(edit):
             return redirect(_passage(applied))
         context = {
-            **self.page_context(request, "An edit that no longer fits"),
+            **self.page_context(request, gettext("An edit without a matching passage")),
             "opts": self.opts,
             "edit": edit,
             **_likeliest(edit, request.GET.get("chunk", "")),
@@ -112,14 +114,14 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
             return self.back_to(pk)
-        self.message_user(request, "The edit is on this passage now.", messages.SUCCESS)
+        self.message_user(request, _("The edit was applied to this passage."), messages.SUCCESS)
         return redirect(_passage(held))
 
     def undo_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         self._undo(request, [self._edit(request, str(pk))])
         return redirect(reverse("admin:ingestion_chunkedit_changelist"))
 
-    @admin.action(description="Undo them, or discard those that no longer fit")
+    @admin.action(description=_("Undo the edits; discard those without a matching passage"))
     def undo_selected(self, request: HttpRequest, queryset: QuerySet[ChunkEdit]) -> None:
         self._undo(request, list(queryset))
 
@@ -130,8 +132,10 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            noun = "edit is" if len(edits) == 1 else "edits are"
-            self.message_user(request, f"{len(edits)} {noun} undone.", messages.SUCCESS)
+            done = ngettext(
+                "%(count)d edit was undone.", "%(count)d edits were undone.", len(edits)
+            )
+            self.message_user(request, done % {"count": len(edits)}, messages.SUCCESS)
 
     def _edit(self, request: HttpRequest, pk: str) -> ChunkEdit:
         if not self.has_change_permission(request):
@@ -143,10 +147,11 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
 
 
 def _likeliest(edit: ChunkEdit, asked: str) -> dict[str, Any]:
-    """The passage to compare with: the one asked for by number, else the likeliest; and why."""
+    """The passage to compare with (the requested one or the most similar) and the reason."""
     version = edit.document.current
     if version is None:
-        return {"nearest": None, "reason": "The document has no searched version.", "last": 0}
+        reason = gettext("The document has no searchable version.")
+        return {"nearest": None, "reason": reason, "last": 0}
     [outcome] = fits([anchor_of(edit)], places_of(version))
     likeliest = outcome.ordinal if isinstance(outcome, Fit) else outcome.nearest
     number = int(asked) - 1 if asked.isdecimal() and len(asked) < 9 else likeliest

@@ -1,44 +1,50 @@
-"""Form fields that the library's forms share."""
+"""Form fields shared by the forms of the ingestion admin."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.conf.locale import LANG_INFO
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
 
 def language_name(code: str) -> str:
-    """The English name of an ISO 639-1 code; the code itself where none is known."""
+    """The English name of an ISO 639-1 code; the code itself if unknown."""
     return str(LANG_INFO.get(code, {}).get("name", code))
 
 
-def language_choices(empty: str, current: str = "") -> list[tuple[str, str]]:
-    """Every language with a two-letter code, by name, after `empty`; `current` is never missing."""
+def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, StrOrPromise]]:
+    """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
     codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
     named = sorted((language_name(code), code) for code in codes)
     return [("", empty), *((code, f"{name} ({code})") for name, code in named)]
 
 
 class LanguageField(forms.ChoiceField):
-    """A language by its name; `empty` says what happens without one."""
+    """A choice of a language by name; `empty` is the label of no choice."""
 
-    def __init__(self, *, empty: str, current: str = "", **kwargs: Any) -> None:
+    def __init__(self, *, empty: StrOrPromise, current: str = "", **kwargs: Any) -> None:
         choices = language_choices(empty, current)
         kwargs = {"required": False, "widget": UnfoldAdminSelectWidget, **kwargs}
         super().__init__(choices=choices, **kwargs)
 
 
 class IntakeForm(forms.Form):
-    """Where documents go: a collection that `viewer` may read, chosen where there is just one."""
+    """The collection for new documents, among those `viewer` may read; preset if only one."""
 
     collection = forms.ModelChoiceField(
-        Collection.objects.none(), widget=UnfoldAdminSelectWidget, empty_label="Choose a collection"
+        Collection.objects.none(),
+        widget=UnfoldAdminSelectWidget,
+        empty_label=_("Choose a collection"),
     )
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
@@ -50,7 +56,7 @@ class IntakeForm(forms.Form):
 
 
 class LinesField(forms.CharField):
-    """A list of strings, one a line: unlike ArrayField's own field it allows a comma in one."""
+    """A list of strings, one per line; unlike ArrayField's own field it allows commas."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(widget=UnfoldAdminTextareaWidget(attrs={"rows": 4}), **kwargs)

@@ -1,7 +1,7 @@
-"""Filters whose choices come from what the reader may see.
+"""Filters that offer only values of documents that the user may read.
 
-Django's own list every value in the table: names of collections and languages of documents
-that this reader must not know of.
+Django's own filters list every value in the table, which would reveal the names of hidden
+collections and the languages of hidden documents.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Any
 from django.contrib.admin import SimpleListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.admin.fields import language_name
 from ingestion.files.filetypes import SUPPORTED
@@ -22,13 +24,13 @@ Choices = list[tuple[str, str]]
 
 
 class StateFilter(SimpleListFilter):
-    title = "state"
+    title = _("state")
     parameter_name = "state"
     UNFINISHED = "unfinished"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
         shown = (State.READY, State.FAILED, *UNFINISHED)
-        in_progress = (self.UNFINISHED, "In progress")
+        in_progress = (self.UNFINISHED, gettext("In progress"))
         states = [(state.value, str(state.label)) for state in shown]
         return [*states[:2], in_progress, *states[2:]]
 
@@ -40,7 +42,7 @@ class StateFilter(SimpleListFilter):
 
 
 class CollectionFilter(SimpleListFilter):
-    title = "collection"
+    title = _("collection")
     parameter_name = "collection"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
@@ -52,7 +54,7 @@ class CollectionFilter(SimpleListFilter):
 
 
 class _PresentValues(SimpleListFilter):
-    """The values that `field` has among the documents the reader may see."""
+    """Offers the values of `field` among the documents that the user may read."""
 
     field: str
 
@@ -69,7 +71,7 @@ class _PresentValues(SimpleListFilter):
 
 
 class LanguageFilter(_PresentValues):
-    title = "language"
+    title = _("language")
     parameter_name = "language"
     field = "language"
 
@@ -78,7 +80,7 @@ class LanguageFilter(_PresentValues):
 
 
 class OriginFilter(SimpleListFilter):
-    title = "origin"
+    title = _("origin")
     parameter_name = "origin"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
@@ -89,7 +91,7 @@ class OriginFilter(SimpleListFilter):
 
 
 class TypeFilter(_PresentValues):
-    title = "type"
+    title = _("type")
     parameter_name = "type"
     field = "latest__media_type"
 

@@ -1,4 +1,4 @@
-"""Imports in the admin: start one, see how far it is, stop it, let it go on, try again."""
+"""Imports in the admin: start, progress, stop, resume, retry."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -43,18 +45,18 @@ ITEMS_SHOWN = 100
 
 
 class ImportForm(IntakeForm):
-    """A file that was chosen, or a folder of the server for those who may."""
+    """An uploaded file, or for superusers a folder of the server."""
 
     language = LanguageField(
-        empty="Detected for each file",
-        help_text="Only where detection would guess wrong; a manifest may say it line by line.",
+        empty=_("Detected for each file"),
+        help_text=_("Set it only if detection fails; a manifest may state it on each line."),
     )
     folder = forms.CharField(
         required=False,
         max_length=900,
         widget=UnfoldAdminTextInputWidget,
-        label="or a folder on the server",
-        help_text="Its whole path, below one of IMPORT_ROOTS.",
+        label=_("or a folder on the server"),
+        help_text=_("Its full path, below one of IMPORT_ROOTS."),
     )
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
@@ -65,14 +67,14 @@ class ImportForm(IntakeForm):
 
 @admin.register(Import)
 class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "Nothing has been imported yet. An import takes in many files at once: a ZIP archive, "
-        "a list of files, a folder of the server or pages of the web."
+    empty_text = _(
+        "Nothing has been imported yet. An import adds many files at once: a ZIP archive, a list "
+        "of files, a folder of the server or web pages."
     )
     list_display = ("origin", "kind", "collection", "state_cell", "counts_cell", "begun")
     list_filter = ("state", "kind")
     search_fields = ("origin",)
-    search_help_text = "Search by name, path or address"
+    search_help_text = _("Search by name, path or address")
     list_per_page = 50
     list_fullwidth = True
     live_cells = ("state", "counts")
@@ -81,7 +83,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     readonly_fields = fields
     change_form_outer_before_template = "admin/steelyard/import_status.html"
 
-    # --- who may -----------------------------------------------------------------------------
+    # --- permissions -----------------------------------------------------------------------------
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("ingestion.add_document")
@@ -92,39 +94,39 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    # --- what is shown -----------------------------------------------------------------------
+    # --- columns -----------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Import]:
         queryset: QuerySet[Import] = super().get_queryset(request)
         return queryset.select_related("collection", "added_by")
 
     def live_rows(self, rows: Iterable[Import]) -> list[Import]:
-        """The imports with the counts of their items; one query."""
+        """The imports with the counts of their items, in one query."""
         imports = list(rows)
         counts = counts_of(imports)
         for of in imports:
             of.counts = counts[of.pk]  # type: ignore[attr-defined]
         return imports
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=_("state"), ordering="state")
     def state_cell(self, of: Import) -> SafeString:
-        """The state, and a bar while there is work left."""
+        """The state, with a progress bar while the import is open."""
         share = round(_counts(of).share * 100) if of.is_open else None
         variant = VARIANTS[State(of.state)]
         label = state_label(of.get_state_display(), variant, percent=share, error=of.error)
         return _live(of, "state", label)
 
-    @admin.display(description="items")
+    @admin.display(description=_("items"))
     def counts_cell(self, of: Import) -> SafeString:
-        """How many items ended how."""
+        """The number of items by result."""
         counts = _counts(of)
-        said = str(counts) or "nothing yet"
+        content = str(counts) or gettext("nothing yet")
         if counts.processing:
-            note = '{}<br><span class="sy-muted">{} still being read</span>'
-            said = format_html(note, said, counts.processing)
-        return _live(of, "counts", said)
+            note = gettext("%(count)d still being processed") % {"count": counts.processing}
+            content = format_html('{}<br><span class="sy-muted">{}</span>', content, note)
+        return _live(of, "counts", content)
 
-    @admin.display(description="started", ordering="created")
+    @admin.display(description=_("started"), ordering="created")
     def begun(self, of: Import) -> str:
         return f"{timezone.localtime(of.created):%Y-%m-%d %H:%M}"
 
@@ -154,7 +156,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             else:
                 return self.back_to(of.pk)
         context = {
-            **self.page_context(request, "Import many files"),
+            **self.page_context(request, gettext("Import many files")),
             "form": form,
             "max_megabytes": settings.IMPORT_MAX_BYTES // (1024 * 1024),
             "ends": (".zip", *MANIFEST_ENDS),
@@ -164,7 +166,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     def _start(self, request: HttpRequest, form: ImportForm) -> Import:
         file, folder = request.FILES.get("file"), form.cleaned_data.get("folder") or ""
         if (file is None) == (not folder):
-            raise ImportRefused("Choose a file, or name a folder.")
+            raise ImportRefused(gettext("Choose a file or a folder, not both."))
         kind, origin = Import.Kind.FOLDER, folder
         if file is not None:
             origin = file.name or "unnamed"
@@ -206,21 +208,35 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             }
         return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
 
-    # --- what is done: all of it by the services ---------------------------------------------
+    # --- actions, all by the services ---------------------------------------------
 
     def stop_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         done = services.stop(self._mine(request, pk), acting_user=actor(request))
-        return self._said(request, pk, done, "The import is stopped.", "It is over already.")
+        return self._back_with(
+            request,
+            pk,
+            done,
+            gettext("The import was stopped."),
+            gettext("The import has already ended."),
+        )
 
     def resume_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         done = services.resume(self._mine(request, pk), acting_user=actor(request))
-        return self._said(request, pk, done, "The import goes on.", "It was not stopped.")
+        return self._back_with(
+            request,
+            pk,
+            done,
+            gettext("The import was resumed."),
+            gettext("The import is not stopped."),
+        )
 
     def retry_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         count = services.retry(self._mine(request, pk), acting_user=actor(request))
-        return self._said(
-            request, pk, bool(count), f"{count:,} tried again.", "None of its items failed."
+        done = ngettext(
+            "%(count)s item was queued again.", "%(count)s items were queued again.", count
         )
+        done %= {"count": f"{count:,}"}
+        return self._back_with(request, pk, bool(count), done, gettext("No item of it failed."))
 
     def delete_model(self, request: HttpRequest, obj: Import) -> None:
         services.remove(obj, acting_user=actor(request))
@@ -239,7 +255,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             raise PermissionDenied
         return of
 
-    def _said(
+    def _back_with(
         self, request: HttpRequest, pk: int, done: bool, success: str, nothing: str
     ) -> HttpResponse:
         level = messages.SUCCESS if done else messages.WARNING
@@ -253,5 +269,5 @@ def _counts(of: Import) -> Counts:
 
 
 def _live(of: Import, name: str, content: str) -> SafeString:
-    """A cell that is renewed until every document of the import is searchable."""
+    """A cell that is updated until every document of the import is searchable."""
     return live(of, name, content, unfinished=of.is_open or bool(_counts(of).processing))

@@ -1,4 +1,4 @@
-"""A document's passages in the admin: listed, and each edited by hand with its tokens counted."""
+"""A document's passages in the admin: the list, and edits by hand with a token count."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
 
@@ -28,37 +30,37 @@ MAX_TEXT = 100_000
 
 
 class PassageForm(forms.Form):
-    """What is wished of a passage."""
+    """The edit of a passage."""
 
     text = forms.CharField(
         max_length=MAX_TEXT,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 12, "data-count-tokens": ""}),
-        help_text="Search finds the new text as soon as it is saved.",
+        help_text=_("Search uses the new text as soon as it is saved."),
     )
     disabled = forms.BooleanField(
         required=False,
-        label="Take it out of search",
+        label=_("Hide from search"),
         widget=UnfoldBooleanSwitchWidget,
-        help_text="Nobody finds it and readers do not see it; here it can be brought back.",
+        help_text=_("It is not found and not shown to readers; it can be restored here."),
     )
     questions = forms.CharField(
         required=False,
-        label="Pinned to questions",
+        label=_("Pinned to questions"),
         max_length=50 * (MAX_QUESTION_CHARS + 2),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
-        help_text="Whole questions that it comes first for, one a line.",
+        help_text=_("Complete questions, one per line, for which it ranks first."),
     )
     note = forms.CharField(
         required=False,
         max_length=10_000,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text="For colleagues: only members of staff see it, here and with results.",
+        help_text=_("For colleagues: shown only to staff, here and with results."),
     )
     seen = forms.CharField(widget=forms.HiddenInput, max_length=64)
 
     @classmethod
     def of(cls, chunk: Chunk) -> PassageForm:
-        """The form as the passage stands."""
+        """The form with the passage's current state."""
         edit = chunk.edit
         return cls(
             initial={
@@ -77,7 +79,7 @@ class PassageForm(forms.Form):
 
 
 class PassagePages(OwnPages[Document]):
-    """For the documents' ModelAdmin: the passages of one document."""
+    """A mixin for the documents' ModelAdmin: the pages of a document's passages."""
 
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
@@ -97,7 +99,9 @@ class PassagePages(OwnPages[Document]):
         if edited := request.GET.get("edited"):
             chunks = chunks.exclude(edit=None)
         page = Paginator(chunks, PER_PAGE).get_page(request.GET.get("page"))
-        context = self.page_context(request, f"Passages of “{document.title}”")
+        context = self.page_context(
+            request, gettext("Passages of “%(title)s”") % {"title": document.title}
+        )
         context |= {
             "document": document,
             "page": page,
@@ -113,7 +117,9 @@ class PassagePages(OwnPages[Document]):
         if form.is_bound and form.is_valid() and self._saved(request, held, form):
             return redirect(_address(document, held))
         tokens, most = editing.count_tokens(held, str(form["text"].value() or ""))
-        context = self.page_context(request, f"Passage {held.ordinal + 1}")
+        context = self.page_context(
+            request, gettext("Passage %(number)d") % {"number": held.ordinal + 1}
+        )
         script: Any = Script("admin/steelyard/passage.js", defer=True)
         context["media"] += forms.Media(js=(script,))
         context |= {
@@ -134,7 +140,7 @@ class PassagePages(OwnPages[Document]):
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
         else:
-            self.message_user(request, "The passage is as it was parsed.", messages.SUCCESS)
+            self.message_user(request, _("The parsed text was restored."), messages.SUCCESS)
         return redirect(_address(document, held))
 
     def tokens_view(self, request: HttpRequest, pk: int, chunk: int) -> JsonResponse:
@@ -151,19 +157,19 @@ class PassagePages(OwnPages[Document]):
         except IngestionError as error:
             form.add_error(None, str(error))
             return False
-        said = "The edit is saved." if edit else "The passage is as it was parsed."
-        self.message_user(request, said, messages.SUCCESS)
+        done = _("The edit was saved.") if edit else _("The passage has its parsed text.")
+        self.message_user(request, done, messages.SUCCESS)
         return True
 
 
 def _chunks(document: Document) -> Any:
-    """What search reads of a document, disabled passages too."""
+    """The chunks of a document's searchable version, including disabled ones."""
     chunks = Chunk.objects.filter(version=document.current_id).defer("lexemes", "terms")
     return chunks.select_related("edit__added_by")
 
 
 def _chunk(document: Document, pk: int) -> Chunk:
-    """The passage with what its token count needs; 404 where a newer version took its place."""
+    """The passage with the fields its token count needs; 404 if a newer version replaced it."""
     chunks = _chunks(document).select_related("edit", "version__document__collection")
     held: Chunk | None = chunks.defer("version__text", "lexemes", "terms").filter(pk=pk).first()
     if held is None:

@@ -1,4 +1,4 @@
-"""Identifier patterns: what counts as a code that a search must find exactly."""
+"""Identifier patterns in the admin: the codes that search must match exactly."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
@@ -17,23 +19,23 @@ from ingestion.admin.fields import LinesField
 from ingestion.identifiers import NORMALISERS, Pattern, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
 
-# What an index entry was made by; the rest (position, enabled) concerns queries at once, too.
+# Fields that affect index entries; a change of them also affects queries immediately.
 INDEXING_FIELDS = {"regex", "normaliser", "enabled", "position"}
 
 
 class PatternForm(forms.ModelForm):  # type: ignore[type-arg]
     normaliser = forms.ChoiceField(
         widget=UnfoldAdminSelectWidget,
-        help_text="Which spellings are the same identifier.",
+        help_text=_("Determines which spellings count as the same identifier."),
     )
     examples = LinesField(
         max_length=200,
-        help_text="One a line. Each must be recognised as a whole, or the pattern is not saved.",
+        help_text=_("One per line. Each must be recognised as a whole to save the pattern."),
     )
     counter_examples = LinesField(
         max_length=200,
         required=False,
-        help_text="One a line: what looks alike and must not be recognised.",
+        help_text=_("One per line: similar texts that must not be recognised."),
     )
 
     class Meta:
@@ -69,7 +71,7 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
         return [self.own_page("try/", self.try_view, "try"), *super().get_urls()]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """What the posted pattern would recognise in the text beside it; nothing is saved."""
+        """The identifiers that the posted pattern finds in the posted text; saves nothing."""
         form = self.tried_form(request)
         context: dict[str, Any] = {"errors": form.errors}
         if not form.errors:
@@ -89,7 +91,7 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
             }
         return TemplateResponse(request, "admin/ingestion/identifierpattern/tried.html", context)
 
-    @admin.display(description="recognises")
+    @admin.display(description=_("recognises"))
     def example(self, pattern: IdentifierPattern) -> str:
         return ", ".join(pattern.examples[:3])
 
@@ -101,16 +103,15 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
             for warning in overlaps(obj.as_pattern(), *_others(obj)):
                 self.message_user(request, f"“{obj}”: {warning}", messages.WARNING)
         if not change or INDEXING_FIELDS & set(form.changed_data):
-            self.message_user(
-                request,
-                f"Questions are read by “{obj}” from now on. Documents that are here already are "
-                "found by it once they are processed again (see Collections).",
-                messages.WARNING,
+            note = gettext(
+                "“%(name)s” now applies to questions. It applies to existing documents after "
+                "they are reprocessed (see Collections)."
             )
+            self.message_user(request, note % {"name": obj}, messages.WARNING)
 
 
 def _others(pattern: IdentifierPattern) -> tuple[list[Pattern], list[Pattern]]:
-    """The other patterns in force: those tried before this one, and those after it."""
+    """The other enabled patterns: those tried before this one, and those after it."""
     rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=pattern.pk)
     place = (pattern.position, pattern.name)
     sides: tuple[list[Pattern], list[Pattern]] = ([], [])

@@ -1,4 +1,4 @@
-"""The preview page: a file's chunks under given settings, before anything is indexed."""
+"""The preview page: a file's chunks under given settings, without indexing it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidget
 
 from ingestion.admin.fields import LanguageField, language_name
@@ -20,43 +22,43 @@ from ingestion.models import Collection
 from ingestion.models.library import Viewer
 from ingestion.parsing.scratch import scratch_directory
 
-# A page of this many chunks is long, and shows what there is to see.
+# This many chunks already make a long page and are enough to judge the settings.
 MAX_SHOWN = 200
 
 
 class PreviewForm(forms.Form):
-    """The sizes. The file is no field of it: browsers do not keep one."""
+    """The chunk sizes. The file is not a field, because browsers do not keep files."""
 
     collection = forms.ModelChoiceField(
         Collection.objects.none(),
         required=False,
         widget=UnfoldAdminSelectWidget,
-        empty_label="None: the sizes below",
-        help_text="Its chunk sizes and language, where the fields below are empty.",
+        empty_label=_("None: the sizes below"),
+        help_text=_("Its chunk sizes and language apply if the fields below are empty."),
     )
     chunk_tokens = forms.IntegerField(
-        label="Chunk size",
+        label=_("Chunk size"),
         min_value=32,
         max_value=2000,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="In tokens of the embedding model; 200 if nothing is said.",
+        help_text=_("In tokens of the embedding model; 200 by default."),
     )
     overlap_tokens = forms.IntegerField(
-        label="Overlap",
+        label=_("Overlap"),
         min_value=0,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Tokens repeated in the next chunk; less than half the size.",
+        help_text=_("Tokens repeated in the next chunk; less than half the size."),
     )
-    language = LanguageField(empty="Detected from the text", help_text="")
+    language = LanguageField(empty=_("Detected from the text"), help_text="")
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["collection"].queryset = Collection.objects.visible_to(viewer)  # type: ignore[attr-defined]
 
     def sizes(self) -> dict[str, Any]:
-        """The sizes and the language asked for, the collection's where a field is empty."""
+        """The sizes and language of the form; the collection's for empty fields."""
         given = self.cleaned_data
         shelf: Collection = given["collection"] or Collection()
         sizes = {
@@ -67,7 +69,7 @@ class PreviewForm(forms.Form):
 
 
 def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """The form, and below it the chunks of the file that was sent with it."""
+    """The page with the form and the chunks of the posted file."""
     posted = request.method == "POST"
     initial = {"collection": request.GET.get("collection")}
     form = PreviewForm(request.POST if posted else None, initial=initial, viewer=request.user)
@@ -86,10 +88,10 @@ def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 
 def _preview(file: UploadedFile[bytes], form: PreviewForm) -> ChunkPreview:
-    """The preview, of a copy that is gone afterwards."""
+    """The preview of a temporary copy of the file."""
     if (file.size or 0) > settings.MAX_UPLOAD_BYTES:
         limit = settings.MAX_UPLOAD_BYTES // (1024 * 1024)
-        raise FileTooLarge(f"The file is larger than {limit} MB.")
+        raise FileTooLarge(gettext("The file is larger than %(limit)d MB.") % {"limit": limit})
     with scratch_directory() as folder:
         path = Path(folder, "previewed")
         with path.open("wb") as copy:
@@ -105,6 +107,6 @@ def _shown(found: ChunkPreview, file_name: str) -> dict[str, Any]:
         "found": found,
         "file_name": file_name,
         "chunks": found.chunks[:MAX_SHOWN],
-        "found_language": language_name(found.language) if found.language else "not recognised",
+        "found_language": language_name(found.language) if found.language else gettext("unknown"),
         "kinds": [(kind.replace("_", " "), count) for kind, count in found.kinds],
     }

@@ -1,10 +1,11 @@
-"""The forms of embedding spaces: a new one's model, and what may change of one later."""
+"""Forms of embedding spaces: the model of a new one, and the editable fields of others."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminDecimalFieldWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -16,9 +17,12 @@ from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import changes
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
 KINDS = (
-    ("openai", "A server that speaks OpenAI's protocol"),
-    ("local", "An ONNX folder, in the workers"),
+    ("openai", _("A server with an OpenAI-compatible API")),
+    ("local", _("An ONNX folder, run by the workers")),
 )
 LIMITS_FORM = {
     "requests_per_minute": UnfoldAdminIntegerFieldWidget,
@@ -27,16 +31,16 @@ LIMITS_FORM = {
 }
 
 
-def _text(label: str, words: str) -> forms.CharField:
+def _text(label: StrOrPromise, help_text: StrOrPromise) -> forms.CharField:
     return forms.CharField(
-        label=label, help_text=words, required=False, widget=UnfoldAdminTextInputWidget
+        label=label, help_text=help_text, required=False, widget=UnfoldAdminTextInputWidget
     )
 
 
-def _number(label: str, words: str) -> forms.IntegerField:
+def _number(label: StrOrPromise, help_text: StrOrPromise) -> forms.IntegerField:
     return forms.IntegerField(
         label=label,
-        help_text=words,
+        help_text=help_text,
         required=False,
         min_value=1,
         widget=UnfoldAdminIntegerFieldWidget,
@@ -44,7 +48,7 @@ def _number(label: str, words: str) -> forms.IntegerField:
 
 
 class SpaceForm(forms.ModelForm):  # type: ignore[type-arg]
-    """What may change of a space: its name, limits and price."""
+    """The editable fields of a space: its name, limits and price."""
 
     class Meta:
         model = EmbeddingSpace
@@ -53,34 +57,39 @@ class SpaceForm(forms.ModelForm):  # type: ignore[type-arg]
 
     @property
     def limits(self) -> dict[str, Any]:
-        """The limits and the price as they were filled in."""
+        """The limits and the price that were entered."""
         return {name: self.cleaned_data[name] for name in changes.LIMITS}
 
 
 class NewSpaceForm(SpaceForm):
-    """The model of a new space. It is asked for a vector before the form is taken."""
+    """The model of a new space. Validation requests a test vector from it."""
 
     kind = forms.ChoiceField(choices=KINDS, widget=UnfoldAdminSelectWidget)
-    model = _text("Model", "For a server: the model's name, as its provider writes it.")
+    model = _text(_("Model"), _("For a server: the provider's name of the model."))
     base_url = _text(
-        "Address",
-        "For a server: where it answers (https://models.example.org/v1). Empty: OpenAI's own.",
+        _("Address"),
+        _("For a server: its base URL (https://models.example.org/v1). Empty: OpenAI's own."),
     )
     api_key_env = _text(
-        "Name of the variable with the key",
-        "For a server: the environment variable that holds this provider's key, in the web server "
-        "and the workers. Empty: OPENAI_API_KEY at the address of the settings, none elsewhere.",
+        _("API key variable"),
+        _(
+            "For a server: the environment variable with this provider's key, set for the web "
+            "server and the workers. Empty: OPENAI_API_KEY for the address in the settings, "
+            "no key for others."
+        ),
     )
     dimensions_asked = _number(
-        "Dimensions", "For a server whose model offers a choice; empty: as it comes."
+        _("Dimensions"),
+        _("For a server whose model supports several; empty: the model's default."),
     )
     folder = _text(
-        "Folder", "For a folder: sentence-transformers with ONNX. Empty: the packaged model."
+        _("Folder"),
+        _("For a folder: a sentence-transformers ONNX model. Empty: the packaged model."),
     )
-    query_prefix = _text("Prefix of a question", "Where the model wants one.")
-    document_prefix = _text("Prefix of a passage", "Where the model wants one.")
-    max_tokens_read = _number("Tokens read", "The longest text; empty: what the model says.")
-    knows = _text("Languages", "ISO 639-1 codes with commas, as “en, de”; empty: many.")
+    query_prefix = _text(_("Query prefix"), _("If the model requires one."))
+    document_prefix = _text(_("Passage prefix"), _("If the model requires one."))
+    max_tokens_read = _number(_("Maximum tokens"), _("The longest text; empty: the model's limit."))
+    knows = _text(_("Languages"), _("ISO 639-1 codes, such as “en, de”; empty: multilingual."))
 
     field_order = (
         "kind", "name", "model", "base_url", "api_key_env", "dimensions_asked", "folder",
@@ -90,11 +99,11 @@ class NewSpaceForm(SpaceForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["name"].required = False
-        self.fields["name"].help_text = "Empty: the model's own."
+        self.fields["name"].help_text = _("Empty: the model's name.")
 
     @property
     def options(self) -> dict[str, Any]:
-        """The model's options, without those that are left to it."""
+        """The model's options, without empty ones."""
         data = self.cleaned_data
         codes = [code.strip().lower() for code in data["knows"].split(",")]
         options = {
@@ -116,4 +125,4 @@ class NewSpaceForm(SpaceForm):
         return cleaned
 
     def _post_clean(self) -> None:
-        """Nothing: the row is made by `space_changes`, and lacks what only the model knows."""
+        """Skip the row's validation: `space_changes` creates it, with fields from the model."""

@@ -1,10 +1,10 @@
-"""Embedding spaces in the admin: how each stands, and the change from one model to the next."""
+"""Embedding spaces in the admin: their state, and the change from one model to another."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
@@ -13,6 +13,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from common.admin.pages import actor
@@ -24,6 +26,9 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
 from ingestion.spaces.report import Report, overview, report_on, reports_on
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
 
 State = EmbeddingSpace.State
 VARIANTS = {
@@ -42,12 +47,12 @@ INDEX_VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """Something that is done to a space after a page that says what it means."""
+    """An action on a space, run after a confirmation page."""
 
     name: str
-    label: str
+    label: StrOrPromise
     icon: str
-    done: str
+    done: StrOrPromise
     perform: Callable[..., object]
     permission: str = "change"
 
@@ -56,16 +61,17 @@ ACTIONS = {
     action.name: action
     for action in (
         Action(
-            "start", "Fill it", "play_arrow", "The workers fill it in the background.",
+            "start", _("Fill"), "play_arrow", _("The workers fill it in the background."),
             changes.start,
         ),
-        Action("pause", "Pause", "pause", "It is filled no further.", changes.pause),
+        Action("pause", _("Pause"), "pause", _("Filling is paused."), changes.pause),
         Action(
-            "activate", "Activate", "check_circle", "It is active: the next search uses it.",
+            "activate", _("Activate"), "check_circle", _("It is active: the next search uses it."),
             changes.activate,
         ),
         Action(
-            "drop", "Remove", "delete", "The workers remove it.", changes.drop, "delete",
+            "drop", _("Remove"), "delete", _("The workers remove it in the background."),
+            changes.drop, "delete",
         ),
     )
 }  # fmt: skip
@@ -80,9 +86,9 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
     change_form_outer_before_template = "admin/steelyard/space_status.html"
     change_list_template = "admin/ingestion/embeddingspace/change_list.html"
 
-    # --- what is shown ---------------------------------------------------------------------
+    # --- columns ---------------------------------------------------------------------
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=_("state"), ordering="state")
     def state_cell(self, space: EmbeddingSpace) -> SafeString:
         report = _report_of(space)
         label = report.state_words.split(",")[0]
@@ -93,14 +99,14 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             label,
             {"Ready to be activated": "success", "Not started": ""}.get(label, variant),
             percent=round(report.share * 100) if is_filling else None,
-            bar="Filled",
-            note=f"{space.chunks_filled} of {total}" if is_filling and total else "",
+            bar=gettext("Filled"),
+            note=_filled(space) if is_filling and total else "",
             error=space.error,
             is_brief=True,
         )
         return _live(report, "state", shown)
 
-    @admin.display(description="index")
+    @admin.display(description=_("index"))
     def index_cell(self, space: EmbeddingSpace) -> SafeString:
         report = _report_of(space)
         index = report.index
@@ -108,17 +114,17 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             index.state.value.capitalize(),
             INDEX_VARIANTS.get(index.state, ""),
             percent=None if index.share is None else round(index.share * 100),
-            bar="Built",
+            bar=gettext("Built"),
             note=index.phase,
         )
         return _live(report, "index", shown)
 
-    @admin.display(description="languages")
+    @admin.display(description=_("languages"))
     def knows(self, space: EmbeddingSpace) -> str:
-        return ", ".join(map(language_name, space.languages)) or "many"
+        return ", ".join(map(language_name, space.languages)) or gettext("many")
 
     def live_rows(self, rows: Iterable[EmbeddingSpace]) -> list[EmbeddingSpace]:
-        """The spaces with a report on each."""
+        """The spaces, each with its report."""
         spaces = list(rows)
         for report in reports_on(spaces, brief=True):
             report.space.report = report  # type: ignore[attr-defined]
@@ -130,13 +136,15 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return super().get_form(request, obj, **kwargs | {"form": SpaceForm})
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        limits = ("Limits and price", {"fields": changes.LIMITS})
+        limits = (_("Limits and price"), {"fields": changes.LIMITS})
         if obj is not None:
             return ((None, {"fields": ("name",)}), limits)
         return (
-            ("Model", {"fields": ("kind", "name", "model", "base_url", "api_key_env", "folder")}),
+            (_("Model"), {"fields": (
+                "kind", "name", "model", "base_url", "api_key_env", "folder",
+            )}),
             limits,
-            ("What only some models need", {"fields": (
+            (_("Options of some models"), {"fields": (
                 "dimensions_asked", "max_tokens_read", "query_prefix", "document_prefix", "knows",
             )}),
         )  # fmt: skip
@@ -162,7 +170,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             report = space.report = report_on(space)
             context |= {
                 "report": report,
-                # Over all collections: they would tell others that there are hidden ones.
+                # They cover all collections, so they would reveal hidden ones to others.
                 "shows_counts": actor(request).is_superuser,
                 "state_cell": self.state_cell(space),
                 "index_cell": self.index_cell(space),
@@ -173,7 +181,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
     def confirm_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
-        """Says what an action means, what it costs and what speaks against it; then does it."""
+        """Show an action's effect, cost and obstacles; perform it when posted."""
         action, space = ACTIONS.get(name), self.get_object(request, str(pk))
         if action is None or space is None:
             raise Http404
@@ -201,7 +209,7 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
             self.message_user(request, f"{space}: {action.done}", messages.SUCCESS)
         return redirect("admin:ingestion_embeddingspace_changelist")
 
-    # --- what is done: all of it by space_changes ---------------------------------------------
+    # --- actions, all by space_changes ---------------------------------------------
 
     def save_model(
         self, request: HttpRequest, obj: EmbeddingSpace, form: Any, change: bool
@@ -225,12 +233,12 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return redirect("admin:ingestion_embeddingspace_confirm", obj.pk, "start")
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Nothing: `space_changes` writes the audit."""
+        """Do nothing: `space_changes` writes the audit row."""
 
     log_change = log_addition
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never by Django's own page: vectors are removed in batches, by the workers."""
+        """False: workers remove vectors in batches, not Django's own page."""
         return False
 
     def _may(self, request: HttpRequest, action: Action, space: EmbeddingSpace) -> bool:
@@ -244,8 +252,13 @@ def _report_of(space: EmbeddingSpace) -> Report:
     return report
 
 
+def _filled(space: EmbeddingSpace) -> str:
+    counts = {"filled": space.chunks_filled, "total": space.chunks_total}
+    return gettext("%(filled)d of %(total)d") % counts
+
+
 def possible(report: Report) -> list[Action]:
-    """What can be done to a space as it stands, the likeliest first."""
+    """The actions that the space's state allows, the most likely first."""
     space, names = report.space, []
     if space.state in (State.BUILDING, State.PREVIOUS):
         if report.is_ready or space.state == State.PREVIOUS:
@@ -262,5 +275,5 @@ def possible(report: Report) -> list[Action]:
 
 
 def _live(report: Report, name: str, content: SafeString) -> SafeString:
-    """A cell that is renewed while the space is filled, indexed or removed."""
+    """A cell that is updated while the space is filled, indexed or removed."""
     return live(report.space, name, content, unfinished=not report.is_settled)

@@ -1,13 +1,16 @@
-"""What a document's page says about its state: how far, what went wrong, what to do."""
+"""The state shown on a document's page: progress, errors, advice, facts."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.admin.cells import live, version_label
 from ingestion.admin.fields import language_name
@@ -15,29 +18,36 @@ from ingestion.admin.filters import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
 
-# For each error code what a person can do besides reading the message; `services` keeps the codes.
+if TYPE_CHECKING:
+    from django.utils.functional import _StrOrPromise as StrOrPromise
+
+# Advice in addition to the error's message, by error code; `services` stores the codes.
 ADVICE = {
-    "embedding_unavailable": "The embedding model could not be reached. It is tried again by "
-    "itself; when the model is back, “Retry” saves the wait.",
-    "embedding_rejected": "The embedding model refused the text. Check EMBEDDER and its settings, "
-    "then retry.",
-    "no_text": "If it is a scan, install text recognition (OCR) or name its language in "
-    "OCR_LANGUAGES, and retry. Otherwise check that the right file was uploaded.",
-    "repeated_crash": "Read the worker's log, then retry.",
+    "embedding_unavailable": _(
+        "The embedding model could not be reached. Retries are automatic; “Retry” starts one now."
+    ),
+    "embedding_rejected": _(
+        "The embedding model refused the text. Check EMBEDDER and its settings, then retry."
+    ),
+    "no_text": _(
+        "If it is a scan, install text recognition (OCR) or add its language to OCR_LANGUAGES, "
+        "then retry. Otherwise check that the right file was uploaded."
+    ),
+    "repeated_crash": _("Check the worker's log, then retry."),
 }
-FILE_ADVICE = (
-    "Trying the same file again will end the same way: correct it and upload it again, "
-    "then delete this one."
+FILE_ADVICE = _(
+    "A retry with the same file will fail again: correct the file, upload it, then delete this "
+    "document."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """All that the page shows besides the form. `facts` are pairs of a name and a value."""
+    """The page's content besides the form. `facts` are pairs of a name and a value."""
 
     document: Document
     label: SafeString
-    advice: str
+    advice: StrOrPromise
     still_found: bool
     can_retry: bool
     retry_helps: bool
@@ -45,11 +55,11 @@ class Status:
     versions: tuple[VersionRow, ...]
     edits: int
     homeless: int
-    facts: tuple[tuple[str, object], ...]
+    facts: tuple[tuple[StrOrPromise, object], ...]
 
 
 def status_of(document: Document) -> Status:
-    """The page's view of a document: two more queries, for its versions and its hand edits."""
+    """The document's status, by two more queries: its versions and its hand edits."""
     latest = document.latest
     failed = latest is not None and latest.state == State.FAILED
     versions = list(
@@ -72,7 +82,7 @@ def status_of(document: Document) -> Status:
 
 
 def _whole(document: Document) -> SafeString | str:
-    """A link to what the document is a part of, and its path there."""
+    """A link to the document's container, and the path in it; empty if it is not a part."""
     if document.parent is None:
         return ""
     address = reverse("admin:ingestion_document_change", args=(document.parent.pk,))
@@ -82,37 +92,46 @@ def _whole(document: Document) -> SafeString | str:
 
 
 def _parts(document: Document) -> SafeString | str:
-    """A link to the documents that stand in this one."""
+    """A link to the document's parts; empty if it has none."""
     count = document.parts.filter(deleted_at=None).count()
     if not count:
         return ""
     address = f"{reverse('admin:ingestion_document_changelist')}?parent={document.pk}"
-    noun = "document" if count == 1 else "documents"
-    return format_html('<a href="{}">{} {}</a>', address, f"{count:,}", noun)
+    label = ngettext("%(count)s document", "%(count)s documents", count) % {"count": f"{count:,}"}
+    return format_html('<a href="{}">{}</a>', address, label)
 
 
-def _facts(document: Document, latest: DocumentVersion | None) -> tuple[tuple[str, object], ...]:
-    """What is known of the file, without what it does not state."""
+def _facts(
+    document: Document, latest: DocumentVersion | None
+) -> tuple[tuple[StrOrPromise, object], ...]:
+    """The known properties of the file, without empty ones."""
     if latest is None:
         return ()
-    language = language_name(document.language) if document.language else ""
-    facts: tuple[tuple[str, object], ...] = (
-        ("Collection", document.collection),
-        ("File", latest.file_name),
-        ("Type", TYPE_LABELS.get(latest.media_type, latest.media_type)),
-        ("Language", f"{language} ({'given' if document.language_given else 'detected'})"
-         if language else ""),
-        ("Title", "given by a person" if document.title_given else "from the file"),
-        ("Author", latest.author),
-        ("Pages", latest.page_count),
-        ("Written", latest.file_created),
-        ("Changed", latest.file_modified),
-        ("Parser", latest.parser),
-        ("Source", document.source),
-        ("Part of", _whole(document)),
-        ("Holds", _parts(document)),
-        ("Added", document.created),
-        ("Added by", document.added_by),
+    facts: tuple[tuple[StrOrPromise, object], ...] = (
+        (_("Collection"), document.collection),
+        (_("File"), latest.file_name),
+        (_("Type"), TYPE_LABELS.get(latest.media_type, latest.media_type)),
+        (_("Language"), _language(document)),
+        (_("Title"), _("set by hand") if document.title_given else _("from the file")),
+        (_("Author"), latest.author),
+        (_("Pages"), latest.page_count),
+        (_("Created"), latest.file_created),
+        (_("Modified"), latest.file_modified),
+        (_("Parser"), latest.parser),
+        (_("Source"), document.source),
+        (_("Part of"), _whole(document)),
+        (_("Contains"), _parts(document)),
+        (_("Added"), document.created),
+        (_("Added by"), document.added_by),
         ("SHA-256", latest.sha256),
     )  # fmt: skip
     return tuple((name, value) for name, value in facts if value not in (None, ""))
+
+
+def _language(document: Document) -> str:
+    if not document.language:
+        return ""
+    template = gettext("%(name)s (set by hand)")
+    if not document.language_given:
+        template = gettext("%(name)s (detected)")
+    return template % {"name": language_name(document.language)}

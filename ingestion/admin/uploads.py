@@ -1,4 +1,4 @@
-"""The upload page: several files at once, each with a result of its own."""
+"""The upload page: several files at once, each with its own result."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from common.admin.pages import actor
 from ingestion import services
@@ -25,17 +27,17 @@ logger = logging.getLogger(__name__)
 
 
 class UploadForm(IntakeForm):
-    """Where the files go. They are no field of it: each is taken alone, and may fail alone."""
+    """The destination of the files. They are not a field: each may fail separately."""
 
     language = LanguageField(
-        empty="Detected for each file",
-        help_text="Only where detection would guess wrong: it then holds for all files below.",
+        empty=_("Detected for each file"),
+        help_text=_("Set it only if detection fails: it applies to all files below."),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one file. `kind` is queued, duplicate or refused."""
+    """The result for one file. `kind` is queued, duplicate or refused."""
 
     file_name: str
     kind: str
@@ -50,7 +52,7 @@ class Outcome:
 
 
 def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """The form, and after an upload the outcome of every file above it."""
+    """The page with the form, and after an upload the result of each file."""
     posted = request.method == "POST"
     form = UploadForm(request.POST if posted else None, viewer=request.user)
     files = request.FILES.getlist("files") if posted else []
@@ -90,15 +92,16 @@ def _receive_all(
         except IngestionError as error:
             yield Outcome(name, "refused", str(error))
         except (OSError, DatabaseError) as error:
-            # Every file is stored by itself: the next one may fit where this one did not.
+            # Each file is stored separately: the next one may succeed.
             logger.exception("Could not store %s", name)
-            yield Outcome(name, "refused", f"It could not be stored ({error}). Try it again.")
+            message = gettext("It could not be stored (%(error)s). Upload it again.")
+            yield Outcome(name, "refused", message % {"error": error})
         else:
             yield _outcome(name, receipt)
 
 
 def _outcome(name: str, receipt: services.Receipt) -> Outcome:
     if receipt.duplicate:
-        message = "This collection holds these very bytes already, as this document"
+        message = gettext("This collection already contains the same file, as this document")
         return Outcome(name, "duplicate", message, receipt.document)
-    return Outcome(name, "queued", "Waiting to be processed", receipt.document)
+    return Outcome(name, "queued", gettext("Waiting to be processed"), receipt.document)

@@ -1,4 +1,4 @@
-"""A document's versions in its admin page: the history, an older file, a new one, a way back."""
+"""A document's versions in the admin: history, downloads, upload of a new one, rollback."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from common.admin.pages import OwnPages, actor
@@ -22,7 +24,7 @@ from ingestion.models import Document, DocumentVersion, State
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """One line of the history. `difference` is in chunks to the version before; None for none."""
+    """One line of the history. `difference` is the change in chunks; empty if unknown."""
 
     version: DocumentVersion
     label: Any
@@ -31,7 +33,7 @@ class VersionRow:
 
     @property
     def can_come_back(self) -> bool:
-        """Whether its file is kept and could be read, and another one is searched."""
+        """True if its file is stored and readable and another version is searchable."""
         settled = not self.version.is_unfinished and self.version.state != State.FAILED
         return bool(self.version.file) and not self.is_current and settled
 
@@ -39,7 +41,7 @@ class VersionRow:
 def version_rows(
     document: Document, versions: Sequence[DocumentVersion], label: Callable[..., Any]
 ) -> tuple[VersionRow, ...]:
-    """The history, newest first, each with what it changed in the number of chunks."""
+    """The history, newest first, each with its change in the number of chunks."""
     older = [*versions[1:], None]
     return tuple(
         VersionRow(
@@ -50,7 +52,7 @@ def version_rows(
 
 
 def _difference(version: DocumentVersion, before: DocumentVersion | None) -> str:
-    """The difference in chunks with its sign; empty where either has none to compare."""
+    """The signed difference in chunks; empty if either version has none."""
     if before is None or not version.chunk_count or not before.chunk_count:
         return ""
     difference = version.chunk_count - before.chunk_count
@@ -58,13 +60,13 @@ def _difference(version: DocumentVersion, before: DocumentVersion | None) -> str
 
 
 class NewVersionForm(forms.Form):
-    """A file; whether it can be read is the service's to say."""
+    """An uploaded file, which the service validates."""
 
     file = forms.FileField(allow_empty_file=True)
 
 
 class VersionPages(OwnPages[Document]):
-    """For the documents' ModelAdmin: what its page of one document can do with versions."""
+    """A mixin for the documents' ModelAdmin: the actions on a document's versions."""
 
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
@@ -83,7 +85,7 @@ class VersionPages(OwnPages[Document]):
         document = self.changeable(request, pk)
         form = NewVersionForm(request.POST, request.FILES)
         if not form.is_valid():
-            self.message_user(request, "Choose a file first.", messages.ERROR)
+            self.message_user(request, _("Choose a file first."), messages.ERROR)
             return self.back_to(pk)
         file = form.cleaned_data["file"]
         try:
@@ -110,12 +112,12 @@ class VersionPages(OwnPages[Document]):
         except IngestionError as error:
             self.message_user(request, str(error), messages.ERROR)
             return self.back_to(pk)
-        self.message_user(
-            request,
-            f"The file of version {number} is on its way back as version {fresh.number}; search "
-            "keeps what it has until then.",
-            messages.SUCCESS,
+        done = gettext(
+            "The file of version %(old)d is queued as version %(new)d; until it is ready, search "
+            "uses the current version."
         )
+        done %= {"old": number, "new": fresh.number}
+        self.message_user(request, done, messages.SUCCESS)
         return self.back_to(pk)
 
     def _version(self, request: HttpRequest, pk: int, number: int) -> DocumentVersion:
@@ -126,9 +128,11 @@ class VersionPages(OwnPages[Document]):
 
 def _outcome(receipt: services.Receipt) -> tuple[str, int]:
     if receipt.outcome == "unchanged":
-        return "This is the file that the document has already: nothing was done.", messages.INFO
+        return gettext("The document already has this file: nothing was changed."), messages.INFO
     if receipt.outcome == "duplicate":
-        holder = receipt.document.title
-        return f"“{holder}” in this collection holds this file already.", messages.WARNING
-    number = receipt.version.number
-    return f"Version {number} is queued; search keeps what it has until then.", messages.SUCCESS
+        warning = gettext("“%(title)s” in this collection already has this file.")
+        return warning % {"title": receipt.document.title}, messages.WARNING
+    done = gettext(
+        "Version %(number)d is queued; until it is ready, search uses the current version."
+    )
+    return done % {"number": receipt.version.number}, messages.SUCCESS

@@ -1,4 +1,4 @@
-"""Watched folders in the admin: how each stands, look now, confirm a large deletion."""
+"""Watched folders in the admin: their state, scans on demand, confirmation of deletions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
@@ -51,7 +53,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         self.viewer = viewer
         self.fields["language"] = LanguageField(
-            empty="Detected for each file", current=self.instance.language
+            empty=_("Detected for each file"), current=self.instance.language
         )
         if "collection" in self.fields:
             seen = Collection.objects.visible_to(viewer)
@@ -60,7 +62,7 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
     def clean_path(self) -> str:
         path = str(self.cleaned_data["path"])
         if path == self.instance.path:
-            return path  # it may be missing just now, and is to be edited all the same
+            return path  # a folder that is missing at the moment must remain editable
         try:
             return services.checked_path(path, acting_user=self.viewer)
         except IngestionError as error:
@@ -69,23 +71,23 @@ class WatchedFolderForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(WatchedFolder)
 class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "No folder is watched. The files of a watched folder become documents, and follow it "
-        "when they change or go."
+    empty_text = _(
+        "No folder is watched. The files of a watched folder become documents, which are updated "
+        "and deleted with the files."
     )
     form = WatchedFolderForm
     list_display = ("path", "collection", "state_cell", "counts_cell", "looked_cell", "enabled")
     list_filter = ("state", "enabled")
     search_fields = ("path",)
-    search_help_text = "Search by path"
+    search_help_text = _("Search by path")
     list_fullwidth = True
     actions = ("look_at_selected",)
     live_cells = ("state", "counts", "looked")
     change_form_outer_before_template = "admin/steelyard/watched_folder.html"
     fieldsets = (
         (None, {"fields": ("collection", "path", "recursive", "enabled")}),
-        ("Which files", {"fields": ("include", "exclude", "language")}),
-        ("How", {"fields": ("poll_seconds", "deletion")}),
+        (_("Files"), {"fields": ("include", "exclude", "language")}),
+        (_("Options"), {"fields": ("poll_seconds", "deletion")}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WatchedFolder]:
@@ -107,24 +109,26 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         super().save_model(request, obj, form, change)
         services.look_now(obj, acting_user=actor(request))
 
-    # --- what is shown -----------------------------------------------------------------------
+    # --- columns -----------------------------------------------------------------------
 
-    @admin.display(description="state", ordering="state")
+    @admin.display(description=_("state"), ordering="state")
     def state_cell(self, folder: WatchedFolder) -> SafeString:
         label = state_label(
             folder.get_state_display(), VARIANTS[State(folder.state)], error=folder.message
         )
         return _live(folder, "state", label)
 
-    @admin.display(description="last look found")
+    @admin.display(description=_("result of last scan"))
     def counts_cell(self, folder: WatchedFolder) -> SafeString:
         return _live(folder, "counts", counts_line(folder) or "-")
 
-    @admin.display(description="last look", ordering="last_scan")
+    @admin.display(description=_("last scan"), ordering="last_scan")
     def looked_cell(self, folder: WatchedFolder) -> SafeString:
         last = folder.last_scan
-        said = f"{timesince(last, timezone.now(), depth=1)} ago" if last else "not yet"
-        return _live(folder, "looked", said)
+        if last is None:
+            return _live(folder, "looked", gettext("never"))
+        age = gettext("%(time)s ago") % {"time": timesince(last, timezone.now(), depth=1)}
+        return _live(folder, "looked", age)
 
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
@@ -162,11 +166,11 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
             }
         return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
 
-    # --- what is done ------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------
 
     def look_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         services.look_now(self.changeable(request, pk), acting_user=actor(request))
-        self.message_user(request, "A worker looks through it now.", messages.SUCCESS)
+        self.message_user(request, _("The folder is queued for a scan."), messages.SUCCESS)
         return self.back_to(pk)
 
     def confirm_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -174,23 +178,26 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         if not self._may_confirm(request, folder):
             raise PermissionDenied
         count = services.confirm_deletion(folder, acting_user=actor(request))
-        self.message_user(
-            request, f"{count:,} files are gone on purpose: their documents go.", messages.SUCCESS
+        done = ngettext(
+            "Confirmed: the document of %(count)s missing file will be deleted.",
+            "Confirmed: the documents of %(count)s missing files will be deleted.",
+            count,
         )
+        self.message_user(request, done % {"count": f"{count:,}"}, messages.SUCCESS)
         return self.back_to(pk)
 
-    @admin.action(description="Look through them now", permissions=["change"])
+    @admin.action(description=_("Scan now"), permissions=["change"])
     def look_at_selected(self, request: HttpRequest, queryset: QuerySet[WatchedFolder]) -> None:
         for folder in queryset:
             services.look_now(folder, acting_user=actor(request))
-        self.message_user(request, "Workers look through them now.", messages.SUCCESS)
+        self.message_user(request, _("The folders are queued for a scan."), messages.SUCCESS)
 
     def _may_confirm(self, request: HttpRequest, folder: WatchedFolder) -> bool:
-        """What it sets going deletes documents."""
+        """True for users who may delete documents, because confirming deletes them."""
         deletes = request.user.has_perm("ingestion.delete_document")
         return bool(deletes and self.has_change_permission(request, folder))
 
 
 def _live(folder: WatchedFolder, name: str, content: str) -> SafeString:
-    """A cell that is renewed as long as the folder is watched."""
+    """A cell that is updated while the folder is watched."""
     return live(folder, name, content, unfinished=folder.enabled)

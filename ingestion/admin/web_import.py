@@ -1,4 +1,4 @@
-"""The page "Import from the web": an address, a site or a sitemap into a collection."""
+"""The page "Import from the web": a page, a site or a sitemap into a collection."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.contrib import messages
 from django.core.validators import MaxValueValidator
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
@@ -30,7 +32,7 @@ Kind = Import.Kind
 
 
 class WebImportForm(IntakeForm):
-    """What to fetch, and how far to go from there."""
+    """The address to fetch, and the limits on following links."""
 
     address = forms.CharField(
         max_length=MAX_URL_CHARS,
@@ -39,37 +41,37 @@ class WebImportForm(IntakeForm):
         ),
     )
     kind = forms.ChoiceField(
-        label="What to take",
+        label=_("Scope"),
         choices=[
-            (Kind.URL, "This address only"),
-            (Kind.SITE, "The page and what it links to on its host"),
-            (Kind.SITEMAP, "The pages of a sitemap"),
+            (Kind.URL, _("This address only")),
+            (Kind.SITE, _("The page and the pages it links to on its host")),
+            (Kind.SITEMAP, _("The pages of a sitemap")),
         ],
         initial=Kind.URL,
         widget=UnfoldAdminSelectWidget,
     )
-    language = LanguageField(empty="Detected for each page")
+    language = LanguageField(empty=_("Detected for each page"))
     depth = forms.IntegerField(
-        label="Links deep",
+        label=_("Link depth"),
         min_value=0,
         max_value=MAX_DEPTH,
         initial=DEFAULT_DEPTH,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="For a page with what it links to: 1 takes the pages that are linked on it.",
+        help_text=_("For a page with its links: 1 imports the pages linked on it."),
     )
     max_pages = forms.IntegerField(
-        label="Pages at most",
+        label=_("Maximum pages"),
         min_value=1,
         required=False,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="For a site or a sitemap.",
+        help_text=_("For a site or a sitemap."),
     )
     other_hosts = forms.BooleanField(
-        label="Other hosts, too",
+        label=_("Other hosts"),
         required=False,
         widget=UnfoldBooleanSwitchWidget,
-        help_text="Follows links that leave the site.",
+        help_text=_("Also follow links to other hosts."),
     )
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
@@ -80,7 +82,7 @@ class WebImportForm(IntakeForm):
         self.fields["max_pages"].widget.attrs["max"] = most
 
     def options(self) -> dict[str, Any]:
-        """The options of the import; what its kind does not know is left out."""
+        """The options of the import, without those its kind does not support."""
         given = self.cleaned_data
         if given["kind"] == Kind.URL:
             return {}
@@ -90,13 +92,13 @@ class WebImportForm(IntakeForm):
 
 
 def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """The form; after a start the page of the new import, which shows how far it is."""
+    """The form's page; after a start, a redirect to the page of the new import."""
     posted = request.method == "POST" and settings.URL_IMPORT
     form = WebImportForm(request.POST if posted else None, viewer=request.user)
     if posted and form.is_valid() and (started := _started(request, form)):
-        messages.success(
-            request, f"The import of {started.origin} into {started.collection} is queued."
-        )
+        done = gettext("The import of %(origin)s into %(collection)s is queued.")
+        done %= {"origin": started.origin, "collection": started.collection}
+        messages.success(request, done)
         return HttpResponseRedirect(started.get_absolute_url())
     context |= {
         "form": form,
@@ -108,7 +110,7 @@ def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpRespon
 
 
 def _started(request: HttpRequest, form: WebImportForm) -> Import | None:
-    """The import; None where the address is refused, which the form then says."""
+    """The started import; None if refused, with an error on the form."""
     given = form.cleaned_data
     try:
         return services.start(

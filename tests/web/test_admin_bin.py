@@ -60,7 +60,7 @@ class TestBin:
 
     def test_restores(self, administrator: User, deleted: Document) -> None:
         response = act(administrator, "restore_selected", deleted)
-        assert "1 document is back in search." in said(response)
+        assert "1 document was restored." in said(response)
         assert search("high water", viewer=None).results[0].title == "Tides"
 
     def test_says_why_one_cannot_come_back(self, administrator: User, deleted: Document) -> None:
@@ -73,7 +73,7 @@ class TestBin:
         editor = staff("editor", "change_document")
         act(editor, "purge_selected", deleted)
         assert Document.objects.filter(pk=deleted.pk).exists()
-        assert "gone for ever" in said(act(administrator, "purge_selected", deleted))
+        assert "deleted permanently" in said(act(administrator, "purge_selected", deleted))
         assert not Document.objects.filter(pk=deleted.pk).exists()
 
     def test_is_for_who_may_change_documents_and_holds_what_they_may_read(
@@ -108,7 +108,7 @@ class TestBin:
         editor = signed_in(staff("editor", "change_document"))
         purge = reverse("admin:ingestion_bin_purge", args=(collection.pk,))
         assert editor.post(purge).status_code == 403
-        assert "being removed" in said(client.post(purge))
+        assert "being deleted permanently" in said(client.post(purge))
         services.purge_bin()
         assert not Collection.objects.exists()
 
@@ -131,7 +131,7 @@ class TestVersions:
         assert b"".join(file.streaming_content) == TIDES.encode()  # type: ignore[attr-defined]
         where = reverse("admin:ingestion_document_make_current", args=(document.pk, 1))
         assert where in self.page(administrator, document)
-        assert "on its way back as version 3" in said(client.post(where))
+        assert "queued as version 3" in said(client.post(where))
         document.refresh_from_db()
         steps.advance(document.latest_id or 0)
         assert "from 1" in self.page(administrator, document)
@@ -146,7 +146,7 @@ class TestVersions:
             return said(client.post(where, {"file": file}))
 
         assert "Version 3 is queued" in upload(b"# Neap\n\nThe neap tide is small.\n")
-        assert "has already" in upload(b"# Neap\n\nThe neap tide is small.\n")
+        assert "already has this file" in upload(b"# Neap\n\nThe neap tide is small.\n")
         assert "empty" in upload(b"")
         assert "Choose a file first" in said(client.post(where))
 

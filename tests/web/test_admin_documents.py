@@ -178,7 +178,7 @@ class TestPage:
         text = signed_in(administrator).get(page(broken)).content.decode()
         assert broken.latest is not None
         assert broken.latest.error in text
-        assert "correct it and upload it again" in text
+        assert "correct the file, upload it" in text
         assert page(broken, "retry") in text
 
     def test_lists_the_versions_and_links_to_the_text(
@@ -248,7 +248,7 @@ class TestActions:
         response = signed_in(administrator).post(
             LIST, {"action": "retry_selected", "_selected_action": [broken.pk, ready.pk]}
         )
-        assert "1 document queued again" in said(response)
+        assert "1 document was queued again" in said(response)
         states = {d.title: d.latest.state for d in Document.objects.all() if d.latest}
         assert states == {"Incident report": State.QUEUED, "Fine": State.READY}
 
@@ -263,7 +263,7 @@ class TestActions:
         response = signed_in(administrator).post(
             LIST, {"action": "reprocess_selected", "_selected_action": [document.pk]}
         )
-        assert "search keeps what it has" in said(response)
+        assert "until then, search uses its current passages" in said(response)
         document.refresh_from_db()
         assert document.latest_id != document.current_id
         assert Chunk.objects.visible_to(None).filter(version=document.current_id).exists()

@@ -46,7 +46,7 @@ class TestPassages:
         edited = client.get(f"{listed.request['PATH_INFO']}?edited=1").content.decode()
         assert "Note: Seen" in edited
 
-        assert "as it was parsed" in said(client.post(passage(chunk, "passage_undo")))
+        assert "parsed text was restored" in said(client.post(passage(chunk, "passage_undo")))
         assert not ChunkEdit.objects.exists()
 
     def test_what_somebody_else_changed_meanwhile_is_not_lost(
@@ -108,7 +108,7 @@ class TestEditsWithoutPlace:
         client = signed_in(administrator)
         assert "Does not fit" in client.get(f"{EDITS}?state__exact=homeless").content.decode()
         own = client.get(f"/admin/ingestion/document/{document.pk}/change/").content.decode()
-        assert "1 edit no longer fits" in own
+        assert "1 edit without a matching passage" in own
         page = client.get(f"{EDITS}{edit.pk}/change/").content.decode()
         for words in ("comes twice a day", "comes thrice a day", "Nobody sees it", "Measured"):
             assert words in page
@@ -117,7 +117,7 @@ class TestEditsWithoutPlace:
         client = signed_in(administrator)
         chunk = Chunk.objects.get()
         place = reverse("admin:ingestion_chunkedit_place", args=(edit.pk, chunk.pk))
-        assert "on this passage now" in said(client.post(place))
+        assert "applied to this passage" in said(client.post(place))
         assert Chunk.objects.get().text == "High water comes thrice a day."
         response = client.get(f"{EDITS}{edit.pk}/change/")
         assert response.headers["Location"] == passage(chunk)
@@ -125,7 +125,7 @@ class TestEditsWithoutPlace:
     def test_are_discarded(self, administrator: User, edit: ChunkEdit) -> None:
         client = signed_in(administrator)
         undo = reverse("admin:ingestion_chunkedit_undo", args=(edit.pk,))
-        assert "1 edit is undone" in said(client.post(undo))
+        assert "1 edit was undone" in said(client.post(undo))
         assert not ChunkEdit.objects.exists()
         assert "Nobody sees it" in Chunk.objects.get().text
 

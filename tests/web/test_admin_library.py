@@ -63,7 +63,7 @@ class TestCollections:
         client, address = signed_in(keeper), f"{COLLECTIONS}{collection.pk}/change/"
         data = form_data(client.get(address), "collection_form")
         data |= {"visibility": "groups", "groups": [other.pk]}
-        assert "lose sight" in str(errors(client.post(address, data)))
+        assert "lose access" in str(errors(client.post(address, data)))
         client.post(address, {**data, "groups": [other.pk, keeper.groups.get().pk]})
         collection.refresh_from_db()
         assert collection.visibility == "groups"
@@ -116,14 +116,14 @@ class TestCollections:
         client, address = signed_in(administrator), f"{COLLECTIONS}{collection.pk}/change/"
         data = form_data(client.get(address), "collection_form")
         response = client.post(address, {**data, "chunk_tokens": "100"})
-        assert "keep their passages" in said(response)
+        assert "keeps its passages" in said(response)
         document.refresh_from_db()
         assert document.versions.count() == 1
 
         response = client.post(
             COLLECTIONS, {"action": "reprocess_all", "_selected_action": [collection.pk]}
         )
-        assert "1 queued" in said(response)
+        assert "1 document was queued" in said(response)
         assert document.versions.count() == 2
 
     def test_deletion_names_the_counts_and_goes_through_the_service(
@@ -168,7 +168,7 @@ class TestIdentifierPatterns:
         assert response.status_code == 302, errors(response)
         pattern = IdentifierPattern.objects.get(name="Ticket")
         assert pattern.examples == ["TCK-100", "TCK-23456"]
-        assert "processed again" in said(response)
+        assert "after they are reprocessed" in said(response)
 
     @pytest.mark.parametrize(
         "changes",

@@ -44,10 +44,10 @@ def test_chunks_follow_the_sizes(admin: Client) -> None:
 def test_a_collection_gives_its_sizes(admin: Client) -> None:
     shelf = make_collection("Ropes", chunk_tokens=40, overlap_tokens=5, language="de")
     page = shown(admin, SENTENCE * 20, "ropes.md", collection=shelf.pk)
-    assert "of 40 tokens at most" in page
+    assert "at most 40 tokens" in page
     assert "German" in page
     page = shown(admin, SENTENCE * 20, "ropes.md", collection=shelf.pk, chunk_tokens=64)
-    assert "of 64 tokens at most" in page
+    assert "at most 64 tokens" in page
 
 
 @pytest.mark.parametrize(

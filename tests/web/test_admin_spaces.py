@@ -103,13 +103,13 @@ class TestAdmin:
         data |= {"kind": "openai", "model": "new", "base_url": server.base_url, "price": "0.02"}
         server.then(status(404))
         refused = client.post(f"{SPACES}add/", data)
-        assert "knows no model" in refused.content.decode()
+        assert "has no model" in refused.content.decode()
         response = client.post(f"{SPACES}add/", data)
         made = EmbeddingSpace.objects.get(name="new")
         assert response["Location"] == f"{SPACES}{made.pk}/start/confirm/"
         assert (made.dimensions, str(made.price), made.paused) == (8, "0.020000", True)
         asked = page(client, response["Location"])
-        assert "1 of 1 passages lack a vector" in asked
+        assert "1 of 1 passages have no vector" in asked
         client.post(response["Location"])
         made.refresh_from_db()
         assert not made.paused
@@ -125,7 +125,7 @@ class TestAdmin:
         assert '<button class="sy-button sy-button-primary">Activate' not in asked
         assert "cannot be activated yet" in said(client.post(address))
         make_ready(second)
-        assert "It takes the place of" in page(client, address)
+        assert "It replaces" in page(client, address)
         assert "the next search uses it" in said(client.post(address))
         states = dict(EmbeddingSpace.objects.values_list("pk", "state"))
         assert states == {first.pk: State.PREVIOUS, second.pk: State.ACTIVE}

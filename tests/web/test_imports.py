@@ -151,7 +151,7 @@ def test_the_admin_starts_shows_and_stops_an_import(administrator: User, shelf: 
     rows = client.get(f"/admin/ingestion/import/progress/?id={of.pk}").json()["rows"]
     assert "3 added, 1 failed" in rows[0]["cells"]["counts"]
     assert "Done" in client.get("/admin/ingestion/import/").content.decode()
-    assert "1 tried again" in said(client.post(f"/admin/ingestion/import/{of.pk}/retry/"))
+    assert "1 item was queued again" in said(client.post(f"/admin/ingestion/import/{of.pk}/retry/"))
     of.refresh_from_db()
     client.post(f"/admin/ingestion/import/{of.pk}/delete/", {"post": "yes"})
     assert not Import.objects.exists()
@@ -207,7 +207,7 @@ def test_a_large_deletion_is_confirmed_in_the_admin(
     client = signed_in(administrator)
     shown = client.get(page).content.decode()
     assert "2 of 3 files are gone" in shown
-    assert "remove 2 documents" in shown
+    assert "delete 2 documents" in shown
     client.post(confirm)
     scan(folder.pk)
     assert folder.collection.documents.kept().count() == 1

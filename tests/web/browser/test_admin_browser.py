@@ -91,7 +91,7 @@ class TestUpload:
 
         expect(page.locator(".sy-outcome-queued")).to_contain_text("quorums.md")
         expect(page.locator(".sy-outcome-refused")).to_contain_text("empty.txt")
-        page.get_by_role("link", name="Watch them").click()
+        page.get_by_role("link", name="Show them").click()
         row = page.locator("tr", has_text="quorums")
         expect(row).to_contain_text("Queued")
 

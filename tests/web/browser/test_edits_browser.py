@@ -54,7 +54,7 @@ def test_a_passage_is_edited_and_the_document_goes_and_comes_back(open_page: Ope
     page.locator("[name=text]").fill("High water comes thrice a day.")
     page.locator("[name=note]").fill("Measured in May")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("The edit is saved.")).to_be_visible()
+    expect(page.get_by_text("The edit was saved.")).to_be_visible()
     fits(page, "passage")
     assert Chunk.objects.filter(text="High water comes thrice a day.").count() == 1
 

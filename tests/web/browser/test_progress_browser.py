@@ -87,7 +87,7 @@ def test_a_space_is_followed_in_the_list_and_its_page_is_loaded_again_at_the_end
     page.goto(f"{ADMIN}embeddingspace/{filling.pk}/change/")
     mark(page)
     EmbeddingSpace.objects.filter(pk=filling.pk).update(paused=True)
-    expect(page.get_by_role("link", name="Fill it…")).to_be_visible()
+    expect(page.get_by_role("link", name="Fill…")).to_be_visible()
     assert not page.evaluate("window.stillTheSamePage")
 
 
