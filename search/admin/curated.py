@@ -1,15 +1,14 @@
-"""What people know and the corpus does not say: synonyms, pins and hides in the admin.
+"""Synonyms, pins and hides in the admin.
 
-Each page has a box to try a row in before it is saved, and says what speaks against it.
+Each page has a box to try a row before it is saved, and names its conflicts with other rows.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -24,7 +23,6 @@ from search.curation import Conflicts
 from search.errors import SearchError
 from search.models import ClassWeights, Hide, Pin, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
-from search.query.expand import fold_query
 
 
 class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -32,9 +30,6 @@ class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
 
     viewer: Any = None
     found = Conflicts()
-
-    def clean(self) -> dict[str, Any]:
-        return super().clean() or self.cleaned_data
 
     def _post_clean(self) -> None:
         super()._post_clean()  # type: ignore[misc]
@@ -44,7 +39,7 @@ class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
                 self.add_error(None, error)
 
     def conflicts(self) -> Conflicts:
-        """What speaks against the row as the form holds it."""
+        """Conflicts of the row, as filled in, with other rows."""
         raise NotImplementedError
 
 
@@ -63,24 +58,7 @@ class SynonymForm(CuratedForm):
         return curation.of_synonym(self.instance)
 
 
-class DocumentForm(CuratedForm):
-    """A row about a question and a document; both once."""
-
-    refusal: ClassVar[str]
-
-    def clean(self) -> dict[str, Any]:
-        """Also what the form's fields do not hold: one document and question stand once."""
-        cleaned = super().clean()
-        query, document = fold_query(cleaned.get("query") or ""), cleaned.get("document")
-        rows = self._meta.model._default_manager.exclude(pk=self.instance.pk)
-        if "query" in cleaned and document and rows.filter(folded=query, document=document):
-            raise ValidationError({"document": self.refusal})
-        return cleaned
-
-
-class PinForm(DocumentForm):
-    refusal = "It is pinned to that question already."
-
+class PinForm(CuratedForm):
     class Meta:
         model = Pin
         fields = ("query", "document", "position", "enabled", "note")
@@ -89,9 +67,7 @@ class PinForm(DocumentForm):
         return curation.of_pin(self.instance, viewer=self.viewer)
 
 
-class HideForm(DocumentForm):
-    refusal = "It is hidden from that question already."
-
+class HideForm(CuratedForm):
     class Meta:
         model = Hide
         fields = ("query", "document", "enabled", "note")
@@ -101,7 +77,7 @@ class HideForm(DocumentForm):
 
 
 class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
-    """A page with a box to try a row in. Warnings are said when it is saved."""
+    """A page with a box to try a row. Warnings are shown when the row is saved."""
 
     change_form_template = "admin/search/curated/page.html"
 
@@ -113,7 +89,7 @@ class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
         return [self.own_page("try/", self.try_view, "try"), *super().get_urls()]
 
     def try_view(self, request: HttpRequest) -> HttpResponse:
-        """What the row in the posted form would do to the question beside it; nothing is saved."""
+        """The effect of the posted row on the posted question; nothing is saved."""
         form = self.tried_form(request)
         form.is_valid()
         context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
@@ -145,7 +121,7 @@ class SynonymAdmin(CuratedAdmin):
     list_before_template = "admin/steelyard/synonyms_note.html"
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
-        """The list says whether the active profile lets synonyms count."""
+        """The list, with a note on whether the active profile uses synonyms."""
         active = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
         counting = active.filter(synonym__gt=0).exists()
         context = {"synonyms_count": counting, **(extra_context or {})}
@@ -153,7 +129,7 @@ class SynonymAdmin(CuratedAdmin):
 
 
 class DocumentRowAdmin(CuratedAdmin):
-    """Rows about documents: those that the reader may read."""
+    """Rows about documents that the user may read."""
 
     autocomplete_fields = ("document",)
     list_filter = ("enabled",)
@@ -192,7 +168,7 @@ class HideAdmin(DocumentRowAdmin):
 
 
 def _own_question(row: Pin | Hide | Synonym) -> str:
-    """The question that a row is about; of synonyms the first of them."""
+    """The question of a row; the first term of synonyms."""
     if isinstance(row, Synonym):
         return row.terms[0] if row.terms else ""
     return row.query

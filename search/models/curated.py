@@ -87,6 +87,11 @@ class AboutQuestion(models.Model):
         self.folded = fold_query(self.query or "")
         super().clean_fields(exclude)
 
+    def validate_constraints(self, exclude: Container[str] | None = None) -> None:
+        # No form has the field `folded`, but it follows from `query`: check it if that is valid.
+        left_out = set(exclude or ())
+        super().validate_constraints(left_out if "query" in left_out else left_out - {"folded"})
+
 
 class Pin(AboutQuestion):
     """A document that comes first when just this is asked, for those who may read it."""

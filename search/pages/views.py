@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 from urllib.parse import urlencode
@@ -9,6 +10,7 @@ from uuid import UUID
 
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views.decorators.csrf import csrf_exempt
@@ -41,6 +43,19 @@ DEGRADED = {
 }
 
 
+class _PageResponse(HttpResponse):
+    """A response that calls `after_sending` once it has been sent: no reader waits for the disk."""
+
+    after_sending: Callable[[], None] | None = None
+
+    def close(self) -> None:
+        try:
+            if self.after_sending is not None:
+                self.after_sending()
+        finally:
+            super().close()
+
+
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
     """The search page; for htmx only what a new query changes of it."""
@@ -67,8 +82,7 @@ def page(request: HttpRequest) -> HttpResponse:
         collections=form.filters.collections,
         typing=bool(request.htmx),  # type: ignore[attr-defined]
     )
-    # When the answer has gone out: no reader waits for the disk.
-    rendered._resource_closers.append(record)  # type: ignore[attr-defined]
+    rendered.after_sending = record
     return rendered
 
 
@@ -98,11 +112,12 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
     }
 
 
-def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -> HttpResponse:
+def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -> _PageResponse:
     swaps = bool(request.htmx)  # type: ignore[attr-defined]
     template = "search/found.html" if swaps else "search/page.html"
     # htmx shows a fragment only of an answer that went well; the fragment says what went wrong.
-    rendered = render(request, template, context, status=200 if swaps else context["status"])
+    content = render_to_string(template, context, request)
+    rendered = _PageResponse(content, status=200 if swaps else context["status"])
     if swaps:
         rendered["HX-Push-Url"] = form.address()
     # One address, two answers: neither may stand in for the other, or for another reader's.

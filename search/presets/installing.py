@@ -15,7 +15,6 @@ from search.models import ClassRule, ClassWeights, SearchProfile
 from search.presets.own import DEFAULT
 from search.presets.preset import Preset
 from search.presets.shipped import PRESETS
-from search.query.earlier_rules import EARLIER, fingerprint
 from search.query.rules import RULES
 from search.ranking.boosts import as_json
 from search.tuning.models import ProfileChange
@@ -27,10 +26,9 @@ _ELSEWHERE = {"name", "version", "weights", "normalisers", "boosts"}
 
 @transaction.atomic
 def install_presets() -> None:
-    """Installs what is missing of the shipped profiles, rules and patterns.
+    """Install the missing ones of the shipped profiles, rules and patterns; leave the others alone.
 
-    What is there stays as it is, but for rules of an earlier version that nobody has edited. The
-    default becomes active only where no profile is.
+    The default profile becomes active only if no profile is.
     """
     for preset in PRESETS:
         _install_profile(preset)
@@ -83,10 +81,6 @@ def _install_profile(preset: Preset) -> None:
 
 
 def _install_rules() -> None:
-    """Rows that an earlier version shipped and nobody has edited give way to today's rules."""
-    for row in ClassRule.objects.filter(name__in=EARLIER, enabled=True):
-        if fingerprint(row.as_rule(), row.position) in EARLIER[row.name]:
-            row.delete()
     for position, rule in enumerate(RULES, start=1):
         ClassRule.objects.get_or_create(
             name=rule.name,

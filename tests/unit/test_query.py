@@ -15,7 +15,6 @@ from search.domain import Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import ClassifierRule, classify, parse
 from search.query.classify import FALLBACK_RULE, check_rule
-from search.query.earlier_rules import EARLIER, fingerprint
 from search.query.parse import asked_words
 from search.query.predicates import PREDICATES
 from search.query.rules import RULES
@@ -270,10 +269,6 @@ class TestCheckRule:
         assert check_rule(rule) == {}
         assert rule.examples
         assert rule.counter_examples
-
-    def test_no_rule_of_today_counts_as_one_of_earlier(self) -> None:
-        today = {fingerprint(rule, at * 10) for at, rule in enumerate(RULES, start=1)}
-        assert not today & {each for earlier in EARLIER.values() for each in earlier}
 
 
 class TestPredicates:

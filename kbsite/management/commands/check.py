@@ -1,4 +1,4 @@
-"""`manage.py check`: Django's, which also prints the limits that files are read under."""
+"""`manage.py check`: Django's command, which also prints the limits of the parsers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ from kbsite.checks import list_limits
 
 class Command(DjangoCheck):
     def handle(self, *app_labels: list[str], **options: Any) -> None:
-        # Registered here: every other command checks the system too, and need not list them.
+        # Registered here, since every other command runs the checks, too, and should not list them.
         register(list_limits)
         super().handle(*app_labels, **options)

@@ -1,4 +1,4 @@
-"""`manage.py demo`: a running site with real documents in it, from nothing."""
+"""`manage.py demo`: set up and run a site with real documents."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
 
 
 class Command(PlainCommand):
-    help = "Runs the whole site on this machine, with Django's documentation and samples in it."
+    help = "Run the whole site on this machine, with Django's documentation and sample files."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--once", action="store_true", help="End after the example searches.")
+        parser.add_argument("--once", action="store_true", help="Exit after the example searches.")
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000, help="The next free one is used.")
+        parser.add_argument("--port", type=int, default=8000, help="Or the next free port.")
         parser.add_argument(
             "--corpus",
             choices=("all", "samples"),
             default="all",
-            help="samples: only what needs no download.",
+            help="samples: only documents that need no download.",
         )
         parser.add_argument(
             "--stop", action="store_true", help="Stop a running demo and the embedded servers."

@@ -1,4 +1,4 @@
-"""Drives the embedded servers by hand. Needs no database connection."""
+"""`manage.py services`: control the embedded servers. Needs no database connection."""
 
 import sys
 from typing import Any
@@ -8,22 +8,18 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from kbsite.embedded import EmbeddedServers, EmbeddedServersError, ServerStatus
 
-NOT_ALL_UP = 3  # what `systemctl status` and LSB init scripts answer for a stopped service
+NOT_ALL_UP = 3  # the exit code of `systemctl status` and LSB init scripts for a stopped service
 
 
 class Command(BaseCommand):
-    """`manage.py services start|stop|status`."""
-
-    help = "Starts, stops or shows the embedded Postgres and Valkey."
+    help = "Start or stop the embedded Postgres and Valkey, or show their status."
     requires_system_checks = []  # checks may ask the database
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Adds the action."""
         parser.add_argument("action", choices=["start", "stop", "status"])
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Acts on the servers that are not configured to be elsewhere."""
         servers: EmbeddedServers | None = settings.EMBEDDED
         postgres = servers is not None and settings.EMBEDDED_POSTGRES
         redis = servers is not None and settings.EMBEDDED_REDIS

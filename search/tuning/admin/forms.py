@@ -11,10 +11,11 @@ from django.utils import timezone
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from search.domain import QueryClass, Weights
+from search.errors import ProfileError
 from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
 from search.tuning.models import ProfileChange
-from search.tuning.publishing import activation
+from search.tuning.publishing import activation, drafts
 from search.tuning.publishing.drafts import edit_stamp
 
 COSTS = {
@@ -75,11 +76,10 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
     def clean_name(self) -> str:
         name = str(self.cleaned_data["name"])
-        if SearchProfile.objects.filter(name=name).exists():
-            raise forms.ValidationError(
-                f"There is a profile “{name}” already. Open it and save your changes as a new "
-                "draft, or choose another name."
-            )
+        try:
+            drafts.check_new_name(name)
+        except ProfileError as error:
+            raise forms.ValidationError(str(error)) from error
         return name
 
     def clean(self) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from search.errors import JudgementError
 from search.query.expand import fold_query
 from search.tuning.golden.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
 from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.models.golden import ALREADY_THERE
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -26,7 +27,7 @@ def create(
     """A new golden query. Raises JudgementError where there is one of this text already."""
     made, is_new = ensure_query(text, collections, acting_user=acting_user)
     if not is_new:
-        raise JudgementError("This question is a golden query already.")
+        raise JudgementError(ALREADY_THERE)
     return edit(made, fields, acting_user=acting_user)
 
 
@@ -43,7 +44,7 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     check_query(text, slugs, acting_user)
     same = GoldenQuery.objects.filter(folded=fold_query(text), collections=slugs)
     if same.exclude(pk=held.pk).exists():
-        raise JudgementError("This question is a golden query already.")
+        raise JudgementError(ALREADY_THERE)
     held.text, held.collections = " ".join(text.split()), slugs
     for name in ("query_class", "enabled", "note"):
         setattr(held, name, fields.get(name, getattr(held, name)))

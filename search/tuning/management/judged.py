@@ -1,4 +1,4 @@
-"""What the commands over judged collections share: their arguments, progress, errors in words."""
+"""Base of the commands over judged collections: arguments, progress bar, error messages."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from search.tuning.evaluation.loading import load
 
 
 class JudgedCommand(PlainCommand):
-    """A command that loads judged collections and asks them. Subclasses have `carry_out`."""
+    """A command that loads judged collections and searches them. Subclasses define `carry_out`."""
 
     def add_collections(self, parser: CommandParser, said: str, *, required: bool = False) -> None:
-        """Adds `--collection`, and how its corpora are loaded."""
+        """Add `--collection`, and how its corpora are loaded."""
         parser.add_argument(
             "--collection",
             nargs="+",
@@ -37,7 +37,7 @@ class JudgedCommand(PlainCommand):
             "--processes",
             type=positive,
             default=os.cpu_count() or 1,
-            help="To load a corpus with where no worker runs (default: one for each processor).",
+            help="Processes that load a corpus if no worker runs (default: one per processor).",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,12 +50,12 @@ class JudgedCommand(PlainCommand):
         raise NotImplementedError
 
     def load(self, judged: JudgedCollection, options: dict[str, Any]) -> Collection:
-        """The collection that holds the corpus, loaded where it was not."""
+        """The collection that holds the corpus, loaded if it is not yet."""
         return load(judged, write=self.stdout.write, processes=options["processes"])
 
 
 def relevance_folder() -> Path:
-    """Where judged collections lie that are given by name."""
+    """The folder of judged collections that are given by name."""
     given = os.environ.get("RELEVANCE_DIR")
     return Path(given) if given else settings.BASE_DIR.parent / "shared" / "relevance"
 
@@ -70,7 +70,7 @@ def positive(value: str) -> int:
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal, and the function that tells it how many are done, of how many."""
+    """A progress bar on the terminal; yields its progress callback, called with done and total."""
     with tqdm(desc=name, leave=False, disable=None) as bar:
 
         def look(done: int, total: int) -> None:

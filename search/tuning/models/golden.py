@@ -23,6 +23,9 @@ else:
     Viewer = Any
 
 
+ALREADY_THERE = "This question is a golden query already."
+
+
 def sees_all(viewer: Viewer) -> bool:
     """Whether nothing is hidden from the viewer."""
     return bool(viewer is not None and viewer.is_active and viewer.is_superuser)
@@ -82,7 +85,7 @@ class GoldenQuery(models.Model):
                 "folded",
                 "collections",
                 name="golden_query_once",
-                violation_error_message="This question is a golden query already.",
+                violation_error_message=ALREADY_THERE,
             ),
             models.CheckConstraint(
                 condition=~Q(folded=""),

@@ -126,7 +126,7 @@ def lock(profile: SearchProfile) -> tuple[SearchProfile | None, SearchProfile]:
 def record_edit(
     draft: SearchProfile, changes: list[str], *, acting_user: User | None, reason: str = ""
 ) -> None:
-    """Writes the audit row of an edited draft."""
+    """Record an edit of a draft in the audit."""
     audit(draft, ProfileChange.Action.EDITED, acting_user, reason, changes)
 
 
@@ -191,7 +191,7 @@ def audit(
     run: EvaluationRun | None = None,
     replaced: SearchProfile | None = None,
 ) -> None:
-    """Writes down who did what to the profile, and why."""
+    """Record in the audit who did what to the profile, and why."""
     ProfileChange.objects.create(
         profile=profile,
         action=action,

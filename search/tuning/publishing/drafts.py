@@ -76,6 +76,15 @@ def edit(
     return Edit(after, tuple(changes), is_new_draft=not before.is_draft)
 
 
+def check_new_name(name: str) -> None:
+    """Raise ProfileError if a profile has this name."""
+    if SearchProfile.objects.filter(name=name).exists():
+        raise ProfileError(
+            f"There is a profile “{name}” already. Open it and save your changes as a new draft, "
+            "or choose another name."
+        )
+
+
 @transaction.atomic
 def create(
     name: str,
@@ -85,18 +94,11 @@ def create(
     acting_user: User | None,
     reason: str = "",
 ) -> SearchProfile:
-    """The first draft of a profile that did not exist. Raises ProfileError where one did."""
-    if SearchProfile.objects.filter(name=name).exists():
-        raise ProfileError(f"There is a profile {name!r} already. Open it and save a new draft.")
+    """Create a profile and return its first draft. Raises ProfileError if the name is taken."""
+    check_new_name(name)
     draft = SearchProfile.objects.create(name=name, **fields)
     activation.set_weights(draft, weights)
-    ProfileChange.objects.create(
-        profile=draft,
-        action=ProfileChange.Action.CREATED,
-        user=acting_user,
-        reason=reason,
-        differences=["New profile"],
-    )
+    activation.audit(draft, Action.CREATED, acting_user, reason, ["New profile"])
     return draft
 
 

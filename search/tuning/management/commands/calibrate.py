@@ -1,4 +1,4 @@
-"""`manage.py calibrate`: what the confidence of an answer is worth, fitted and measured."""
+"""`manage.py calibrate`: fit and measure the confidence of search results."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from search.tuning.management.judged import JudgedCommand, positive, progress, r
 
 class Command(JudgedCommand):
     help = (
-        "Fits the confidence of the active embedding space to judged collections, with an "
-        "unanswerable.jsonl beside their corpus or without, and measures it on the half of the "
-        "questions that it sets aside. To be run again when the embedding model changes."
+        "Calibrate the confidence of the active embedding space on judged collections (an "
+        "unanswerable.jsonl beside a corpus is used, too), and measure it on a held-out half of "
+        "the questions. Run it again when the embedding model changes."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_collections(
             parser,
-            ". Give at least two: the questions of the others are those that a collection cannot "
-            "answer.",
+            ". Give at least two: the questions of one collection are unanswerable in the others.",
             required=True,
         )
         parser.add_argument(
             "--limit",
             type=positive,
-            help="So many answerable questions of each collection (default: all).",
+            help="Maximum number of answerable questions per collection (default: all).",
         )
-        parser.add_argument("--seed", type=int, default=0, help="Draws and sets aside by it.")
+        parser.add_argument("--seed", type=int, default=0, help="Seed of the sample and the split.")
         parser.add_argument(
-            "--profile", default="", metavar="NAME", help="Ranks by it (default: the active one)."
+            "--profile",
+            default="",
+            metavar="NAME",
+            help="The profile to rank with (default: active).",
         )
 
     def carry_out(self, options: dict[str, Any]) -> None:
@@ -52,14 +54,14 @@ class Command(JudgedCommand):
 
 
 def _report(row: Calibration) -> list[str]:
-    """What was fitted, and what it reached on the questions set aside."""
+    """The fitted model, and its measures on the held-out questions."""
     lines = [f"{row.space}: {row.trained_on}"]
     for ran, figures in row.measures.items():
         of_kinds = {k: v for k, v in figures.items() if k.startswith("AUROC")}
         lines += [
             "",
             f"With {'both signals' if ran == 'both' else 'keywords alone'}, "
-            f"{sum(figures['questions'].values())} questions set aside:",
+            f"{sum(figures['questions'].values())} held-out questions:",
             "  " + _values(of_kinds),
             f"  ECE {figures['ECE']:.3f} (15 bins of equal size), "
             f"{figures['ECE_equal_width']:.3f} (of equal width)",

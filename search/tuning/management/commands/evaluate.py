@@ -21,29 +21,31 @@ ALL = "all"
 
 class Command(JudgedCommand):
     help = (
-        "Measures profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
-        "corpus is loaded once, through the way every upload takes; readers never see it."
+        "Measure profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
+        "corpus is loaded once, like any upload, and stays hidden from readers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        self.add_collections(parser, " (default: all there).")
+        self.add_collections(parser, " (default: all of them).")
         parser.add_argument(
             "--profile",
             nargs="+",
             action="extend",
             metavar="NAME",
-            help="name or name@version; repeatable; `all` for every published one. The others "
-            "are compared with the first (default: the active profile).",
+            help="NAME or NAME@VERSION; repeatable; `all` for every published profile. The first "
+            "is the baseline of the others (default: the active profile).",
         )
-        parser.add_argument("--limit", type=positive, help="So many queries, evenly spread.")
         parser.add_argument(
-            "--json", type=Path, metavar="FILE", help="Also write the figures there."
+            "--limit", type=positive, metavar="N", help="Use at most N queries, evenly spread."
+        )
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
         )
         parser.add_argument(
             "--tables",
             type=Path,
             metavar="FILE",
-            help="Also rewrite the tables of a Markdown file.",
+            help="Also update the tables of this Markdown file.",
         )
 
     def carry_out(self, options: dict[str, Any]) -> None:
@@ -56,7 +58,7 @@ class Command(JudgedCommand):
 
     def _outcomes(self, options: dict[str, Any]) -> list[Outcome]:
         outcomes = []
-        # Twice the same profile would only measure noise.
+        # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
         for judged in _collections(options["collection"]):
             collection = self.load(judged, options)

@@ -1,7 +1,4 @@
-"""`manage.py judgements`: golden queries and judgements from a file, and into one.
-
-And without a file: of headings and first sentences, and of what searchers did.
-"""
+"""`manage.py judgements`: import, export and generate golden queries and judgements."""
 
 from __future__ import annotations
 
@@ -18,29 +15,27 @@ from search.tuning.golden.formats import FORMATS
 
 
 class Command(BaseCommand):
-    help = "Imports, exports and makes golden queries and their judgements."
+    help = "Import, export and generate golden queries and their judgements."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        read = actions.add_parser("import", help="Take judgements from a file.")
+        read = actions.add_parser("import", help="Import judgements from a file.")
         read.add_argument("file", type=Path)
         read.add_argument("--queries", type=Path, help="The topics (TREC) or queries.jsonl (BEIR).")
-        read.add_argument("--judge", default="", help="Who judged, where the file does not say.")
-        write = actions.add_parser("export", help="Write all judgements to a file.")
+        read.add_argument("--judge", default="", help="The judge, if the file names none.")
+        write = actions.add_parser("export", help="Export all judgements to a file.")
         write.add_argument("file", type=Path)
         for action in (read, write):
             action.add_argument("--format", choices=list(FORMATS), required=True)
-            action.add_argument(
-                "--user", help="Only what this user may see. Without it: everything."
-            )
-        made = actions.add_parser("synthetic", help="Make queries of headings and sentences.")
+            action.add_argument("--user", help="Only what this user may see (default: everything).")
+        made = actions.add_parser("synthetic", help="Generate queries from headings and sentences.")
         made.add_argument("--count", type=int, default=synthetic.COUNT)
-        made.add_argument("--seed", type=int, default=1, help="The same one makes the same ones.")
-        made.add_argument("--user", help="Only of what this user may read.")
+        made.add_argument("--seed", type=int, default=1, help="Seed of the random sample.")
+        made.add_argument("--user", help="Only from what this user may read.")
         made.add_argument("--remove", action="store_true", help="Remove all synthetic queries.")
-        clicks = actions.add_parser("clicks", help="Make judgements of what searchers did.")
-        clicks.add_argument("--user", required=True, help="Only of what this user may read.")
-        clicks.add_argument("--take-back", action="store_true", help="Remove all of these.")
+        clicks = actions.add_parser("clicks", help="Derive judgements from clicks.")
+        clicks.add_argument("--user", required=True, help="Only from what this user may read.")
+        clicks.add_argument("--take-back", action="store_true", help="Remove these judgements.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -69,7 +64,7 @@ class Command(BaseCommand):
             self.stderr.write(str(problem))
         self.stdout.write(
             f"{done.judgements} judgements and {done.queries} golden queries are new; "
-            f"{done.unchanged} were there already; {len(done.problems)} lines were not taken."
+            f"{done.unchanged} existed; {len(done.problems)} lines were refused."
         )
 
     def _export(self, options: dict[str, Any]) -> None:
@@ -84,18 +79,16 @@ class Command(BaseCommand):
             self.stdout.write(f"{synthetic.remove(acting_user=user)} synthetic queries removed.")
             return
         made = synthetic.make(options["count"], seed=options["seed"], acting_user=user)
-        self.stdout.write(
-            f"{made.queries} synthetic queries are new; {made.already} were there already."
-        )
+        self.stdout.write(f"{made.queries} synthetic queries are new; {made.already} existed.")
 
     def _clicks(self, options: dict[str, Any]) -> None:
         if options["take_back"]:
-            self.stdout.write(f"{from_clicks.take_back()} judgements of searchers taken back.")
+            self.stdout.write(f"{from_clicks.take_back()} judgements removed.")
             return
         user = _user(options["user"])
         assert user is not None  # the option is required
         judged = from_clicks.learn(acting_user=user)
-        self.stdout.write(f"{judged} documents are judged by what searchers did.")
+        self.stdout.write(f"{judged} documents were judged from clicks.")
 
 
 def _user(name: str | None) -> User | None:
