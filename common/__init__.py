@@ -1,1 +1,1 @@
-"""Plumbing that both applications need. It imports neither."""
+"""Plumbing that both apps need: it imports neither."""

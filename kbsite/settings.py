@@ -232,28 +232,12 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONCURRENCY = env.int("WORKER_CONCURRENCY", default=2)
-# In the order in which a worker empties them (docs/adr/0023-two-lanes.md). `celery` takes what
-# names no queue, and holds what an earlier release has sent.
+# In the order in which a worker empties them (docs/adr/0023-two-lanes.md). Each job's model
+# names its own, and beat's schedule those of the periodic tasks; `celery` is the default.
 CELERY_TASK_QUEUES = [
     Queue(name, routing_key=name)  # type: ignore[no-untyped-call]
     for name in ("interactive", "maintenance", "celery", "imports", "bulk")
 ]
-CELERY_TASK_ROUTES = {
-    "ingestion.tasks.sweep": {"queue": "maintenance"},
-    "ingestion.tasks.fold_statistics": {"queue": "maintenance"},
-    "ingestion.tasks.look_at_folders": {"queue": "maintenance"},
-    "search.tasks.sweep_runs": {"queue": "maintenance"},
-    "search.tasks.gather_gaps": {"queue": "maintenance"},
-    "search.tasks.forget_searchers": {"queue": "maintenance"},
-    "search.tasks.run_nightly": {"queue": "maintenance"},
-    "search.tasks.watch_quality": {"queue": "maintenance"},
-    "ingestion.tasks.scan_folder": {"queue": "imports"},
-    "ingestion.tasks.purge_bin": {"queue": "imports"},
-    "ingestion.tasks.run_import": {"queue": "imports"},
-    "ingestion.tasks.advance_version": {"queue": "interactive"},
-    "ingestion.tasks.sweep_spaces": {"queue": "maintenance"},
-    "ingestion.tasks.advance_space": {"queue": "bulk"},
-}
 # Between two documents a process that has grown past this (in kB) makes way for a new one.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 900_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -265,61 +249,26 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "queue_order_strategy": "priority",
 }
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
+
+
+def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, object]:
+    """An entry of beat's schedule, whose messages are not worth more than one interval."""
+    options = {"expires": seconds, "queue": queue}
+    return {"task": task, "schedule": seconds, "options": options}
+
+
 CELERY_BEAT_SCHEDULE = {
-    "sweep": {"task": "ingestion.tasks.sweep", "schedule": 10.0, "options": {"expires": 10}},
-    "sweep-spaces": {
-        "task": "ingestion.tasks.sweep_spaces",
-        "schedule": 10.0,
-        "options": {"expires": 10},
-    },
-    "purge-bin": {
-        "task": "ingestion.tasks.purge_bin",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
-    "look-at-folders": {
-        "task": "ingestion.tasks.look_at_folders",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "fold-statistics": {
-        "task": "ingestion.tasks.fold_statistics",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-    "sweep-runs": {
-        "task": "search.tasks.sweep_runs",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
-}
-CELERY_BEAT_SCHEDULE |= {
-    "gather-gaps": {
-        "task": "search.tasks.gather_gaps",
-        "schedule": 120.0,
-        "options": {"expires": 120},
-    },
-    "look-at-experiments": {
-        "task": "search.tasks.look_at_experiments",
-        "schedule": 180.0,
-        "options": {"expires": 180},
-    },
-    "forget-searchers": {
-        "task": "search.tasks.forget_searchers",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
-    },
+    "sweep": _every(10.0, "ingestion.tasks.sweep"),
+    "look-at-folders": _every(5.0, "ingestion.tasks.look_at_folders"),
+    "fold-statistics": _every(30.0, "ingestion.tasks.fold_statistics"),
+    "purge-bin": _every(3600.0, "ingestion.tasks.purge_bin", "imports"),
+    "sweep-runs": _every(30.0, "search.tasks.sweep_runs"),
+    "gather-gaps": _every(120.0, "search.tasks.gather_gaps"),
+    "look-at-experiments": _every(180.0, "search.tasks.look_at_experiments", "celery"),
+    "forget-searchers": _every(3600.0, "search.tasks.forget_searchers"),
     # Whether it is time is asked again and again: a beat that was down at the hour misses no night.
-    "run-nightly": {
-        "task": "search.tasks.run_nightly",
-        "schedule": 300.0,
-        "options": {"expires": 300},
-    },
-    "watch-quality": {
-        "task": "search.tasks.watch_quality",
-        "schedule": 60.0,
-        "options": {"expires": 60},
-    },
+    "run-nightly": _every(300.0, "search.tasks.run_nightly"),
+    "watch-quality": _every(60.0, "search.tasks.watch_quality"),
 }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 

@@ -32,7 +32,7 @@ class VersionRow:
     @property
     def can_come_back(self) -> bool:
         """Whether its file is kept and could be read, and another one is searched."""
-        settled = not self.version.is_unfinished and self.version.state != State.FAILED
+        settled = not self.version.is_open and self.version.state != State.FAILED
         return bool(self.version.file) and not self.is_current and settled
 
 

@@ -8,7 +8,13 @@ from search.models.profiles import ClassWeights, ConfigurationStamp, SearchProfi
 from search.models.rules import ClassRule
 from search.tuning.models.evaluation import Alert, EvaluationRun, Night
 from search.tuning.models.experiments import Experiment, Optimisation
-from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, JudgementAction
+from search.tuning.models.golden import (
+    CandidatePool,
+    GoldenQuery,
+    Judgement,
+    JudgementAction,
+    PoolBuild,
+)
 from search.tuning.models.publishing import ProfileChange, Publication, PublishGate
 
 __all__ = [
@@ -33,6 +39,7 @@ __all__ = [
     "Night",
     "Optimisation",
     "Pin",
+    "PoolBuild",
     "ProfileChange",
     "Publication",
     "PublishGate",

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 from pytest import approx
 
+from common.jobs import claim
 from ingestion.models import Document
 from search import configuration
 from search.domain import (
@@ -26,7 +26,7 @@ from search.domain import (
 )
 from search.embedding import QueryVector
 from search.errors import PoolError
-from search.models import Pin, SearchProfile, Synonym
+from search.models import Pin, PoolBuild, SearchProfile, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
 from search.tuning.evaluation import arraymeasures, measures
@@ -207,7 +207,10 @@ class TestCoverage:
     def test_a_second_builder_leaves_it_to_the_first(self) -> None:
         width = Width.of(replace(active(), depth=200))
         key = width.key(configuration.current())
-        cache.set(f"pools:{key}:lock", value=True)
+        first, _ = PoolBuild.objects.update_or_create(
+            key=key, defaults={"width": width.as_json(), "state": "queued"}
+        )
+        assert claim(PoolBuild, first.pk) is not None
         assert build(width) == 0
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,7 +124,7 @@ def _count(receipt: services.Receipt, source: str, summary: Summary) -> None:
             summary.unchanged += 1
         else:
             summary.duplicates.append(f"{source} has the bytes of “{document.title}”")
-        if version.is_unfinished:
+        if version.is_open:
             summary.follow.append(version.pk)
 
 
