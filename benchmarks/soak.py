@@ -110,35 +110,34 @@ def _kill_while(actors: list[subprocess.Popen[bytes]], chance: random.Random) ->
 
 
 def _sweep_for(actors: list[subprocess.Popen[bytes]], seconds: float) -> None:
-    from ingestion.documents import sweeping
+    from common.jobs import sweep
     from ingestion.lexical import terms
+    from ingestion.models import DocumentVersion, Import
 
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(actor.poll() is None for actor in actors):
-        sweeping.sweep_unfinished()
-        sweeping.sweep_imports()
+        sweep(DocumentVersion)
+        sweep(Import)
         terms.fold()
         time.sleep(SWEEP_SECONDS)
 
 
 def _finish() -> None:
     """Has a new worker end what is left, and asserts what must hold then."""
-    from ingestion.documents import sweeping
+    from common.jobs import RELEASED, sweep
     from ingestion.models import Import
     from tests.faults import harness
 
     harness.let_time_pass()
-    Import.objects.filter(state__in=Import.OPEN).update(
-        enqueued_at=None, leased_until=None, created="2020-01-01T00:00Z"
-    )
+    Import.objects.filter(state__in=Import.OPEN).update(**RELEASED)
 
     def all_over() -> bool:
-        sweeping.sweep_imports()
+        sweep(Import)
         opened = Import.objects.filter(state__in=Import.OPEN, collection__deleted_at=None)
         return not opened.exists() and harness.finished()
 
     with harness.worker():
-        harness.wait_for(all_over, seconds=1_800, sweep=True)
+        harness.wait_for(all_over, seconds=1_800, sweeping=True)
     harness.assert_nothing_lost_or_doubled()
 
 

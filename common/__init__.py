@@ -1,0 +1,1 @@
+"""Plumbing that both apps need: it imports neither."""

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
 
+from common.jobs import enqueue
 from ingestion.audit import log
 from ingestion.documents.deletion import (
     delete,
@@ -32,7 +33,6 @@ from ingestion.documents.deletion import (
     restore_collection,
 )
 from ingestion.documents.editing import Wish, edit_chunk, place, undo
-from ingestion.documents.queueing import enqueue
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.files import storage
 from ingestion.lexical import terms
@@ -178,7 +178,7 @@ def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
             )
             if queued:
                 log(acting_user, document, CHANGE, "Retried")
-                enqueue(document.latest_id)
+                enqueue(DocumentVersion, document.latest_id)
                 count += 1
     return count
 
@@ -194,7 +194,7 @@ def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int
         with transaction.atomic():
             document = locked(given.pk)
             latest = latest_of(document)
-            if latest is None or latest.is_unfinished:
+            if latest is None or latest.is_open:
                 continue
             version = add_version(document, file_of(latest), lane=Lane.BULK)
             log(acting_user, document, CHANGE, f"Reprocessed as version {version.number}")

@@ -1,16 +1,20 @@
-"""Celery's side: load by id, call one service."""
+"""Celery's side: load by id, call one service.
+
+Jobs' models name the queues of their tasks, and beat's schedule those of the periodic ones: the
+`queue` of a Celery task is deprecated.
+"""
 
 from __future__ import annotations
 
 from celery import shared_task
 
+from common import jobs
 from ingestion.documents import deletion, steps
-from ingestion.documents.sweeping import sweep_imports, sweep_unfinished
 from ingestion.intake.importing import runner
 from ingestion.intake.importing.services import forget_files
 from ingestion.intake.watching.scanning import scan
-from ingestion.intake.watching.services import enqueue_due
 from ingestion.lexical import terms
+from ingestion.models import DocumentVersion, Import, WatchedFolder
 from ingestion.spaces import backfill
 
 
@@ -25,29 +29,23 @@ def advance_space(space_id: int) -> bool:
 
 
 @shared_task
-def sweep_spaces() -> int:
-    return backfill.sweep_spaces()
-
-
-@shared_task
-def sweep() -> int:
-    forget_files()
-    return sweep_unfinished() + sweep_imports()
-
-
-@shared_task
 def run_import(import_id: int) -> bool:
     return runner.run(import_id)
 
 
 @shared_task
-def look_at_folders() -> int:
-    return enqueue_due()
+def scan_folder(folder_id: int) -> bool:
+    return scan(folder_id)
 
 
 @shared_task
-def scan_folder(folder_id: int) -> bool:
-    return scan(folder_id)
+def sweep() -> int:
+    return jobs.sweep(DocumentVersion) + jobs.sweep(Import) + backfill.sweep_spaces()
+
+
+@shared_task
+def look_at_folders() -> int:
+    return jobs.sweep(WatchedFolder)
 
 
 @shared_task
@@ -57,4 +55,5 @@ def fold_statistics() -> bool:
 
 @shared_task
 def purge_bin() -> tuple[int, int]:
+    forget_files()
     return deletion.purge_bin()

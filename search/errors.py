@@ -63,12 +63,6 @@ class RunFailed(SearchError):
     code = "run_failed"
 
 
-class RunCancelled(SearchError):
-    """Somebody cancelled the run while it was being measured."""
-
-    code = "run_cancelled"
-
-
 class UnknownSearch(SearchError):
     """No search of this visitor has that id, or it is too long ago."""
 

@@ -1,20 +1,23 @@
-"""Celery's side: load by id, call one service."""
+"""Celery's side: load by id, call one service.
+
+Jobs' models name the queues of their tasks, and beat's schedule those of the periodic ones: the
+`queue` of a Celery task is deprecated.
+"""
 
 from __future__ import annotations
 
-from typing import Any
-
 from celery import shared_task
 
+from common import jobs
 from search.analytics import gathering, privacy
 from search.errors import PoolError, SearchError
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import running
-from search.tuning.optimiser import optimisations, runner
+from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
+from search.tuning.optimiser import runner
 from search.tuning.publishing import publications
 from search.tuning.quality import alerts, nightly
 from search.tuning.workbench import pool_building
-from search.tuning.workbench.pool_spec import Width
 
 
 @shared_task
@@ -27,10 +30,10 @@ def measure_run(run_id: int) -> bool:
 
 
 @shared_task
-def build_pools(width: dict[str, Any]) -> int:
-    """How many pools were built. The workbench says what went wrong."""
+def build_pools(build_id: int) -> int:
+    """How many pools were built. The row says what went wrong."""
     try:
-        return pool_building.build(Width.from_json(width))
+        return pool_building.carry_out(build_id)
     except PoolError:
         return 0
 
@@ -57,29 +60,11 @@ def look_at_experiments() -> int:
     return running.look_at_running()
 
 
-# The next sweep sends again: messages must not pile up behind a busy worker.
-EXPIRES = 30
-
-
 @shared_task
 def sweep_runs() -> int:
-    """How many runs, publications, experiments and optimisations were taken up again.
-
-    Nobody has heard of them, or a dead worker left them.
-    """
-    waiting = publications.waiting()
-    for pk in waiting:
-        carry_out_publication.apply_async((pk,), expires=EXPIRES)
-    experiments = running.waiting()
-    for pk in experiments:
-        carry_out_experiment.apply_async((pk,), expires=EXPIRES)
-    runs = golden_runs.unfinished(alone=True)
-    for pk in runs:
-        measure_run.apply_async((pk,), expires=EXPIRES)
-    searches = optimisations.unfinished()
-    for pk in searches:
-        run_optimisation.apply_async((pk,), expires=EXPIRES)
-    return len(waiting) + len(experiments) + len(runs) + len(searches)
+    """Enqueue what a broker lost or a dead worker left behind; return how many jobs."""
+    models = (Publication, Experiment, Optimisation, PoolBuild)
+    return sum(map(jobs.sweep, models)) + golden_runs.sweep()
 
 
 @shared_task

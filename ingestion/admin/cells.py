@@ -23,7 +23,7 @@ VARIANTS = {
 def live(document: Document, name: str, content: object) -> SafeString:
     """`content`, marked so that the page can update it while the document is unfinished."""
     latest = document.latest
-    return progress.live(document, name, content, unfinished=bool(latest and latest.is_unfinished))
+    return progress.live(document, name, content, unfinished=bool(latest and latest.is_open))
 
 
 def state(document: Document) -> SafeString:
@@ -40,7 +40,7 @@ def version_label(version: DocumentVersion | None, *, is_brief: bool = False) ->
     return progress.state_label(
         version.get_state_display(),
         VARIANTS[State(version.state)],
-        percent=round(version.progress * 100) if version.is_unfinished else None,
+        percent=round(version.progress * 100) if version.is_open else None,
         error=version.error if is_brief else "",
         is_brief=is_brief,
     )

@@ -73,7 +73,7 @@ def status_of(document: Document) -> Status:
         still_found=document.current_id is not None and document.current_id != document.latest_id,
         can_retry=failed,
         retry_helps=latest is not None and latest.error_code in ADVICE,
-        can_reprocess=latest is not None and not latest.is_unfinished,
+        can_reprocess=latest is not None and not latest.is_open,
         versions=version_rows(document, versions, version_label),
         edits=sum(edits.values()),
         homeless=edits[ChunkEdit.State.HOMELESS],

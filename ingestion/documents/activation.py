@@ -11,13 +11,12 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from ingestion.documents.leases import Lease, LeaseLost
-from ingestion.documents.queueing import enqueue_filling
+from common.jobs import Lease, LeaseLost, enqueue, revoke
 from ingestion.edits import carrying
 from ingestion.errors import IngestionError
 from ingestion.files import storage
 from ingestion.lexical import terms
-from ingestion.models import Chunk, Document, DocumentVersion, State
+from ingestion.models import Chunk, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
 from ingestion.spaces.filling import leave_to_backfill
@@ -59,12 +58,12 @@ def _surplus(document: Document) -> Iterable[DocumentVersion]:
     seen: set[str] = set()
     for version in document.versions.defer("text").order_by("-number"):
         seen.add(version.sha256)
-        is_needed = version.pk in needed or version.is_unfinished
+        is_needed = version.pk in needed or version.is_open
         if len(seen) > settings.VERSIONS_KEPT and not is_needed and version.file:
             yield version
 
 
-def activate(lease: Lease) -> bool:
+def activate(lease: Lease[DocumentVersion]) -> bool:
     """Makes a fully embedded version the one that search reads, in one transaction.
 
     The chunks of the version before it go in the same moment: a search sees the one or the
@@ -75,9 +74,9 @@ def activate(lease: Lease) -> bool:
     with transaction.atomic():
         # The document first, as everywhere: two orders of locking could wait on each other.
         rows = Document.objects.kept().select_for_update(of=("self",))
-        document = rows.filter(pk=lease.version.document_id).first()
+        document = rows.filter(pk=lease.row.document_id).first()
         if document is None:
-            raise LeaseLost
+            raise LeaseLost(lease)
         with lease.writing() as version:
             if not _is_embedded(version):
                 return False
@@ -91,7 +90,7 @@ def activate(lease: Lease) -> bool:
             carrying.settle(version)
             finish(version, State.READY, progress=1, error="", error_code="")
             for space_id in leave_to_backfill(Q(version=version)):
-                enqueue_filling(space_id)
+                enqueue(EmbeddingSpace, space_id)
         transaction.on_commit(partial(trim, document.pk))
     return True
 
@@ -122,7 +121,7 @@ def _is_embedded(version: DocumentVersion) -> bool:
     return not lacking(writing_space(), version.chunks.all()).exists()
 
 
-def fail(lease: Lease, error: IngestionError) -> None:
+def fail(lease: Lease[DocumentVersion], error: IngestionError) -> None:
     """Marks a version failed with the error's words; what search reads stays as it is."""
     with lease.writing() as version:
         version.chunks.all().delete()
@@ -131,8 +130,8 @@ def fail(lease: Lease, error: IngestionError) -> None:
 
 def finish(version: DocumentVersion, state: State, **fields: Any) -> None:
     """Ends a version in `state` and lets go of its lease."""
-    fields |= {"state": state, "finished": timezone.now(), "lease": None, "leased_until": None}
-    DocumentVersion.objects.filter(pk=version.pk).update(**fields)
+    rows = DocumentVersion.objects.filter(pk=version.pk)
+    revoke(rows, state=state, finished=timezone.now(), **fields)
 
 
 def _show_as(document: Document, version: DocumentVersion) -> None:

@@ -22,10 +22,10 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import IMPORTS, enqueue, revoke, send
 from ingestion.audit import forget, log
 from ingestion.documents import activation, versions
 from ingestion.documents.activation import remove_unused
-from ingestion.documents.queueing import enqueue, enqueue_purge
 from ingestion.errors import StateConflict
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion
@@ -114,7 +114,7 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
         _stop_work(Q(document__collection=collection))
         log(acting_user, collection, DELETION, "Put in the bin with its documents")
         if not settings.DELETION_GRACE_DAYS:
-            enqueue_purge()
+            transaction.on_commit(_ask_for_purge)
 
 
 def keep_out_of_bin(collection: Collection) -> None:
@@ -151,7 +151,7 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
             document__collection=row, document__deleted_at=None, state__in=UNFINISHED
         )
         for pk in waiting.values_list("pk", flat=True):
-            enqueue(pk)
+            enqueue(DocumentVersion, pk)
         log(acting_user, row, CHANGE, "Restored from the bin")
 
 
@@ -163,7 +163,12 @@ def purge_collection_later(collection: Collection, *, acting_user: User | None) 
         rows = Collection.objects.filter(pk=collection.pk).exclude(deleted_at=None)
         if rows.update(deleted_at=long_ago):
             log(acting_user, collection, DELETION, "Removed for good with its documents")
-            enqueue_purge()
+            transaction.on_commit(_ask_for_purge)
+
+
+def _ask_for_purge() -> None:
+    """Ask a worker to empty the bin of what is due; where the message is lost, beat asks again."""
+    send("ingestion.tasks.purge_bin", queue=IMPORTS)
 
 
 def purge_bin(*, now: bool = False) -> tuple[int, int]:
@@ -214,14 +219,14 @@ def _put_away(document: Document, now: datetime, acting_user: User | None) -> No
 def _stop_work(which: Q) -> None:
     """Takes the leases away: whoever works on these versions stops at the next write."""
     unfinished = DocumentVersion.objects.filter(which, state__in=UNFINISHED)
-    unfinished.update(lease=None, leased_until=None, enqueued_at=None)
+    revoke(unfinished)
 
 
 def _bring_back(document: Document) -> None:
     Document.objects.filter(pk=document.pk).update(deleted_at=None, deleted_by=None)
     activation.show(document)
     for pk in document.versions.filter(state__in=UNFINISHED).values_list("pk", flat=True):
-        enqueue(pk)
+        enqueue(DocumentVersion, pk)
 
 
 @contextmanager

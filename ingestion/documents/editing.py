@@ -18,11 +18,11 @@ from django.contrib.admin.models import CHANGE
 from django.db import transaction
 from django.db.models import Q
 
+from common.jobs import enqueue, revoke
 from ingestion import spaces
 from ingestion.audit import log
 from ingestion.chunking.prefix import TextLimits
 from ingestion.documents import versions
-from ingestion.documents.queueing import enqueue, enqueue_filling
 from ingestion.edits.carrying import anchor
 from ingestion.edits.merging import rebased
 from ingestion.edits.rewriting import parsed_text, patterns, rewrite
@@ -194,7 +194,7 @@ def _replace_text(held: Chunk, text: str, embedded: Embedded) -> None:
     ChunkEmbedding.objects.filter(chunk=held).delete()
     store(space, [held.pk], vectors)
     for space_id in leave_to_backfill(Q(pk=held.pk)):
-        enqueue_filling(space_id)
+        enqueue(EmbeddingSpace, space_id)
 
 
 def _anchor(edit: ChunkEdit, held: Chunk) -> None:
@@ -227,10 +227,9 @@ def _begin_again(document: Document) -> None:
     """Has a version under way begin again: it was cut before this edit and would lose it."""
     under_way = document.versions.filter(state__in=UNFINISHED).exclude(state=State.QUEUED)
     for pk in under_way.values_list("pk", flat=True):
-        DocumentVersion.objects.filter(pk=pk).update(
-            state=State.QUEUED, progress=0, attempts=0, lease=None, leased_until=None
-        )
-        enqueue(pk)
+        rows = DocumentVersion.objects.filter(pk=pk)
+        revoke(rows, state=State.QUEUED, progress=0, attempts=0)
+        enqueue(DocumentVersion, pk)
 
 
 def _message(chunk: Chunk, edit: ChunkEdit | None) -> str:

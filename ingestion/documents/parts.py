@@ -14,13 +14,13 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
 
+from common.jobs import Lease
 from ingestion.documents import deletion
-from ingestion.documents.leases import Lease
 from ingestion.documents.versions import add_version
 from ingestion.domain import Part
 from ingestion.errors import RefusedUpload
 from ingestion.files import storage
-from ingestion.models import Document, Lane, SourceKind
+from ingestion.models import Document, DocumentVersion, Lane, SourceKind
 from ingestion.parsing import ParseLimits
 from ingestion.parsing.titles import title_from_file_name
 
@@ -30,13 +30,13 @@ DEEPEST = 3
 _NAMES_SHOWN = 20
 
 
-def take_in(lease: Lease, parts: Sequence[Part]) -> list[str]:
+def take_in(lease: Lease[DocumentVersion], parts: Sequence[Part]) -> list[str]:
     """What is wrong with the parts, for people, once the whole's parts are these and no others.
 
     A new one becomes a document, a changed one gets a new version, the same bytes are left alone,
     and what is there no longer is put in the bin. Raises LeaseLost.
     """
-    whole = lease.version.document
+    whole = lease.row.document
     fitting, warnings = _fitting(whole, parts)
     for part in fitting:
         try:
@@ -47,8 +47,8 @@ def take_in(lease: Lease, parts: Sequence[Part]) -> list[str]:
     return warnings
 
 
-def _take_one(lease: Lease, part: Part) -> None:
-    whole = lease.version.document
+def _take_one(lease: Lease[DocumentVersion], part: Part) -> None:
+    whole = lease.row.document
     with part.file.open("rb") as file:
         examined = storage.examine(file, PurePosixPath(part.path).name)
         with transaction.atomic():
@@ -90,9 +90,9 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
     )
 
 
-def _drop_others(lease: Lease, paths: set[str]) -> None:
+def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
     """Puts those parts in the bin that the whole no longer has."""
-    held = lease.version.document.parts.filter(deleted_at=None)
+    held = lease.row.document.parts.filter(deleted_at=None)
     gone = [part for part in held.only("pk", "part_path") if part.part_path not in paths]
     if gone:
         lease.update(progress=0)  # raises where the version is no longer ours

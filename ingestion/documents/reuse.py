@@ -10,7 +10,7 @@ from __future__ import annotations
 from django.db import connection
 from django.db.models import F
 
-from ingestion.documents.leases import Lease
+from common.jobs import Lease
 from ingestion.models import DocumentVersion
 from ingestion.models.index import WRITTEN_STATES
 
@@ -31,9 +31,9 @@ ON CONFLICT DO NOTHING
 """
 
 
-def copy_vectors(lease: Lease) -> int:
+def copy_vectors(lease: Lease[DocumentVersion]) -> int:
     """How many vectors the version took over from the searched version of its document."""
-    document_id = lease.version.document_id
+    document_id = lease.row.document_id
     with lease.writing() as version, connection.cursor() as cursor:
         searched = DocumentVersion.objects.filter(
             document__pk=document_id, document__current=F("pk"), title=version.title

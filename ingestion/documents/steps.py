@@ -7,21 +7,21 @@ write asks for it, so that two workers given the same task do the work once.
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import islice
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
+from common import backoff
+from common.jobs import MAX_ATTEMPTS, Lease, claim
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.documents import activation, parts, reuse
-from ingestion.documents.leases import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -56,14 +56,10 @@ from ingestion.parsing.scratch import scratch_directory
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import store
 
-logger = logging.getLogger(__name__)
-
 CHUNK_BATCH = 500
 EMBEDDING_BATCH = 128
 # Shares of a version's progress bar: embedding takes nearly all of the time.
 PARSED, CHUNKED = 0.05, 0.10
-RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
-MAX_RETRY_AFTER = 3600.0  # seconds; a provider that asks for more is asked again (a guess)
 
 
 def advance(version_id: int) -> bool:
@@ -71,18 +67,15 @@ def advance(version_id: int) -> bool:
 
     The version may be finished, waiting for its next attempt, or held by another worker.
     """
-    lease = claim(version_id)
+    lease = claim(DocumentVersion, version_id)
     if lease is None:
         return False
     with lease:
-        try:
-            return _attempt(lease)
-        except LeaseLost:
-            logger.info("Version %s was taken over, superseded or deleted", version_id)
-            return False
+        return _attempt(lease)
+    return False
 
 
-def _attempt(lease: Lease) -> bool:
+def _attempt(lease: Lease[DocumentVersion]) -> bool:
     """True when the version came to an end, ready or failed; False when it has to wait."""
     try:
         _run(lease)
@@ -94,8 +87,8 @@ def _attempt(lease: Lease) -> bool:
     return True
 
 
-def _run(lease: Lease) -> None:
-    version = lease.version
+def _run(lease: Lease[DocumentVersion]) -> None:
+    version = lease.row
     if lease.keeps_crashing:
         raise RepeatedCrash(
             f"Processing this file stopped unexpectedly {MAX_ATTEMPTS} times. The worker's log "
@@ -108,22 +101,15 @@ def _run(lease: Lease) -> None:
         _embed(lease)  # another space became the active one meanwhile
 
 
-def _postpone(lease: Lease, error: EmbeddingUnavailable) -> None:
+def _postpone(lease: Lease[DocumentVersion], error: EmbeddingUnavailable) -> None:
     """Gives the version back with the reason and the earliest time of the next attempt."""
-    delay = min(RETRY_BASE * 2 ** min(lease.version.attempts, 10), RETRY_MAX)
-    delay = max(delay, timedelta(seconds=min(error.retry_after or 0, MAX_RETRY_AFTER)))
-    lease.update(
-        error=f"{error} Trying again in about {int(delay.total_seconds())} seconds.",
-        error_code=error.code,
-        not_before=timezone.now() + delay,
-        enqueued_at=None,
-        lease=None,
-        leased_until=None,
-    )
+    delay = backoff.pause(lease.row.attempts, error.retry_after)
+    message = f"{error} Trying again in about {int(delay.total_seconds())} seconds."
+    lease.postpone(delay, error=message, error_code=error.code)
 
 
-def _parse_and_chunk(lease: Lease) -> None:
-    version = lease.version
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
+    version = lease.row
     lease.update(state=State.PARSING, progress=0)
     parsed = _parse(lease)
     text = extracted_text(parsed.blocks)
@@ -154,9 +140,9 @@ def _parse_and_chunk(lease: Lease) -> None:
     lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
 
 
-def _parse(lease: Lease) -> ParsedDocument:
+def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
     """What the stored file holds; by then its parts are documents of their own."""
-    version = lease.version
+    version = lease.row
     try:
         with storage.local_copy(str(version.file.name)) as path, scratch_directory() as folder:
             parsed = open_file(path, version.file_name, parts_to=folder)
@@ -179,9 +165,9 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease, parsed: ParsedDocument) -> None:
+def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None:
     """Writes the version's chunks and identifiers in batches, from the beginning."""
-    version = lease.version
+    version = lease.row
     collection = version.document.collection
     embedder = spaces.embedder(spaces.writing_space())
     options = spaces.chunking_options(collection, embedder)
@@ -239,13 +225,13 @@ def _identifiers(
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 
 
-def _embed(lease: Lease) -> None:
+def _embed(lease: Lease[DocumentVersion]) -> None:
     """Embeds what has no vector in the active space yet; each finished batch is kept.
 
     The other spaces that are written to come behind it (`backfill`): their providers hold nothing
     up. Which space is active is asked for every batch: a switch costs the batch it came in.
     """
-    version = lease.version
+    version = lease.row
     total = max(version.chunk_count, 1)
     while True:
         space = spaces.writing_space()

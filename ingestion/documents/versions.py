@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
 
+from common.jobs import enqueue
 from ingestion.audit import log
 from ingestion.documents.activation import finish
-from ingestion.documents.queueing import enqueue
 from ingestion.errors import StateConflict
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, State
@@ -92,7 +92,7 @@ def add_version(
     document.latest = version
     document.content_hash = stored.sha256
     document.save(update_fields=["latest", "content_hash", "updated"])
-    enqueue(version.pk)
+    enqueue(DocumentVersion, version.pk)
     return version
 
 

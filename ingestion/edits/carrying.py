@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from django.db.models import Q
 
-from ingestion.documents.leases import Lease
+from common.jobs import Lease
 from ingestion.edits.anchoring import Anchor, Fit, Place, fits
 from ingestion.edits.rewriting import parsed_hash, parsed_text, patterns, rewrite
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.models import Chunk, ChunkEdit, DocumentVersion
 
 
-def carry(lease: Lease, tokenizer: Tokenizer) -> int:
+def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
     """How many of the document's edits found their passage among the version's new chunks."""
-    document_id = lease.version.document_id
+    document_id = lease.row.document_id
     edits = list(ChunkEdit.objects.filter(document=document_id).order_by("pk"))
     if not edits:
         return 0

@@ -24,7 +24,7 @@ from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from ingestion.documents.queueing import enqueue
+from common.jobs import enqueue
 from ingestion.documents.versions import add_version
 from ingestion.exporting import format as written
 from ingestion.exporting.format import attached, moment, read_lines, read_manifest
@@ -108,7 +108,7 @@ def _release(collection: Collection) -> None:
     with transaction.atomic():
         held.update(not_before=None)
         for pk in pks:
-            enqueue(pk)
+            enqueue(DocumentVersion, pk)
 
 
 def _count(done: Restored, kind: str, made: bool) -> None:

@@ -17,8 +17,8 @@ from typing import IO
 from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
-from django.db import connection
 
+from common import locks
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored
 from ingestion.files.filetypes import FileType, sniff
 
@@ -76,8 +76,7 @@ def examine(file: IO[bytes], file_name: str) -> Examined:
 
 def hold(sha256: str) -> None:
     """Waits until no other transaction stores or removes these bytes; holds them to its end."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [sha256])
+    locks.hold_name(sha256)
 
 
 def store(file: IO[bytes], examined: Examined) -> StoredFile:

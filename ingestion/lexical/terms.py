@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from common import locks
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import TermFrequency
@@ -24,8 +25,6 @@ MAX_DRIFT = 0.10
 # different terms; those beyond, the lightest, are found all the same and add nothing to BM25.
 MOST_TERMS = 900
 REWEIGH_BATCH = 2_000
-# One lock for all folding: two folds at once would both add the same changes.
-FOLD_LOCK = 7_133_801
 
 # The fences (OFFSET 0) keep the planner from computing to_tsvector once for each use of it.
 _READ = f"""
@@ -187,8 +186,7 @@ def fold() -> bool:
     Then weighs again the chunks of each collection whose average length has drifted.
     """
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [FOLD_LOCK])
-        if not cursor.fetchone()[0]:
+        if not locks.try_hold(locks.TERM_STATISTICS):
             return False
         cursor.execute(_FOLD_TERMS)
         cursor.execute(_FOLD_CHUNKS)

@@ -8,6 +8,7 @@ from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
 
+from common.jobs import IMPORTS, Job
 from ingestion.models.library import Collection, Document, Viewer
 
 
@@ -17,7 +18,7 @@ class ImportQuerySet(models.QuerySet["Import"]):
         return self.filter(collection__in=Collection.objects.visible_to(viewer))
 
 
-class Import(models.Model):
+class Import(Job):
     """One import of many files or pages into a collection. It goes on where it was stopped.
 
     `origin` is the archive's or manifest's name or path, or the address. `options` are those of
@@ -40,22 +41,17 @@ class Import(models.Model):
         FAILED = "failed", "Stopped by an error"
         CANCELLED = "cancelled", "Stopped"
 
-    OPEN = (State.QUEUED, State.RUNNING)
+    TASK = "ingestion.tasks.run_import"
+    QUEUES = {IMPORTS: Q()}
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="imports")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     origin = models.CharField(max_length=2000)
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
-    error = models.TextField(blank=True, help_text="What stopped it and what to do.")
     file = models.FileField(max_length=300, blank=True, editable=False)
     language = models.CharField(max_length=8, blank=True, help_text="Of items that state none.")
     discovered = models.DateTimeField(null=True, blank=True, editable=False)
-    lease = models.UUIDField(null=True, blank=True, editable=False)
-    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
-    enqueued_at = models.DateTimeField(null=True, blank=True, editable=False)
-    not_before = models.DateTimeField(null=True, blank=True, editable=False)
-    attempts = models.PositiveSmallIntegerField(default=0, editable=False)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -85,10 +81,15 @@ class Import(models.Model):
     def get_absolute_url(self) -> str:
         return reverse("admin:ingestion_import_change", args=(self.pk,))
 
-    @property
-    def is_open(self) -> bool:
-        """True while it has work left that the workers will do."""
-        return self.state in self.OPEN
+    @classmethod
+    def open_jobs(cls) -> models.QuerySet[Import]:
+        """Those that any worker can run: not what a command reads from its own machine."""
+        return cls.on_any_machine().exclude(options__has_key="host")
+
+    @classmethod
+    def on_any_machine(cls) -> models.QuerySet[Import]:
+        """The open imports into kept collections."""
+        return super().open_jobs().filter(collection__in=Collection.objects.kept())
 
 
 class ImportItem(models.Model):

@@ -15,6 +15,7 @@ from django.db.models import F, Func, Q
 from django.utils import timezone
 from pgvector.django import HalfVectorField, SparseVectorField
 
+from common.jobs import BULK, Job
 from ingestion.models.edits import ChunkEdit
 from ingestion.models.library import Collection, Document, DocumentVersion, Viewer
 
@@ -110,7 +111,7 @@ class Chunk(models.Model):
         return f"{self.document_id}#{self.ordinal}"
 
 
-class EmbeddingSpace(models.Model):
+class EmbeddingSpace(Job):
     """The vectors of one model. Vectors of two spaces are never compared.
 
     `config` says which embedder fills it and embeds the questions asked of it: its kind and what
@@ -124,6 +125,10 @@ class EmbeddingSpace(models.Model):
         PREVIOUS = "previous", "Previous"
         RETIRED = "retired", "Retired"
         DROPPING = "dropping", "Being removed"
+
+    TASK = "ingestion.tasks.advance_space"
+    QUEUES = {BULK: Q()}
+    OPEN = (State.BUILDING, State.ACTIVE, State.PREVIOUS, State.DROPPING)
 
     name = models.CharField(max_length=120)
     fingerprint = models.CharField(max_length=200, unique=True)
@@ -165,9 +170,6 @@ class EmbeddingSpace(models.Model):
     chunks_total = models.PositiveIntegerField(default=0, editable=False)
     chunks_filled = models.PositiveIntegerField(default=0, editable=False)
     tokens_spent = models.PositiveBigIntegerField(default=0, editable=False)
-    error = models.TextField(blank=True, editable=False)
-    attempts = models.PositiveIntegerField(default=0, editable=False)
-    not_before = models.DateTimeField(null=True, editable=False)
     filling_since = models.DateTimeField(null=True, editable=False)
     filled_at = models.DateTimeField(null=True, editable=False)
     activated_at = models.DateTimeField(null=True, editable=False)

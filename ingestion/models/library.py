@@ -10,12 +10,14 @@ from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db import connection, models
+from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
+
+from common.jobs import BULK, INTERACTIVE, Job
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -308,8 +310,12 @@ class DeletedDocument(Document):
         verbose_name_plural = "bin"
 
 
-class DocumentVersion(models.Model):
+class DocumentVersion(Job):
     """One uploaded file and how far it has come. The only truth about what is left to do."""
+
+    TASK = "ingestion.tasks.advance_version"
+    QUEUES = {INTERACTIVE: Q(lane="interactive"), BULK: Q(lane="bulk")}
+    OPEN = UNFINISHED
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
@@ -323,13 +329,7 @@ class DocumentVersion(models.Model):
         max_length=12, choices=State.choices, default=State.QUEUED, db_index=True
     )
     progress = models.FloatField(default=0, help_text="Share of the work done, 0 to 1.")
-    error = models.TextField(blank=True, help_text="What went wrong and what to do.")
     error_code = models.CharField(max_length=40, blank=True)
-    attempts = models.PositiveSmallIntegerField(default=0)
-    enqueued_at = models.DateTimeField(null=True, blank=True)
-    not_before = models.DateTimeField(null=True, blank=True, help_text="Earliest next attempt.")
-    lease = models.UUIDField(null=True, blank=True, help_text="The attempt that holds it.")
-    leased_until = models.DateTimeField(null=True, blank=True)
     finished = models.DateTimeField(null=True, blank=True)
 
     title = models.CharField(max_length=500, blank=True)
@@ -374,6 +374,22 @@ class DocumentVersion(models.Model):
     def __str__(self) -> str:
         return f"{self.file_name} (version {self.number})"
 
-    @property
-    def is_unfinished(self) -> bool:
-        return self.state in UNFINISHED
+    @classmethod
+    def open_jobs(cls) -> models.QuerySet[DocumentVersion]:
+        """The unfinished versions of documents and collections that are not in the bin."""
+        kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
+        return super().open_jobs().filter(Exists(kept))
+
+    def lock_parents(self) -> bool:
+        """Lock the document before the version, as everywhere; False when it was deleted.
+
+        The rows that a worker writes refer to both, and two orders of locking could wait on each
+        other.
+        """
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT 1 FROM ingestion_document WHERE id = %s AND deleted_at IS NULL"
+                " FOR KEY SHARE",
+                [self.document_id],
+            )
+            return cursor.fetchone() is not None

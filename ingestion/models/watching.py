@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import IMPORTS, Job
 from ingestion.models.library import Collection, Document, Viewer
 
 LEAST_POLL_SECONDS = 5
@@ -17,15 +18,21 @@ MOST_POLL_SECONDS = 7 * 24 * 3600
 class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
     def active(self) -> WatchedFolderQuerySet:
         """The folders that are to be looked through."""
-        return self.filter(enabled=True, collection__deleted_at=None)
+        return self.filter(enabled=True, collection__in=Collection.objects.kept())
 
     def visible_to(self, viewer: Viewer) -> WatchedFolderQuerySet:
         """The folders mirrored into collections that `viewer` may read."""
         return self.filter(collection__in=Collection.objects.visible_to(viewer))
 
 
-class WatchedFolder(models.Model):
-    """A folder that is looked through every `poll_seconds` and mirrored into a collection."""
+class WatchedFolder(Job):
+    """A folder that is looked through every `poll_seconds` and mirrored into a collection.
+
+    A job that never ends: `not_before` is its next look.
+    """
+
+    TASK = "ingestion.tasks.scan_folder"
+    QUEUES = {IMPORTS: Q()}
 
     class State(models.TextChoices):
         NEW = "new", "Not looked through yet"
@@ -69,9 +76,7 @@ class WatchedFolder(models.Model):
     last_scan = models.DateTimeField(null=True, blank=True, editable=False)
     last_seconds = models.FloatField(null=True, blank=True, editable=False)
     last_counts = models.JSONField(default=dict, blank=True, editable=False)
-    next_scan = models.DateTimeField(default=timezone.now, editable=False)
-    lease = models.UUIDField(null=True, blank=True, editable=False)
-    leased_until = models.DateTimeField(null=True, blank=True, editable=False)
+    error = None  # type: ignore[assignment]  # its `message` says what is wrong
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -102,6 +107,11 @@ class WatchedFolder(models.Model):
 
     def __str__(self) -> str:
         return self.path
+
+    @classmethod
+    def open_jobs(cls) -> WatchedFolderQuerySet:
+        """The folders that are to be looked through."""
+        return cls.objects.active()
 
 
 class WatchedFile(models.Model):

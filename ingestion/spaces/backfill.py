@@ -5,23 +5,22 @@
             -> removed, when that was asked for
 
 All of it stands on the space's row, and each batch is committed as it comes: a worker that is
-killed costs the batch it was in. An advisory lock of the session says who is at it, and ends
-with its process, so that two workers never pay for the same vectors.
+killed costs the batch it was in. Whoever works on a space holds its lease, so that two workers
+never pay for the same vectors.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 
 from django.db import connection, transaction
 from django.db.models import F, Max, Min
 from django.utils import timezone
 
-from ingestion.documents.queueing import enqueue_filling
+from common import backoff
+from common.jobs import Lease, LeaseLost, claim, enqueue, sweep
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.embedders import embedder
@@ -35,49 +34,54 @@ State = EmbeddingSpace.State
 BATCH = 128
 # A worker process turns to the next waiting document after so long.
 SLICE_SECONDS = 20.0
-RETRY_BASE, RETRY_MAX = timedelta(seconds=5), timedelta(minutes=10)
 # A worker waits for the provider's allowance so long; then it comes back (a guess).
 PATIENCE_SECONDS = 3.0
 DROP_BATCH = 5_000
 # A search that began in a space ends within this time, and finds its vectors until then.
 SEARCHES_END = timedelta(seconds=10)
-# Arbitrary and ours: with a space's id the advisory lock of whoever works on it.
-SPACE_LOCK = 7_402_118
 
 
 def advance(space_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
     """True when nothing is left to do for the space just now; False when a next call is enqueued.
 
-    Nothing is left either while another process is at it, or until a person has looked.
+    Nothing is left either while another process holds it, or until a person has looked.
     """
-    with _alone(space_id) as alone:
-        space = EmbeddingSpace.objects.filter(pk=space_id).first()
-        again = _work(space, seconds) if space is not None and alone else None
+    lease = claim(EmbeddingSpace, space_id)
+    again = None
+    if lease is not None:
+        with lease:
+            again = _work(lease, seconds)
     if again is None:
         return True
-    # After the lock is let go: a worker that took the message at once would find it held.
-    enqueue_filling(space_id, seconds=again)
+    # After the lease is given back: a worker that took the message at once would find it held.
+    enqueue(EmbeddingSpace, space_id, seconds=again)
     return False
 
 
-def _work(space: EmbeddingSpace, seconds: float) -> float | None:
+def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     """Seconds until the space is to be looked at again; None when nothing is left to do now."""
+    space = lease.row
     if space.state == State.DROPPING:
-        return _drop(space, seconds)
-    if not space.is_written or space.paused or not _is_due(space):
+        return _drop(lease, seconds)
+    if space.paused:
         return None
-    again = _fill(space, seconds)
+    if lease.keeps_crashing:
+        _stop(lease, "Filling it ended the worker again and again. Look at the worker's log.")
+        return None
+    again = _fill(lease, seconds)
     if again is None and space.filled_at is not None:
         _index(space)
     return again
 
 
 def make_index(space: EmbeddingSpace) -> bool:
-    """Builds the index of a space now; False when another process is at work on the space."""
-    with _alone(space.pk) as alone:
-        if alone:
-            _index(space)
-    return alone
+    """Build the index of a space now; False when another process is at work on the space."""
+    lease = claim(EmbeddingSpace, space.pk, rows=EmbeddingSpace.objects.all(), early=True)
+    if lease is None:
+        return False
+    with lease:
+        _index(space)
+    return True
 
 
 def _index(space: EmbeddingSpace) -> None:
@@ -87,26 +91,10 @@ def _index(space: EmbeddingSpace) -> None:
 
 
 def sweep_spaces() -> int:
-    """How many spaces were enqueued again: something is left to do, and nobody is at it."""
-    count = 0
-    for space in EmbeddingSpace.objects.exclude(state=State.RETIRED):
-        if _is_waiting(space):
-            enqueue_filling(space.pk)
-            count += 1
-    return count
-
-
-def working_on(spaces: Iterable[EmbeddingSpace]) -> set[int]:
-    """The ids of the spaces that a process is at work on just now."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT objid::bigint FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
-            " AND objsubid = 2 AND granted AND database ="
-            " (SELECT oid FROM pg_database WHERE datname = current_database())",
-            [SPACE_LOCK],
-        )
-        held = {pk for (pk,) in cursor.fetchall()}
-    return held & {space.pk for space in spaces}
+    """Enqueue the spaces with something left to do that no worker has; return how many."""
+    spaces = EmbeddingSpace.open_jobs()
+    waiting = [space.pk for space in spaces if _is_waiting(space)]
+    return sweep(EmbeddingSpace, spaces.filter(pk__in=waiting)) if waiting else 0
 
 
 def count(space: EmbeddingSpace) -> None:
@@ -116,16 +104,11 @@ def count(space: EmbeddingSpace) -> None:
     _write(space, "chunks_total", "chunks_filled")
 
 
-def _is_due(space: EmbeddingSpace) -> bool:
-    return space.not_before is None or space.not_before <= timezone.now()
-
-
 def _is_waiting(space: EmbeddingSpace) -> bool:
-    if space.pk in working_on([space]):
-        return False
+    """Whether something is left to do, by whomever."""
     if space.state == State.DROPPING:
         return True
-    if space.paused or not _is_due(space):
+    if space.paused:
         return False
     if space.filled_at is None:
         return True
@@ -136,22 +119,9 @@ def _is_waiting(space: EmbeddingSpace) -> bool:
     return index_of(space).state in (IndexState.NONE, IndexState.INVALID)
 
 
-@contextmanager
-def _alone(space_id: int) -> Iterator[bool]:
-    """Whether this process has the space to itself while the block lasts."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [SPACE_LOCK, space_id])
-        alone = bool(cursor.fetchone()[0])
-    try:
-        yield alone
-    finally:
-        if alone and connection.connection is not None:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [SPACE_LOCK, space_id])
-
-
-def _fill(space: EmbeddingSpace, seconds: float) -> float | None:
+def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     """Seconds until there is more to fill; None when nothing is, or a fault stops it."""
+    space = lease.row
     if space.filled_at is None:
         count(space)
     if space.filling_since is None:
@@ -160,16 +130,15 @@ def _fill(space: EmbeddingSpace, seconds: float) -> float | None:
     end = time.monotonic() + seconds
     try:
         while chunks := _next(space):
-            _fill_batch(space, chunks)
+            _fill_batch(lease, chunks)
             if time.monotonic() >= end:
                 return 0.0
     except EmbeddingUnavailable as error:
-        return _postpone(space, error)
+        return _postpone(lease, error)
     except EmbeddingError as error:
-        logger.error("Filling %s stopped: %s", space, error)
-        space.error, space.paused = str(error), True
-        _write(space, "error", "paused")
+        _stop(lease, str(error))
         return None
+    lease.update(attempts=0)
     if not space.is_written or space.paused:
         return None
     if not _move_on(space):
@@ -200,8 +169,9 @@ def _next(space: EmbeddingSpace) -> list[Chunk]:
     return found
 
 
-def _fill_batch(space: EmbeddingSpace, chunks: list[Chunk]) -> None:
+def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
     """Embeds and stores a batch; what of it came before an error is kept."""
+    space = lease.row
     model = embedder(space)
     batches = model.embed_batches(texts_of(chunks, model))
     while True:
@@ -216,13 +186,16 @@ def _fill_batch(space: EmbeddingSpace, chunks: list[Chunk]) -> None:
             hashes = [chunk.content_hash for chunk in done]
             stored = store(space, [chunk.pk for chunk in done], vectors, hashes)
             _move_on(space, done[-1].pk)
-            EmbeddingSpace.objects.filter(pk=space.pk).update(
+            # Last, not by `lease.writing`: whoever activates a document locks chunks before spaces.
+            is_ours = lease.mine.update(
                 chunks_filled=F("chunks_filled") + stored,
                 tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in done),
                 error="",
                 attempts=0,
                 not_before=None,
             )
+            if not is_ours:
+                raise LeaseLost(lease)
 
 
 @transaction.atomic
@@ -249,19 +222,25 @@ def _finish(space: EmbeddingSpace) -> None:
     logger.info("%s holds all %d chunks", space, space.chunks_filled)
 
 
-def _postpone(space: EmbeddingSpace, error: EmbeddingUnavailable) -> float:
+def _postpone(lease: Lease[EmbeddingSpace], error: EmbeddingUnavailable) -> float:
     """Seconds until the next attempt, noted with the reason: the sweep keeps it, too."""
-    delay: timedelta = min(RETRY_BASE * 2 ** min(space.attempts, 10), RETRY_MAX)
-    if error.retry_after is not None:
-        delay = timedelta(seconds=error.retry_after)
-    space.attempts += 1
-    space.error, space.not_before = str(error), timezone.now() + delay
-    _write(space, "attempts", "error", "not_before")
+    # A provider that names a time is at work: no reason to stay away longer and longer.
+    failures = lease.row.attempts - 1 if error.retry_after is None else 0
+    delay = backoff.pause(failures, error.retry_after)
+    lease.postpone(delay, error=str(error))
     return delay.total_seconds()
 
 
-def _drop(space: EmbeddingSpace, seconds: float) -> float | None:
+def _stop(lease: Lease[EmbeddingSpace], error: str) -> None:
+    """Pauses the filling until a person has looked at the error."""
+    logger.error("Filling %s stopped: %s", lease.row, error)
+    lease.update(error=error, paused=True)
+
+
+def _drop(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     """Removes the space's index, its vectors in batches, its row; None when all of it is gone."""
+    space = lease.row
+    lease.update(attempts=0)
     if space.left_at is not None:
         wait = space.left_at + SEARCHES_END - timezone.now()
         if wait > timedelta(0):

@@ -16,8 +16,8 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from common.jobs import enqueue
 from ingestion import audit, spaces
-from ingestion.documents.queueing import enqueue_filling
 from ingestion.errors import EmbeddingRejected, SpaceError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.configuring import config_of, embedder_config
@@ -130,7 +130,7 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
         row.filling_after = 0  # what a pass before left out is looked at again
         row.save()
         audit.log(acting_user, row, CHANGE, "Filling started")
-        enqueue_filling(row.pk)
+        enqueue(EmbeddingSpace, row.pk)
     return row
 
 
@@ -200,9 +200,9 @@ def activate(
         # Saved one by one: the signal makes every process read its configuration anew.
         chosen.save()
         audit.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
-        enqueue_filling(chosen.pk)
+        enqueue(EmbeddingSpace, chosen.pk)
         if before is not None:
-            enqueue_filling(before.pk)
+            enqueue(EmbeddingSpace, before.pk)
     return chosen
 
 
@@ -223,7 +223,7 @@ def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
         row.state = State.DROPPING
         row.save(update_fields=["state"])
         audit.log(acting_user, row, DELETION, "Removed")
-        enqueue_filling(row.pk)
+        enqueue(EmbeddingSpace, row.pk)
 
 
 def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> None:

@@ -8,14 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 
+from common import locks
 from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingRejected
 from ingestion.models import EmbeddingSpace
-
-# Arbitrary and ours: the advisory lock on which space answers.
-SWITCH_LOCK = 7_402_117
 
 
 def active_space() -> EmbeddingSpace | None:
@@ -29,9 +26,7 @@ def hold_switch(*, exclusive: bool = False) -> None:
     Documents become searchable under the shared lock, so that a switch finds each of them either
     whole in the new space or not searchable yet. Searches take no lock.
     """
-    function = "pg_advisory_xact_lock" if exclusive else "pg_advisory_xact_lock_shared"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s)", [SWITCH_LOCK])
+    locks.hold(locks.EMBEDDING_SWITCH, shared=not exclusive)
 
 
 # What belongs to the vectors, and so to the row.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces import backfill, changes
+from ingestion.spaces import changes
 from ingestion.spaces.index import Index, IndexState, indexes_of
 
 State = EmbeddingSpace.State
@@ -145,10 +145,10 @@ def report_on(space: EmbeddingSpace, *, brief: bool = False) -> Report:
 
 
 def reports_on(rows: Iterable[EmbeddingSpace], *, brief: bool = False) -> list[Report]:
-    """The reports on `rows`, in their order: two queries, and without `brief` two more for each."""
+    """The reports on `rows`, in their order: one query, and without `brief` two more for each."""
     listed = list(rows)
-    indexes, worked_on = indexes_of(listed), backfill.working_on(listed)
-    return [_report(row, indexes[row.pk], row.pk in worked_on, brief=brief) for row in listed]
+    indexes = indexes_of(listed)
+    return [_report(row, indexes[row.pk], row.is_held, brief=brief) for row in listed]
 
 
 def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:

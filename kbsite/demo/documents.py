@@ -166,7 +166,7 @@ def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
             continue
         if receipt.version.state == State.FAILED:
             services.retry([receipt.document], acting_user=None)
-        if receipt.version.state == State.FAILED or receipt.version.is_unfinished:
+        if receipt.version.state == State.FAILED or receipt.version.is_open:
             uploads.waiting.append(receipt.version.pk)
 
 

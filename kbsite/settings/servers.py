@@ -52,22 +52,6 @@ CELERY_TASK_QUEUES = [
     Queue(name, routing_key=name)  # type: ignore[no-untyped-call]
     for name in ("interactive", "maintenance", "celery", "imports", "bulk")
 ]
-CELERY_TASK_ROUTES = {
-    "ingestion.tasks.sweep": {"queue": "maintenance"},
-    "ingestion.tasks.fold_statistics": {"queue": "maintenance"},
-    "ingestion.tasks.look_at_folders": {"queue": "maintenance"},
-    "search.tasks.sweep_runs": {"queue": "maintenance"},
-    "search.tasks.gather_gaps": {"queue": "maintenance"},
-    "search.tasks.forget_searchers": {"queue": "maintenance"},
-    "search.tasks.run_nightly": {"queue": "maintenance"},
-    "search.tasks.watch_quality": {"queue": "maintenance"},
-    "ingestion.tasks.scan_folder": {"queue": "imports"},
-    "ingestion.tasks.purge_bin": {"queue": "imports"},
-    "ingestion.tasks.run_import": {"queue": "imports"},
-    "ingestion.tasks.advance_version": {"queue": "interactive"},
-    "ingestion.tasks.sweep_spaces": {"queue": "maintenance"},
-    "ingestion.tasks.advance_space": {"queue": "bulk"},
-}
 # A worker process above this size (in kB) is replaced after the document in progress.
 CELERY_WORKER_MAX_MEMORY_PER_CHILD = 900_000
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -81,20 +65,20 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
 
 
-def _every(seconds: float, task: str) -> dict[str, Any]:
+def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, Any]:
     """A beat entry. A message that no worker takes within one period expires."""
-    return {"task": task, "schedule": seconds, "options": {"expires": seconds}}
+    options = {"expires": seconds, "queue": queue}
+    return {"task": task, "schedule": seconds, "options": options}
 
 
 CELERY_BEAT_SCHEDULE = {
     "sweep": _every(10, "ingestion.tasks.sweep"),
-    "sweep-spaces": _every(10, "ingestion.tasks.sweep_spaces"),
-    "purge-bin": _every(3600, "ingestion.tasks.purge_bin"),
+    "purge-bin": _every(3600, "ingestion.tasks.purge_bin", "imports"),
     "look-at-folders": _every(5, "ingestion.tasks.look_at_folders"),
     "fold-statistics": _every(30, "ingestion.tasks.fold_statistics"),
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
-    "look-at-experiments": _every(180, "search.tasks.look_at_experiments"),
+    "look-at-experiments": _every(180, "search.tasks.look_at_experiments", "celery"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
     # Checked often, not scheduled at the hour: a beat that was down then still misses no night.
     "run-nightly": _every(300, "search.tasks.run_nightly"),

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 from numpy.typing import NDArray
 
+from common import locks
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.analytics.models import (
@@ -80,8 +81,6 @@ ASKED_AGAIN = timedelta(minutes=3)
 # Who reads so long has found something: a guess, twice what a glance takes.
 READ_SECONDS = 30.0
 BATCH = 200
-# Any number that no other part of the project locks by.
-LOCK = 5_700_101
 # A search that nobody opened anything of brings no closed gap back: its snippet may have answered.
 REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 
@@ -111,9 +110,8 @@ def gather(*, now: datetime | None = None) -> int:
 
 @transaction.atomic
 def _gather_batch(settled: datetime) -> int:
-    with connection.cursor() as cursor:
-        # Two at once would open two gaps for one question.
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    # Two at once would open two gaps for one question.
+    locks.hold(locks.SEARCH_EVENTS)
     waiting = SearchEvent.objects.filter(gathered=False, at__lte=settled).order_by("pk")
     events = list(waiting.select_for_update(skip_locked=True, no_key=True)[:BATCH])
     if not events:

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q, Value
 from django.utils import timezone
 
-from search.analytics.gathering import LOCK
+from common import locks
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 
 logger = logging.getLogger(__name__)
@@ -40,8 +40,8 @@ def forget(*, now: datetime | None = None) -> int:
     gone_from = now - timedelta(days=settings.SEARCH_EVENTS_DAYS)
     deleted = _delete_events(gone_from)
     anonymised = _anonymise_events(anonymous_from)
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
+    with transaction.atomic():
+        locks.hold(locks.SEARCH_EVENTS)
         _forget_gaps(anonymous_from, gone_from)
     if deleted or anonymised:
         logger.info("Searches: %d forgotten, %d anonymised", deleted, anonymised)

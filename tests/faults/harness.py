@@ -19,8 +19,9 @@ from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.models import QuerySet
 
+from common.jobs import RELEASED, sweep
 from ingestion import services
-from ingestion.documents import steps, sweeping
+from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import (
     Chunk,
@@ -87,31 +88,29 @@ def kill(process: Process) -> None:
 
 
 def wait_for(
-    condition: Callable[[], object], *, seconds: float = PATIENCE, sweep: bool = False
+    condition: Callable[[], object], *, seconds: float = PATIENCE, sweeping: bool = False
 ) -> None:
-    """Returns when the condition holds; `sweep` does meanwhile what beat does every few seconds."""
+    """Returns when the condition holds; `sweeping` does meanwhile what beat does."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, list(
             DocumentVersion.objects.values_list("state", "progress", "error")
         )
-        if sweep:
-            sweeping.sweep_unfinished()
+        if sweeping:
+            sweep(DocumentVersion)
         time.sleep(0.1)
 
 
 def let_time_pass() -> None:
-    """As if every upload, message, lease and pause lay an hour back: the sweep has work at once."""
-    DocumentVersion.objects.filter(finished=None).update(
-        created="2020-01-01T00:00Z", enqueued_at=None, leased_until=None, not_before=None
-    )
+    """As if every message were lost, every lease and pause over: the sweep has work at once."""
+    DocumentVersion.objects.filter(finished=None).update(**RELEASED, not_before=None)
 
 
 def finish_with_a_new_worker(**more: str) -> None:
     """What a restarted service does: the sweep finds what is left, and a worker ends it."""
     let_time_pass()
     with worker(**more):
-        wait_for(finished, sweep=True)
+        wait_for(finished, sweeping=True)
 
 
 def finish_here() -> None:

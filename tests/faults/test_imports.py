@@ -8,8 +8,7 @@ from collections import Counter
 
 import pytest
 
-from ingestion.documents import sweeping
-from ingestion.documents.queueing import BULK, INTERACTIVE, waiting
+from common.jobs import BULK, INTERACTIVE, sweep, waiting
 from ingestion.intake.importing import services
 from ingestion.models import (
     Chunk,
@@ -44,7 +43,7 @@ def taken() -> int:
 
 
 def over() -> bool:
-    sweeping.sweep_imports()
+    sweep(Import)
     return Import.objects.filter(state=Import.State.DONE).exists()
 
 

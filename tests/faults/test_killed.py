@@ -93,7 +93,7 @@ def test_postgres_killed_during_the_swap(servers: EmbeddedServers, pool: str) ->
         assert searched_versions() == {old.current_id}
         let_time_pass()
         # The same worker goes on: a database that was away is no reason to end.
-        wait_for(finished, sweep=True)
+        wait_for(finished, sweeping=True)
     assert searched_versions() == {newer.pk}
     assert_nothing_lost_or_doubled(documents=1)
 
@@ -125,7 +125,7 @@ def test_the_broker_killed_under_a_worker(servers: EmbeddedServers) -> None:
         other = upload(collection, "# Other\n\nText.", file_name="o.md").version
         wait_for(in_state(version, State.READY))
         let_time_pass()
-        wait_for(finished, sweep=True)
+        wait_for(finished, sweeping=True)
     assert in_state(other, State.READY)()
     assert_nothing_lost_or_doubled(documents=2)
 

@@ -12,12 +12,12 @@ import pytest
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
+from common.jobs import Lease
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.documents.leases import Lease
 from ingestion.edits.rewriting import parsed_text
 from ingestion.errors import StateConflict
-from ingestion.models import Chunk, Document, State
+from ingestion.models import Chunk, Document, DocumentVersion, State
 from tests.faults.harness import (
     NOTE,
     again,
@@ -99,7 +99,7 @@ def test_a_document_purged_between_its_last_vector_and_the_swap(
     receipt = upload(make_collection(), NOTE)
     activate = steps.activation.activate
 
-    def purge_first(lease: Lease) -> bool:
+    def purge_first(lease: Lease[DocumentVersion]) -> bool:
         purge(receipt.document)
         return activate(lease)
 

@@ -19,9 +19,9 @@ from django.utils import timezone
 from redis import Redis
 
 from common.accounts.models import User
+from common.jobs import LeaseLost, claim, sweep
 from ingestion import services
-from ingestion.documents import deletion, steps, sweeping
-from ingestion.documents.leases import LeaseLost, claim
+from ingestion.documents import deletion, steps
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
 from ingestion.lexical import terms
@@ -73,16 +73,16 @@ def test_restore_brings_it_back_with_its_statistics_and_no_work(administrator: U
 
 def test_work_under_way_stops_and_goes_on_after_a_restore() -> None:
     receipt = upload(make_collection(), PUMPS)
-    lease = claim(receipt.version.pk)
+    lease = claim(DocumentVersion, receipt.version.pk)
     assert lease is not None
     services.delete([receipt.document], acting_user=None)
     with pytest.raises(LeaseLost):
         lease.update(progress=0.5)
     with pytest.raises(LeaseLost), lease.writing():
         pytest.fail("Nothing is written for a deleted document")
-    assert claim(receipt.version.pk) is None
+    assert claim(DocumentVersion, receipt.version.pk) is None
     DocumentVersion.objects.update(created=timezone.now() - timedelta(minutes=5))
-    assert sweeping.sweep_unfinished() == 0
+    assert sweep(DocumentVersion) == 0
     services.restore([receipt.document], acting_user=None)
     assert steps.advance(receipt.version.pk)
     assert titles("bilge pump") == ["Water pumps"]
@@ -184,7 +184,7 @@ class TestCollections:
         services.delete_collection(collection, acting_user=None)
         with pytest.raises(StateConflict, match="restore that first"):
             services.restore([receipt.document], acting_user=None)
-        assert claim(receipt.version.pk) is None
+        assert claim(DocumentVersion, receipt.version.pk) is None
 
     def test_a_task_removes_it_with_all_in_it(self) -> None:
         collection = make_collection()

@@ -13,6 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from common.jobs import claim
 from ingestion import spaces
 from ingestion.documents import steps
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable, SpaceError
@@ -228,6 +229,7 @@ class TestFilling:
         fill(second)
         assert backfill.sweep_spaces() == 0
         make_document(collection, "# More\n\nText.", file_name="m.md")
+        EmbeddingSpace.objects.update(enqueued_at=None)
         assert backfill.sweep_spaces() == 1
         assert backfill.advance(second.pk)
         assert held(second) == 3
@@ -253,19 +255,13 @@ class TestFilling:
 
     def test_one_process_at_a_time(self, second: EmbeddingSpace) -> None:
         changes.start(second, acting_user=None)
-        other = connection.copy()
-        try:
-            with other.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_lock(%s, %s)", [backfill.SPACE_LOCK, second.pk])
-                assert backfill.working_on([second]) == {second.pk}
-                assert backfill.advance(second.pk)
-                assert held(second) == 0
-                cursor.execute(
-                    "SELECT pg_advisory_unlock(%s, %s)", [backfill.SPACE_LOCK, second.pk]
-                )
-        finally:
-            other.close()
-        assert backfill.working_on([second]) == set()
+        lease = claim(EmbeddingSpace, second.pk)
+        assert lease is not None
+        with lease:
+            assert report_on(EmbeddingSpace.objects.get(pk=second.pk)).is_worked_on
+            assert backfill.advance(second.pk)
+            assert held(second) == 0
+        assert not report_on(EmbeddingSpace.objects.get(pk=second.pk)).is_worked_on
         assert backfill.advance(second.pk)
         assert held(second) == 2
 
@@ -429,6 +425,7 @@ class TestActivating:
             changes.roll_back(acting_user=None)
         changes.roll_back(acting_user=None, incomplete=True)
         assert held(first) == 2
+        EmbeddingSpace.objects.update(enqueued_at=None)
         assert backfill.sweep_spaces() >= 1
         assert backfill.advance(first.pk)
         assert held(first) == 3
@@ -451,6 +448,7 @@ class TestDropping:
         changes.drop(second, acting_user=None)
         with pytest.raises(SpaceError, match="being removed"):
             changes.start(second, acting_user=None)
+        EmbeddingSpace.objects.update(enqueued_at=None)
         assert backfill.sweep_spaces() == 1
         assert backfill.advance(second.pk)
         assert states() == {first.pk: State.ACTIVE}

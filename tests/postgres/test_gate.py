@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from common.accounts.models import User
+from common.jobs import MAX_ATTEMPTS, LeaseLost, claim
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Document
-from search.errors import NotPermitted, ProfileError, RunCancelled, RunConflict
+from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.tuning.evaluation import golden, golden_comparison, golden_runs
@@ -355,9 +356,7 @@ class TestRuns:
             return asked(*arguments, **rest)
 
         monkeypatch.setattr(golden_comparison, "ask", cancelling)
-        monkeypatch.setattr(golden_runs, "HEARTBEAT", golden_runs.HEARTBEAT * 0)
-        with pytest.raises(RunCancelled):
-            golden_runs.measure(run.pk)
+        assert golden_runs.measure(run.pk) is None
         run.refresh_from_db()
         assert (run.state, run.measures) == ("cancelled", {})
         monkeypatch.setattr(golden_comparison, "ask", asked)
@@ -372,16 +371,25 @@ class TestRuns:
         self, documents: dict[str, Document], administrator: User
     ) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
-        dead = golden_runs._claim(run.pk)
+        dead = claim(EvaluationRun, run.pk)
         assert dead is not None
-        assert golden_runs.unfinished() == []
-        assert golden_runs._claim(run.pk) is None
-        silent = "2026-01-01T00:00Z"
-        EvaluationRun.objects.filter(pk=run.pk).update(heartbeat=silent)
-        assert golden_runs.unfinished() == [run.pk]
+        assert golden_runs.sweep() == 0
+        assert golden_runs.measure(run.pk) is None
+        EvaluationRun.objects.filter(pk=run.pk).update(leased_until="2026-01-01T00:00Z")
+        assert golden_runs.sweep() == 1
         assert golden_runs.measure(run.pk) is not None
-        with pytest.raises(RunCancelled):
-            golden_runs._Reporter(run.pk, dead)(1, 2)
+        with pytest.raises(LeaseLost):
+            dead.report(0.5)
+
+    def test_what_ends_its_workers_again_and_again_fails(
+        self, documents: dict[str, Document], administrator: User
+    ) -> None:
+        run = golden_runs.start(active_profile(), acting_user=administrator)
+        EvaluationRun.objects.filter(pk=run.pk).update(attempts=MAX_ATTEMPTS)
+        with pytest.raises(RunFailed, match="worker 5 times"):
+            golden_runs.measure(run.pk)
+        run.refresh_from_db()
+        assert (run.state, run.lease) == ("failed", None)
 
     def test_a_publication_in_the_background_is_carried_out_once(
         self, documents: dict[str, Document], administrator: User

@@ -10,9 +10,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from common.accounts.models import User
+from common.jobs import LeaseLost, claim
 from ingestion import services, spaces
 from ingestion.documents import steps
-from ingestion.documents.leases import LeaseLost, claim
 from ingestion.errors import EmbeddingUnavailable, RefusedEdit, StateConflict
 from ingestion.lexical import terms
 from ingestion.models import (
@@ -22,6 +22,7 @@ from ingestion.models import (
     Collection,
     CorpusStatistics,
     Document,
+    DocumentVersion,
     State,
     TermFrequency,
 )
@@ -301,7 +302,7 @@ class TestNextVersion:
     def test_a_version_under_way_begins_again_with_the_edit(self, document: Document) -> None:
         services.reprocess([document], acting_user=None)
         document.refresh_from_db()
-        lease = claim(document.latest_id or 0)
+        lease = claim(DocumentVersion, document.latest_id or 0)
         assert lease is not None
         lease.update(state=State.EMBEDDING)
         edit(chunk_with("winch"), text="Ask the harbour master.")

@@ -15,7 +15,7 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.documents.sweeping import sweep_imports
+from common.jobs import sweep
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.intake.importing import runner, services
 from ingestion.intake.importing.archives import ArchiveSource
@@ -242,7 +242,7 @@ def test_a_slice_that_is_over_gives_the_import_back() -> None:
     assert (of.state, of.lease) == (State.RUNNING, None)
     assert of.discovered is not None
     Import.objects.update(enqueued_at="2020-01-01T00:00Z")
-    assert sweep_imports() == 1
+    assert sweep(Import) == 1
     assert finish(of).state == State.DONE
 
 
@@ -395,7 +395,7 @@ def test_what_a_command_reads_no_worker_takes(shelf: Path) -> None:
         make_collection(), Kind.FOLDER, str(shelf), acting_user=None, by_command=True
     )
     Import.objects.update(created="2020-01-01T00:00Z")
-    assert sweep_imports() == 0
+    assert sweep(Import) == 0
     assert runner.run(of.pk) is False
     services.stop(of, acting_user=None)
     with pytest.raises(StateConflict, match="--resume"):

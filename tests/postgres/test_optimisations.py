@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.utils import timezone
 from pytest import approx
 
 from common.accounts.models import User
+from common.jobs import Lease, claim, sweep
 from search import tasks
 from search.domain import QueryClass, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -201,15 +200,15 @@ class TestGoingOn:
         row = started(misled, administrator)
         heard: list[float] = []
 
-        def tell(self: Any, share: float) -> None:
+        def tell(self: Lease[Any], share: float) -> None:
+            if self.row != row:
+                return
             heard.append(share)
             if len(heard) == 3:
                 optimisations.cancel(row, acting_user=administrator)
-            self.told = 0.0
-            spoken(self, share)
+            self.update(progress=share)
 
-        spoken = runner._Reporter.__call__
-        monkeypatch.setattr(runner._Reporter, "__call__", tell)
+        monkeypatch.setattr(Lease, "report", tell)
         assert tasks.run_optimisation(row.pk) == State.CANCELLED
         assert len(heard) == 3
         row.refresh_from_db()
@@ -222,22 +221,25 @@ class TestGoingOn:
         self, misled: SearchProfile, administrator: User
     ) -> None:
         row = started(misled, administrator)
-        now = timezone.now()
-        held = Optimisation.objects.filter(pk=row.pk)
-        held.update(state=State.RUNNING, heard=now, progress=0.4)
+        assert claim(Optimisation, row.pk, state=State.RUNNING) is not None
         assert tasks.run_optimisation(row.pk) == ""  # its worker lives
-        assert optimisations.unfinished() == []
-        held.update(heard=now - timedelta(minutes=3))
-        assert optimisations.unfinished() == [row.pk]
+        assert sweep(Optimisation) == 0
+        Optimisation.objects.filter(pk=row.pk).update(leased_until="2026-01-01T00:00Z")
+        assert sweep(Optimisation) == 1
         assert tasks.run_optimisation(row.pk) == State.DONE
-        assert optimisations.unfinished() == []
+        assert sweep(Optimisation) == 0
 
     def test_the_progress_covers_the_pools_and_the_search(
         self, misled: SearchProfile, administrator: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         CandidatePool.objects.all().delete()
         shares: list[float] = []
-        monkeypatch.setattr(runner._Reporter, "__call__", lambda self, share: shares.append(share))
+
+        def tell(self: Lease[Any], share: float) -> None:
+            if isinstance(self.row, Optimisation):
+                shares.append(share)
+
+        monkeypatch.setattr(Lease, "report", tell)
         finished(started(misled, administrator))
         assert shares == sorted(shares)
         assert shares[0] == 0

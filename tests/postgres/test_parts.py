@@ -7,10 +7,10 @@ import io
 import pytest
 
 from common.accounts.models import User
+from common.jobs import Lease
 from ingestion import services
 from ingestion.documents import parts as parts_module
 from ingestion.documents import steps
-from ingestion.documents.leases import Lease
 from ingestion.domain import Part
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, Lane, SourceKind, State
@@ -102,7 +102,7 @@ def test_an_attempt_that_dies_among_the_parts_doubles_none(
     take = parts_module._take_one
     taken: list[str] = []
 
-    def dies(lease: Lease, part: Part) -> None:
+    def dies(lease: Lease[DocumentVersion], part: Part) -> None:
         take(lease, part)
         taken.append(part.path)
         raise SystemExit

@@ -9,10 +9,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.utils import timezone
 from pytest import approx
 
+from common.jobs import claim
 from ingestion.models import Document
 from search.domain import (
     Boost,
@@ -32,7 +32,7 @@ from search.retrieval import Filters
 from search.tuning.evaluation import arraymeasures, measures
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, golden_set
-from search.tuning.models import CandidatePool, GoldenQuery, Judgement
+from search.tuning.models import CandidatePool, GoldenQuery, Judgement, PoolBuild
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build, wanted
 from search.tuning.workbench.pool_spec import Width
@@ -207,7 +207,10 @@ class TestCoverage:
     def test_a_second_builder_leaves_it_to_the_first(self) -> None:
         width = Width.of(replace(active(), depth=200))
         key = width.key(configuration.current())
-        cache.set(f"pools:{key}:lock", value=True)
+        first, _ = PoolBuild.objects.update_or_create(
+            key=key, defaults={"width": width.as_json(), "state": "queued"}
+        )
+        assert claim(PoolBuild, first.pk) is not None
         assert build(width) == 0
 
     def test_a_model_that_is_away_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:

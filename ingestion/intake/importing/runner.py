@@ -16,11 +16,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 
-from django.db.models import F, Max
+from django.db.models import Max
 from django.utils import timezone
 
-from ingestion.documents.holds import Hold, HoldLost
-from ingestion.documents.queueing import enqueue_import
+from common.jobs import MAX_ATTEMPTS, Lease, claim, enqueue
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.importing.manifests import source_for
 from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
@@ -34,8 +33,6 @@ logger = logging.getLogger(__name__)
 # that share the worker.
 SLICE_SECONDS = 10.0
 PAUSE_SECONDS = 1.0
-# An item that ends its worker this often, or is put off so often, will do it again.
-MAX_ATTEMPTS = 5
 FOUND_BATCH = 500
 # A unique index takes no longer values: 2704 bytes, of which some are the import's number.
 LONGEST_REFERENCE_BYTES = 2_000
@@ -63,38 +60,35 @@ def run(
     it. `check` is called between two items and may raise to end the run.
     """
     # What a command reads lies on its machine, where no worker need be.
-    rows = Import.objects.filter(state__in=Import.OPEN, collection__deleted_at=None)
-    rows = rows.exclude(not_before__gt=timezone.now())
-    if not by_command:
-        rows = rows.exclude(options__has_key="host")
-    hold = Hold.claim(rows, import_id, state=Import.State.RUNNING, attempts=F("attempts") + 1)
-    if hold is None:
+    rows = Import.on_any_machine() if by_command else Import.open_jobs()
+    lease = claim(Import, import_id, rows=rows, state=Import.State.RUNNING)
+    if lease is None:
         return False
-    of = Import.objects.select_related("collection", "added_by").get(pk=import_id)
-    try:
-        with hold:
-            left = _Run(of, hold, time.monotonic() + seconds, check).work()
-            if left is not None and not by_command:
-                # Within the hold: another that is stopped just now is not asked for again.
-                enqueue_import(of.pk, seconds=left)
-    except HoldLost:
-        return False
-    return True
+    with lease:
+        left = _Run(lease, time.monotonic() + seconds, check).work()
+        if left is not None and not by_command:
+            # Under the lease: an import that is stopped just now is not enqueued again.
+            enqueue(Import, import_id, seconds=left)
+        return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
     """One slice of an import."""
 
-    of: Import
-    hold: Hold
+    lease: Lease[Import]
     deadline: float
     check: Callable[[], None]
+
+    @property
+    def of(self) -> Import:
+        return self.lease.row
 
     def work(self) -> float | None:
         """Seconds until the next slice; None when the import has ended."""
         try:
-            if self.of.attempts > MAX_ATTEMPTS:
+            if self.lease.keeps_crashing:
                 raise ImportRefused(
                     "Reading it ended the worker again and again. Look at the worker's log, "
                     "then let the import go on, or import it in smaller pieces."
@@ -106,8 +100,7 @@ class _Run:
         except TryLater as later:
             # What cannot even be looked through is given up in the end; items count for themselves.
             begun = {} if self.of.discovered is None else {"attempts": 0}
-            due = timezone.now() + timedelta(seconds=later.seconds)
-            self.hold.update(not_before=due, **begun)
+            self.lease.postpone(timedelta(seconds=later.seconds), **begun)
             return later.seconds
         except IngestionError as error:
             self._end(Import.State.FAILED, str(error))
@@ -123,9 +116,9 @@ class _Run:
     def _discover(self, source: Source) -> None:
         for batch in _batches(source.discover(), FOUND_BATCH):
             self.check()
-            with self.hold.writing():
+            with self.lease.writing():
                 self._note(batch)
-        self.hold.update(discovered=timezone.now(), attempts=0)
+        self.lease.update(discovered=timezone.now(), attempts=0)
 
     def _note(self, found: Iterable[Found]) -> None:
         """Writes down what is not known yet, after what is."""
@@ -139,7 +132,7 @@ class _Run:
         while (item := waiting.first()) is not None:
             self.check()
             if time.monotonic() > self.deadline:
-                self.hold.update(attempts=0)
+                self.lease.update(attempts=0)
                 return PAUSE_SECONDS
             self._take(source, item)
         self._end(Import.State.DONE)
@@ -156,7 +149,7 @@ class _Run:
                 raise ImportRefused(
                     "Taking it ended the worker again and again. Look at it, then try it again."
                 )
-            with source.take(item) as taken, self.hold.writing():
+            with source.take(item) as taken, self.lease.writing():
                 receipt = self._file(taken, item)
                 self._write(item, _OUTCOMES[receipt.outcome], _said(receipt), receipt.document)
                 self._note(taken.found)
@@ -207,7 +200,7 @@ class _Run:
     def _note_end(
         self, item: ImportItem, state: ImportItem.State, message: str, found: Iterable[Found] = ()
     ) -> None:
-        with self.hold.writing():
+        with self.lease.writing():
             self._write(item, state, message)
             self._note(found)
 
@@ -223,10 +216,7 @@ class _Run:
         )
 
     def _end(self, state: Import.State, error: str = "") -> None:
-        with self.hold.writing():
-            Import.objects.filter(pk=self.of.pk).update(
-                state=state, error=error, finished=timezone.now(), attempts=0
-            )
+        self.lease.finish(state, error=error, finished=timezone.now(), attempts=0)
         failed = ImportItem.objects.filter(of=self.of, state=S.FAILED)
         if state == Import.State.DONE and not failed.exists():
             remove_file(self.of)

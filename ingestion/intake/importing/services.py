@@ -18,8 +18,8 @@ from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from common.jobs import enqueue, revoke
 from ingestion.audit import log
-from ingestion.documents.queueing import enqueue_import
 from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.files.storage import display_name
 from ingestion.intake.importing.folders import HERE
@@ -125,7 +125,7 @@ def start(
             made.save()
             log(acting_user, made, ADDITION, f"Import of {made.origin} into {collection}")
             if not by_command:
-                enqueue_import(made.pk)
+                enqueue(Import, made.pk)
     except BaseException:
         remove_file(made)
         raise
@@ -138,9 +138,8 @@ def stop(of: Import, *, acting_user: User | None) -> bool:
     What it took stays. It can go on later.
     """
     with transaction.atomic():
-        stopped = _open(of).update(
-            state=Import.State.CANCELLED, lease=None, leased_until=None, finished=timezone.now()
-        )
+        under_way = Import.objects.filter(pk=of.pk, state__in=Import.OPEN)
+        stopped = revoke(under_way, state=Import.State.CANCELLED, finished=timezone.now())
         if stopped:
             log(acting_user, of, CHANGE, "Stopped")
     return bool(stopped)
@@ -154,7 +153,7 @@ def resume(of: Import, *, acting_user: User | None, by_command: bool = False) ->
         resumed = Import.objects.filter(pk=of.pk, state__in=ended).update(**_AGAIN)
         if resumed:
             log(acting_user, of, CHANGE, "Goes on")
-            enqueue_import(of.pk)
+            enqueue(Import, of.pk)
     return bool(resumed)
 
 
@@ -169,7 +168,7 @@ def retry(of: Import, *, acting_user: User | None, by_command: bool = False) -> 
         if count:
             Import.objects.filter(pk=of.pk).exclude(state__in=Import.OPEN).update(**_AGAIN)
             log(acting_user, of, CHANGE, f"{count} item(s) to be tried again")
-            enqueue_import(of.pk)
+            enqueue(Import, of.pk)
     return count
 
 
@@ -221,10 +220,6 @@ _AGAIN: dict[str, Any] = {
     "finished": None,
     "enqueued_at": None,
 }
-
-
-def _open(of: Import) -> Any:
-    return Import.objects.filter(pk=of.pk, state__in=Import.OPEN)
 
 
 def _store(file: IO[bytes]) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from ingestion.documents.holds import Hold, HoldLost
+from common.jobs import Lease, claim
 from ingestion.errors import IngestionError, NotStored
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.intake.walking import open_below, shown
@@ -54,34 +54,31 @@ F = WatchedFolder.State
 def scan(
     folder_id: int, *, seconds: float = SCAN_SECONDS, check: Callable[[], None] = lambda: None
 ) -> bool:
-    """True when the folder was looked through here; False when it is off, or another does it.
+    """True when the folder was looked through here; False when it is off, or held.
 
     `check` is called between two files and may raise to end the look.
     """
-    hold = Hold.claim(WatchedFolder.objects.active(), folder_id)
-    if hold is None:
+    lease = claim(WatchedFolder, folder_id, early=True)
+    if lease is None:
         return False
     begun = time.monotonic()
-    try:
-        with hold:
-            folder = WatchedFolder.objects.select_related("collection").get(pk=folder_id)
-            found = _outcome(_Scan(folder, hold, begun + seconds, check))
-            took = time.monotonic() - begun
-            pause: float = folder.poll_seconds
-            if found.soon:
-                pause = min(pause, max(SETTLE_SECONDS, 2 * took))
-            now = timezone.now()
-            hold.update(
-                state=found.state,
-                message=found.message,
-                last_counts=found.counts,
-                last_scan=now,
-                last_seconds=took,
-                next_scan=now + timedelta(seconds=pause),
-            )
-    except HoldLost:
-        return False
-    return True
+    with lease:
+        found = _outcome(_Scan(lease, begun + seconds, check))
+        took = time.monotonic() - begun
+        pause: float = lease.row.poll_seconds
+        if found.soon:
+            pause = min(pause, max(SETTLE_SECONDS, 2 * took))
+        lease.postpone(
+            timedelta(seconds=pause),
+            state=found.state,
+            message=found.message,
+            last_counts=found.counts,
+            last_scan=timezone.now(),
+            last_seconds=took,
+            attempts=0,
+        )
+        return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +123,14 @@ def _outcome(scan: _Scan) -> Outcome:
 class _Scan:
     """A look under way; every write checks that the folder is still held."""
 
-    folder: WatchedFolder
-    hold: Hold
+    lease: Lease[WatchedFolder]
     deadline: float
     check: Callable[[], None]
     counts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def folder(self) -> WatchedFolder:
+        return self.lease.row
 
     def rows(self) -> QuerySet[WatchedFile]:
         return WatchedFile.objects.filter(folder=self.folder)
@@ -148,7 +148,7 @@ class _Scan:
 
     def note(self, look: Look, found: Differences) -> None:
         """Writes down what was seen, and what was not."""
-        with self.hold.writing():
+        with self.lease.writing():
             WatchedFile.objects.bulk_create(
                 [_row(self.folder, look, path) for path in (*found.new, *found.changed)],
                 batch_size=BATCH,
@@ -189,7 +189,7 @@ class _Scan:
             with open_below(Path(self.folder.path), raw) as file:
                 # Before a film of gigabytes is read to its end for nothing.
                 sniff(file.read(HEAD_BYTES), name)
-                with self.hold.writing():
+                with self.lease.writing():
                     receipt = receive(
                         self.folder.collection,
                         file,
@@ -210,7 +210,7 @@ class _Scan:
 
     def _left(self, row: WatchedFile, state: WatchedFile.State, message: str) -> None:
         self.counts[state] += state == S.REFUSED
-        with self.hold.writing():
+        with self.lease.writing():
             self.rows().filter(pk=row.pk).update(state=state, message=message)
 
     def _filed(self, row: WatchedFile, receipt: Receipt) -> None:
@@ -241,7 +241,7 @@ class _Scan:
             if document is None or document.source != self._source(row):
                 continue
             if (heir := _other_file(document, row)) is not None:
-                with self.hold.writing():
+                with self.lease.writing():
                     if rehome(document, self._source(heir), PurePosixPath(heir.path).name):
                         WatchedFile.objects.filter(pk=heir.pk).update(state=S.TAKEN, message="")
                     row.delete()
@@ -276,7 +276,7 @@ class _Scan:
 
     def _remove_one(self, row: WatchedFile) -> None:
         self.check()
-        with self.hold.writing():
+        with self.lease.writing():
             document = row.document
             if document is not None and document.source == self._source(row):
                 self._drop(document, row)

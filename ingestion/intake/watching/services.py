@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
-from django.db.models import Q
-from django.utils import timezone
 
+from common.jobs import enqueue
 from ingestion.audit import log
-from ingestion.documents.queueing import enqueue_scan
 from ingestion.errors import IngestionError
 from ingestion.models import WatchedFolder
 
@@ -59,8 +56,7 @@ def checked_path(path: str, *, acting_user: User | None) -> str:
 def look_now(folder: WatchedFolder, *, acting_user: User | None) -> None:
     """Has a worker look through the folder as soon as it can."""
     with transaction.atomic():
-        WatchedFolder.objects.filter(pk=folder.pk).update(next_scan=timezone.now())
-        enqueue_scan(folder.pk)
+        _look_again(folder)
 
 
 def confirm_deletion(folder: WatchedFolder, *, acting_user: User | None) -> int:
@@ -73,24 +69,13 @@ def confirm_deletion(folder: WatchedFolder, *, acting_user: User | None) -> int:
         count = missing.update(deletion_confirmed=True)
         if count:
             log(acting_user, folder, CHANGE, f"Confirmed that {count} file(s) are gone")
-            WatchedFolder.objects.filter(pk=folder.pk).update(next_scan=timezone.now())
-            enqueue_scan(folder.pk)
+            _look_again(folder)
     return count
 
 
-def enqueue_due() -> int:
-    """How many folders were due for a look, and have been given to the workers."""
-    now = timezone.now()
-    free = Q(leased_until=None) | Q(leased_until__lt=now)
-    due = WatchedFolder.objects.active().filter(free, next_scan__lte=now)
-    count = 0
-    for pk, seconds in due.values_list("pk", "poll_seconds"):
-        # Until then its message is somewhere; if it was lost, the folder is due once more.
-        later = now + timedelta(seconds=seconds)
-        with transaction.atomic():
-            count += WatchedFolder.objects.filter(pk=pk, next_scan__lte=now).update(next_scan=later)
-            enqueue_scan(pk)
-    return count
+def _look_again(folder: WatchedFolder) -> None:
+    WatchedFolder.objects.filter(pk=folder.pk).update(not_before=None)
+    enqueue(WatchedFolder, folder.pk)
 
 
 # In the order in which they are told.

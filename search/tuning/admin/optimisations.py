@@ -56,7 +56,7 @@ def page(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: FindForm) -> HttpResponse:
     rows = Optimisation.objects.select_related("profile", "draft", "user")[:LISTED]
-    context = {"rows": rows, "live": any(row.state in optimisations.OPEN for row in rows)}
+    context = {"rows": rows, "live": any(row.is_open for row in rows)}
     if "fragment" in request.GET:
         return TemplateResponse(request, "admin/search/optimisation/rows.html", context)
     counted = GoldenQuery.objects.filter(enabled=True).values_list("origin").order_by()
@@ -114,7 +114,7 @@ def result_view(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(rows, pk=pk)
     context = {
         "row": row,
-        "live": row.state in optimisations.OPEN,
+        "live": row.is_open,
         "percent": round(100 * row.progress),
         "shown": result(row),
         "may_change": request.user.has_perm(CHANGE),

@@ -1,30 +1,24 @@
 """W3: live runs of the golden set: queued, measured through the search itself, kept as a row.
 
-    start -> worker: measure -> claim -> compare: both profiles take turns -> write: figures, done
+    start -> worker: measure -> claim -> compare: both profiles take turns -> figures, done
 
-A run that a dead worker left behind is measured again from its beginning; one is cancelled by
-its state alone. Nothing is measured without the embedding model: the run then fails and says so.
+A run that a dead worker left behind is measured again from its beginning. Nothing is measured
+without the embedding model: the run then fails and says so.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-import uuid
+from contextlib import suppress
 from dataclasses import asdict
-from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
-from celery import current_app
-from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
+from common import jobs
+from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
 from ingestion.errors import IngestionError
 from search.engine import configuration
-from search.errors import RunCancelled, RunConflict, RunFailed
+from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
@@ -35,13 +29,7 @@ from search.tuning.models import EvaluationRun, Publication
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-logger = logging.getLogger(__name__)
-
 State = EvaluationRun.State
-TASK = "search.tasks.measure_run"
-# A worker speaks up after each query, at most this often; the slowest query takes seconds.
-HEARTBEAT = timedelta(seconds=1)
-SILENCE = timedelta(minutes=2)
 
 
 def start(
@@ -49,14 +37,14 @@ def start(
 ) -> EvaluationRun:
     """A queued run of the golden set, against the active profile unless `baseline` is given."""
     run = create(profile, acting_user=acting_user, baseline=baseline)
-    enqueue(run)
+    enqueue(EvaluationRun, run.pk)
     return run
 
 
 def create(
     profile: SearchProfile, *, acting_user: User | None, baseline: SearchProfile | None = None
 ) -> EvaluationRun:
-    """The row of a run that nobody measures yet."""
+    """The row of a run that the caller enqueues or measures: the sweep leaves it alone at first."""
     if baseline is None:
         baseline = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
     if baseline is not None and baseline.pk == profile.pk:
@@ -69,108 +57,96 @@ def create(
         baseline=baseline,
         user=acting_user,
         fingerprint=fingerprint(profile.as_profile()),
+        enqueued_at=timezone.now(),
     )
 
 
-def enqueue(run: EvaluationRun) -> None:
-    """Asks a worker to measure the run, once the present transaction is committed."""
-    transaction.on_commit(partial(send, TASK, run.pk))
-
-
-def send(task: str, pk: int) -> None:
-    """Sends a message; a broker that is away is no error: the sweep sends again."""
-    try:
-        current_app.send_task(task, args=[pk])
-    except (OperationalError, OSError) as error:
-        logger.warning("The broker is away (%s); %s %s waits for the sweep", error, task, pk)
-
-
 def cancel(run: EvaluationRun) -> None:
-    """Ends a run that waits or is being measured. Raises RunConflict for one that has ended."""
-    open_runs = EvaluationRun.objects.filter(pk=run.pk, state__in=(State.QUEUED, State.RUNNING))
-    if not open_runs.update(state=State.CANCELLED, error="Cancelled."):
+    """End a run that waits or is being measured. Raises RunConflict for one that has ended."""
+    open_runs = EvaluationRun.open_jobs().filter(pk=run.pk)
+    if not revoke(open_runs, state=State.CANCELLED, error="Cancelled."):
         raise RunConflict("This run has ended already. Start a new one instead.")
     run.refresh_from_db()
 
 
 def restart(run: EvaluationRun) -> None:
-    """Queues a run that failed or was cancelled once more. Raises RunConflict for any other."""
+    """Queue a run that failed or was cancelled once more. Raises RunConflict for any other."""
     ended = EvaluationRun.objects.filter(
         pk=run.pk, kind=EvaluationRun.Kind.GOLDEN, state__in=(State.FAILED, State.CANCELLED)
     )
     snapshot = fingerprint(run.profile.as_profile())
-    if not ended.update(
-        state=State.QUEUED, progress=0, error="", claim=None, heartbeat=None, fingerprint=snapshot
-    ):
+    if not ended.update(state=State.QUEUED, progress=0, error="", attempts=0, fingerprint=snapshot):
         raise RunConflict(
             "Only a run of the golden queries that failed or was cancelled starts again. Start a "
             "new one instead."
         )
     run.refresh_from_db()
-    enqueue(run)
+    enqueue(EvaluationRun, run.pk)
 
 
-def unfinished(*, alone: bool = False) -> list[int]:
-    """The pks of runs that wait unheard or that a dead worker left behind.
-
-    `alone`: without those that a publication waits for, which measures its own.
-    """
-    now = timezone.now()
-    waiting = Q(state=State.QUEUED, created__lt=now - timedelta(seconds=10))
-    left = Q(state=State.RUNNING, heartbeat__lt=now - SILENCE)
-    golden = EvaluationRun.objects.filter(kind=EvaluationRun.Kind.GOLDEN)
-    if alone:
-        golden = golden.exclude(publications__state=Publication.State.MEASURING)
-    return list(golden.filter(waiting | left).order_by("pk").values_list("pk", flat=True)[:100])
+def sweep() -> int:
+    """Enqueue what lies idle, without the runs of publications, which measure their own."""
+    publications = Publication.objects.filter(state=Publication.State.MEASURING, run__isnull=False)
+    return jobs.sweep(
+        EvaluationRun, EvaluationRun.open_jobs().exclude(pk__in=publications.values("run"))
+    )
 
 
 def measure(pk: int) -> Comparison | None:
-    """What the run measured, after it is written down; None where it is not ours to measure.
+    """The measured figures, after they are written down; None where the run is not ours to measure.
 
-    A failure is written into the row; RunFailed and RunCancelled are raised as well.
+    None, too, where it was cancelled meanwhile. A failure is written into the row, and RunFailed
+    is raised as well.
     """
-    claim = _claim(pk)
-    if claim is None:
+    lease = claim(EvaluationRun, pk, state=State.RUNNING, progress=0)
+    if lease is None:
         return None
-    run = EvaluationRun.objects.select_related("profile", "baseline").get(pk=pk)
-    ours = EvaluationRun.objects.filter(pk=pk, claim=claim, state=State.RUNNING)
+    with lease:
+        return _measure(lease)
+    return None
+
+
+def _measure(lease: Lease[EvaluationRun]) -> Comparison:
+    run = lease.row
     try:
+        if lease.keeps_crashing:
+            raise RunFailed(
+                f"Measuring it ended the worker {MAX_ATTEMPTS} times. Look at the worker's log."
+            )
         measured = compare(
             golden_set(),
             run.profile.as_profile(),
             run.baseline.as_profile() if run.baseline else None,
-            look=_Reporter(pk, claim),
+            look=lambda done, total: lease.report(done / total),
         )
+    except LeaseLost:
+        raise
     except (RunFailed, IngestionError) as error:
-        ours.update(state=State.FAILED, error=str(error))
+        lease.finish(State.FAILED, error=str(error))
         raise RunFailed(str(error)) from error
-    except RunCancelled:
-        raise
     except Exception as error:
-        ours.update(state=State.FAILED, error=f"It broke off ({error}). Start it again.")
+        lease.finish(State.FAILED, error=f"It broke off ({error}). Start it again.")
         raise
-    write(run, measured)
+    lease.finish(State.DONE, **_figures(measured))
     return measured
 
 
 def brought_to_an_end(run: EvaluationRun) -> bool:
-    """Whether the run has ended, measured here if it must be; False while another is at it.
+    """Whether the run has ended, measured here if it must be; False while another measures it.
 
     A failure is no error here: the row says so.
     """
-    if not run.is_open:
-        return True
-    try:
-        return measure(run.pk) is not None
-    except (RunFailed, RunCancelled):
-        return True
+    if run.is_open:
+        with suppress(RunFailed):
+            measure(run.pk)
+        run.refresh_from_db(fields=["state"])
+    return not run.is_open
 
 
-def write(run: EvaluationRun, measured: Comparison) -> None:
-    """Writes down what was measured; nothing where the run was cancelled meanwhile."""
+def _figures(measured: Comparison) -> dict[str, object]:
+    """The columns of a run that say what was measured."""
     space = configuration.current().space
-    values: dict[str, object] = {
-        "state": State.DONE,
+    return {
         "progress": 1.0,
         "error": "",
         "queries": len(measured.candidate.values),
@@ -184,34 +160,6 @@ def write(run: EvaluationRun, measured: Comparison) -> None:
         "embedding_space": space.name if space else "",
         "code_version": code_version(),
     }
-    written = EvaluationRun.objects.filter(pk=run.pk).exclude(state=State.CANCELLED)
-    if not written.update(**values):
-        raise RunCancelled("The run was cancelled.")
-    run.refresh_from_db()
-
-
-def _claim(pk: int) -> uuid.UUID | None:
-    """The token of whoever measures the run now; None where another does, or it has ended."""
-    claim, now = uuid.uuid4(), timezone.now()
-    free = Q(state=State.QUEUED) | Q(state=State.RUNNING, heartbeat__lt=now - SILENCE)
-    rows = EvaluationRun.objects.filter(free, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
-    taken = rows.update(state=State.RUNNING, claim=claim, heartbeat=now, progress=0, error="")
-    return claim if taken else None
-
-
-class _Reporter:
-    """Tells the row how far a run is. Raises RunCancelled once it is no longer ours."""
-
-    def __init__(self, pk: int, claim: uuid.UUID) -> None:
-        self.rows = EvaluationRun.objects.filter(pk=pk, claim=claim, state=State.RUNNING)
-        self.told = 0.0
-
-    def __call__(self, done: int, total: int) -> None:
-        if time.monotonic() - self.told < HEARTBEAT.total_seconds():
-            return
-        self.told = time.monotonic()
-        if not self.rows.update(progress=done / total, heartbeat=timezone.now()):
-            raise RunCancelled("The run was cancelled.")
 
 
 def _by_class(side: Side) -> dict[str, object]:

@@ -8,13 +8,13 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from common.jobs import Lease, claim, enqueue, revoke
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
@@ -27,7 +27,6 @@ from search.tuning.publishing import gate_inputs, publications
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-TASK = "search.tasks.carry_out_experiment"
 DECIDED = "The visitors have told."
 TOO_LONG = "Its longest run is over."
 
@@ -60,25 +59,33 @@ def start(
         held.state, held.asked_by = State.CHECKING, acting_user
         held.override, held.override_reason = override, reason.strip()
         held.findings, held.refusals = [], []
+        held.attempts, held.not_before = 0, None
+        held.enqueued_at = timezone.now()  # the sweep leaves it alone at first
         runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
         held.run_a, held.run_b = runs.get(held.a_id), runs.get(held.b_id)
         held.save()
         if background is None:
             background = preview.background
         if runs and background:
-            transaction.on_commit(partial(golden_runs.send, TASK, held.pk))
+            enqueue(Experiment, held.pk)
             return held
     return carry_out(held.pk)
 
 
 def carry_out(pk: int) -> Experiment:
     """The experiment, its arms measured where they are not yet, and decided. Safe to repeat."""
-    experiment = Experiment.objects.get(pk=pk)
-    if experiment.state != State.CHECKING:
-        return experiment
-    if not all(map(golden_runs.brought_to_an_end, experiment.runs)):
-        return experiment
-    return _settle(pk)
+    lease = claim(Experiment, pk)
+    if lease is not None:
+        with lease:
+            _carry_out(lease)
+    return Experiment.objects.get(pk=pk)
+
+
+def _carry_out(lease: Lease[Experiment]) -> None:
+    if not all(map(golden_runs.brought_to_an_end, lease.row.runs)):
+        lease.postpone(publications.RUN_BUSY, attempts=0)
+        return
+    _settle(lease.row.pk)
 
 
 @transaction.atomic
@@ -91,8 +98,8 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     for run in held.runs:
         if run.is_open:
             golden_runs.cancel(run)
-    held.state = State.DRAFT
-    held.save(update_fields=["state"])
+    revoke(Experiment.objects.filter(pk=held.pk), state=State.DRAFT)
+    held.refresh_from_db()
     return held
 
 
@@ -126,17 +133,6 @@ def look_at_running() -> int:
     for experiment in running:
         look(experiment)
     return len(running)
-
-
-def waiting() -> list[int]:
-    """The pks of experiments whose arms have been measured or that a dead worker left behind."""
-    left = set(golden_runs.unfinished())
-    checking = Experiment.objects.filter(state=State.CHECKING).select_related("run_a", "run_b")
-    return [
-        experiment.pk
-        for experiment in checking
-        if all(not run.is_open or run.pk in left for run in experiment.runs)
-    ]
 
 
 @transaction.atomic

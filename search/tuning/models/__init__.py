@@ -2,7 +2,13 @@
 
 from search.tuning.models.evaluation import Alert, EvaluationRun, Night
 from search.tuning.models.experiments import Experiment, Optimisation
-from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, JudgementAction
+from search.tuning.models.golden import (
+    CandidatePool,
+    GoldenQuery,
+    Judgement,
+    JudgementAction,
+    PoolBuild,
+)
 from search.tuning.models.publishing import ProfileChange, Publication, PublishGate
 
 __all__ = [
@@ -15,6 +21,7 @@ __all__ = [
     "JudgementAction",
     "Night",
     "Optimisation",
+    "PoolBuild",
     "ProfileChange",
     "Publication",
     "PublishGate",

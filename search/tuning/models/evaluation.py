@@ -8,10 +8,11 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
 
 
-class EvaluationRun(models.Model):
+class EvaluationRun(Job):
     """What one profile measured on a judged collection (`manage.py evaluate`) or the golden set.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
@@ -23,17 +24,12 @@ class EvaluationRun(models.Model):
         COLLECTION = "collection", "Judged collection"
         GOLDEN = "golden", "Golden queries"
 
-    class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+    State = JobState
+    TASK = "search.tasks.measure_run"
 
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
     state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
     progress = models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1.")
-    error = models.TextField(blank=True)
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
     collection = models.CharField(max_length=120, blank=True)
     corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
@@ -54,9 +50,6 @@ class EvaluationRun(models.Model):
     differences = models.JSONField(default=dict, blank=True)
     # What the profile was when it was measured: see `evaluation.golden.fingerprint`.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
-    # Who measures, and when it last said so; one that falls silent has died: `golden_runs`.
-    claim = models.UUIDField(null=True, editable=False)
-    heartbeat = models.DateTimeField(null=True, editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
     code_version = models.CharField(max_length=40, blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -68,11 +61,6 @@ class EvaluationRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.profile} on {self.collection or 'the golden queries'}"
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it waits or is being measured."""
-        return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
 class Night(models.Model):

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
+from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
 
@@ -20,7 +21,7 @@ def new_salt() -> str:
     return secrets.token_hex(8)
 
 
-class Experiment(models.Model):
+class Experiment(Job):
     """Two published profiles, compared by what searchers do. One runs at a time.
 
     `verdict` is the latest result, `history` some of the earlier ones: see
@@ -39,6 +40,9 @@ class Experiment(models.Model):
         CHECKING = "checking", "Being measured"
         RUNNING = "running", "Running"
         ENDED = "ended", "Ended"
+
+    TASK = "search.tasks.carry_out_experiment"
+    OPEN = (State.CHECKING,)
 
     name = models.CharField(max_length=120, unique=True)
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.INTERLEAVED)
@@ -62,6 +66,7 @@ class Experiment(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(365)],
         help_text="Days after which it ends, decided or not.",
     )
+    error = None  # type: ignore[assignment]  # its `refusals` say what is wrong
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     started = models.DateTimeField(null=True, blank=True, editable=False)
     ended = models.DateTimeField(null=True, blank=True, editable=False)
@@ -132,30 +137,24 @@ class Experiment(models.Model):
         return [pk for pk in (self.run_a_id, self.run_b_id) if pk is not None]
 
 
-class Optimisation(models.Model):
+class Optimisation(Job):
     """A search for better weights: how far it has come, and what it found.
 
     `options` are those of `tuning.optimise.Wanted`; `found` holds the verdict, the gain and the
     weights by class. `draft` is what was made of it.
     """
 
-    class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+    State = JobState
+    TASK = "search.tasks.run_optimisation"
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="optimisations")
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
     progress = models.FloatField(default=0.0, help_text="Share of the work done, 0 to 1.")
-    error = models.TextField(blank=True)
     found = models.JSONField(default=dict, blank=True)
     draft = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    heard = models.DateTimeField(null=True, blank=True, help_text="The worker's last word.")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
 from search.models.labels import QUERY_CLASSES
 from search.query.expand import fold_query
@@ -207,3 +208,24 @@ class CandidatePool(models.Model):
 
     def __str__(self) -> str:
         return f"{self.query}: {self.candidates} candidates"
+
+
+class PoolBuild(Job):
+    """The building of the pools under one key: how far it has come, or what went wrong.
+
+    `width` is as far as the pools are to look: `tuning.widths.Width`.
+    """
+
+    State = JobState
+    TASK = "search.tasks.build_pools"
+
+    key = models.CharField(max_length=64, unique=True)
+    width = models.JSONField()
+    state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
+    progress = models.FloatField(default=0.0, help_text="Share of the queries done, 0 to 1.")
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"Pools {self.key[:8]}"

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import Job
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
 
@@ -85,7 +86,7 @@ class PublishGate(models.Model):
         return "Publish gate"
 
 
-class Publication(models.Model):
+class Publication(Job):
     """One attempt to publish a profile: asked for, measured, then published or refused.
 
     `fingerprint` is the profile's when it was asked for, and `replaces` what was active: where
@@ -98,6 +99,9 @@ class Publication(models.Model):
         REFUSED = "refused", "Refused"
         FAILED = "failed", "Failed"
         CANCELLED = "cancelled", "Cancelled"
+
+    TASK = "search.tasks.carry_out_publication"
+    OPEN = (State.MEASURING,)
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="publications")
     fingerprint = models.CharField(max_length=64)
@@ -113,7 +117,6 @@ class Publication(models.Model):
     # What the gate found, a sentence each; those that refuse alone stand in `refusals`.
     findings = ArrayField(models.TextField(), default=list)
     refusals = ArrayField(models.TextField(), default=list)
-    error = models.TextField(blank=True)
     asked = models.DateTimeField(default=timezone.now)
     decided = models.DateTimeField(null=True)
 

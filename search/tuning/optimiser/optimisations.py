@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import enqueue, revoke
 from search.domain import QueryClass, Signal, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, SearchError
 from search.models import SearchProfile
 from search.tuning.evaluation import arraymeasures
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.evaluation.golden_runs import send
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser.weight_search import FOLDS, Wanted
 from search.tuning.publishing import activation, drafts
@@ -32,11 +29,7 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 State = Optimisation.State
-TASK = "search.tasks.run_optimisation"
 NEEDED = "search.change_searchprofile"
-OPEN = (State.QUEUED, State.RUNNING)
-# A worker speaks up each second or so; the longest step takes a part of a minute.
-SILENCE = timedelta(minutes=2)
 MAX_FOLDS = 10
 MEASURES = arraymeasures.NAMES
 WEIGHTS, PRESETS = "weights", "presets"
@@ -127,32 +120,23 @@ def start(
     asked.check()
     with transaction.atomic():
         held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
-        if Optimisation.objects.filter(profile=held, state__in=OPEN).exists():
+        if Optimisation.objects.filter(profile=held, state__in=Optimisation.OPEN).exists():
             raise RunConflict(
                 f"A search for better weights than {held}'s is going on. Wait for it, or cancel it."
             )
         activation.check_complete(held)
         row = Optimisation.objects.create(profile=held, options=asked.as_json(), user=acting_user)
-        transaction.on_commit(partial(send, TASK, row.pk))
+        enqueue(Optimisation, row.pk)
     return row
 
 
 def cancel(row: Optimisation, *, acting_user: User | None) -> None:
     """Ends one that waits or is going on. Raises RunConflict for one that has ended."""
     check_permitted(acting_user)
-    ours = Optimisation.objects.filter(pk=row.pk, state__in=OPEN)
-    if not ours.update(state=State.CANCELLED, finished=timezone.now()):
+    ours = Optimisation.open_jobs().filter(pk=row.pk)
+    if not revoke(ours, state=State.CANCELLED, finished=timezone.now()):
         raise RunConflict("It has ended already. Start a new one instead.")
     row.refresh_from_db()
-
-
-def unfinished() -> list[int]:
-    """The pks of those that wait unheard or that a dead worker left behind."""
-    now = timezone.now()
-    waiting = Q(state=State.QUEUED, created__lt=now - timedelta(seconds=10))
-    left = Q(state=State.RUNNING, heard__lt=now - SILENCE)
-    rows = Optimisation.objects.filter(waiting | left).order_by("pk")
-    return list(rows.values_list("pk", flat=True)[:20])
 
 
 @transaction.atomic

@@ -1,47 +1,41 @@
 """W: a worker's search for better weights: golden set -> pools -> `optimise` -> row -> draft.
 
-The row is ours while nobody else writes its `heard`: one that was cancelled, or that another
-worker took over from one that fell silent, ends here at its next word. It begins anew there,
-which comes to the same, as the search is deterministic.
+One that a dead worker left begins anew, which comes to the same, as the search is deterministic.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.utils import timezone
 
+from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.errors import IngestionError
 from search.domain import Profile
-from search.errors import PoolError, SearchError
+from search.errors import PoolError, RunFailed, SearchError
 from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
 from search.tuning.evaluation.measures import Interval
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser import presets_compared
-from search.tuning.optimiser.optimisations import PRESETS, SILENCE, Options, make_draft
+from search.tuning.optimiser.optimisations import PRESETS, Options, make_draft
 from search.tuning.optimiser.verdict import Optimised
 from search.tuning.optimiser.weight_search import ENOUGH, NothingToLearn, optimise
 from search.tuning.workbench import pool_building
 from search.tuning.workbench.pool_spec import Width
 from search.tuning.workbench.pools import Pooled, pooled
 
-logger = logging.getLogger(__name__)
-
 State = Optimisation.State
 Origin = GoldenQuery.Origin
 Look = Callable[[float], None]
 """Is told the share of the work that is done."""
 
-HEARTBEAT = 1.0  # seconds: a worker speaks up at most so often
 POOLS = 0.3  # share of the progress that finding candidates is, where they must be found
 WAIT_SECONDS = 300.0  # for another worker that builds the same pools
+LOOK_SECONDS = 1.0  # between two looks at its work
 # Whom to ask: the first of these that have judged enough. Machines only where nobody has.
 PEOPLE = (Origin.PERSON, Origin.IMPORTED)
 USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
@@ -52,28 +46,29 @@ SYNTHETIC_NOTE = (
 MIXED_NOTE = "{count} of the {of} queries are synthetic, and easier than what people ask."
 
 
-class Lost(Exception):
-    """The row was cancelled, or is another worker's now."""
-
-
 def carry_out(pk: int) -> str:
     """The state in which the search for better weights ended. Safe to call again."""
-    reporter = _claim(pk)
-    if reporter is None:
+    lease = claim(Optimisation, pk, state=State.RUNNING, progress=0)
+    if lease is None:
         return ""
-    row = Optimisation.objects.select_related("profile", "user").get(pk=pk)
+    with lease:
+        _carry_out(lease)
+    return str(Optimisation.objects.values_list("state", flat=True).get(pk=pk))
+
+
+def _carry_out(lease: Lease[Optimisation]) -> None:
     try:
-        found = _look(row, reporter)
-        _finish(reporter, found)
-    except Lost:
-        pass
+        if lease.keeps_crashing:
+            raise RunFailed(f"It ended the worker {MAX_ATTEMPTS} times. Look at the worker's log.")
+        _finish(lease, _look(lease.row, lease.report))
+    except LeaseLost:
+        raise
     except (SearchError, IngestionError, NothingToLearn) as error:
-        reporter.rows().update(state=State.FAILED, error=str(error), finished=timezone.now())
+        lease.finish(State.FAILED, error=str(error), finished=timezone.now())
     except Exception as error:
         told = f"It broke off ({error}). Start it again."
-        reporter.rows().update(state=State.FAILED, error=told, finished=timezone.now())
+        lease.finish(State.FAILED, error=told, finished=timezone.now())
         raise
-    return str(Optimisation.objects.values_list("state", flat=True).get(pk=pk))
 
 
 def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Golden, ...]:
@@ -84,33 +79,6 @@ def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Go
         if origins or len(held) >= ENOUGH:
             return held
     return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
-
-
-class _Reporter:
-    """Tells the row how far it is. Raises Lost once it is no longer ours."""
-
-    def __init__(self, pk: int, heard: datetime) -> None:
-        self.pk, self.heard = pk, heard
-        self.told = 0.0
-
-    def rows(self) -> Any:
-        return Optimisation.objects.filter(pk=self.pk, state=State.RUNNING, heard=self.heard)
-
-    def __call__(self, share: float) -> None:
-        if time.monotonic() - self.told < HEARTBEAT:
-            return
-        self.told, now = time.monotonic(), timezone.now()
-        if not self.rows().update(progress=min(share, 1.0), heard=now):
-            raise Lost
-        self.heard = now
-
-
-def _claim(pk: int) -> _Reporter | None:
-    now = timezone.now()
-    free = Q(state=State.QUEUED) | Q(state=State.RUNNING, heard__lt=now - SILENCE)
-    rows = Optimisation.objects.filter(free, pk=pk)
-    taken = rows.update(state=State.RUNNING, heard=now, progress=0, error="")
-    return _Reporter(pk, now) if taken else None
 
 
 def _look(row: Optimisation, look: Look) -> dict[str, Any]:
@@ -197,7 +165,7 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled
         if held.coverage.pooled == len(goldens):
             return held
         look(0.0)
-        time.sleep(HEARTBEAT)
+        time.sleep(LOOK_SECONDS)
     raise PoolError(
         "The candidates of the golden queries could not be found in time, because another worker "
         "is at them. Start again in a few minutes."
@@ -212,15 +180,10 @@ def _notes(origins: Counter[str]) -> list[str]:
     return [SYNTHETIC_NOTE if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
 
 
-def _finish(reporter: _Reporter, found: dict[str, Any]) -> None:
+def _finish(lease: Lease[Optimisation], found: dict[str, Any]) -> None:
     """Writes down what was found, and makes the draft of it where it can be relied on."""
-    with transaction.atomic():
-        row = reporter.rows().select_for_update(of=("self",)).select_related("user").first()
-        if row is None:
-            raise Lost
-        row.state, row.progress, row.found = State.DONE, 1.0, found
-        row.finished = timezone.now()
-        row.save(update_fields=["state", "progress", "found", "finished"])
+    with lease.writing() as row:
+        lease.finish(State.DONE, progress=1.0, found=found, finished=timezone.now())
         if found.get("reliable") and found.get("changed") and not found["synthetic"]:
             _draft(row)
 

@@ -8,12 +8,13 @@ Each end is an audit row. `override` publishes what was refused, with a reason.
 
 from __future__ import annotations
 
-from functools import partial
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
 
+from common.jobs import Lease, claim, enqueue, revoke
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
 State = Publication.State
 Action = ProfileChange.Action
-TASK = "search.tasks.carry_out_publication"
+# Until another process that measures the same run is looked at again (a guess).
+RUN_BUSY = timedelta(seconds=5)
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 
 
@@ -58,20 +60,26 @@ def publish(
         if background is None:
             background = preview.background
         if preview.queries and background:
-            transaction.on_commit(partial(golden_runs.send, TASK, publication.pk))
+            enqueue(Publication, publication.pk)
             return publication
     return carry_out(publication.pk)
 
 
 def carry_out(pk: int) -> Publication:
     """The publication, measured where it is not yet, and decided. Safe to call again."""
-    publication = Publication.objects.select_related("run").get(pk=pk)
-    run = publication.run
-    if publication.state != State.MEASURING:
-        return publication
+    lease = claim(Publication, pk)
+    if lease is not None:
+        with lease:
+            _carry_out(lease)
+    return Publication.objects.select_related("run").get(pk=pk)
+
+
+def _carry_out(lease: Lease[Publication]) -> None:
+    run = lease.row.run
     if run is not None and not golden_runs.brought_to_an_end(run):
-        return publication
-    return _settle(pk)
+        lease.postpone(RUN_BUSY, attempts=0)
+        return
+    _settle(lease.row.pk)
 
 
 def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
@@ -111,16 +119,10 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
             raise RunConflict("It has been decided already.")
         if held.run is not None and held.run.is_open:
             golden_runs.cancel(held.run)
-        held.state, held.decided = State.CANCELLED, timezone.now()
-        held.save(update_fields=["state", "decided"])
+        rows = Publication.objects.filter(pk=held.pk)
+        revoke(rows, state=State.CANCELLED, decided=timezone.now())
+    held.refresh_from_db()
     return held
-
-
-def waiting() -> list[int]:
-    """The pks of publications whose run has ended or that a dead worker left behind."""
-    left = set(golden_runs.unfinished())
-    rows = Publication.objects.filter(state=State.MEASURING).select_related("run")
-    return [row.pk for row in rows if row.run is None or not row.run.is_open or row.run_id in left]
 
 
 def permissions(*, override: bool) -> tuple[str, ...]:
@@ -155,6 +157,7 @@ def _ask(
         by_system=user is None,
         reason=reason,
         override=override,
+        enqueued_at=timezone.now(),  # the caller sees to it: the sweep leaves it alone at first
     )
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 
-from celery import current_app
-from django.core.cache import cache
+from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
-from kombu.exceptions import OperationalError
 
+from common import jobs
+from common.jobs import MAX_ATTEMPTS, Lease, claim
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Profile
@@ -24,35 +23,74 @@ from search.retrieval import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.pooled import Pool
-from search.tuning.models import CandidatePool
+from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp
-from search.tuning.workbench.pools import asked_by, covers, described, progress_key
+from search.tuning.workbench.pools import asked_by, covers, described
 
-logger = logging.getLogger(__name__)
+State = PoolBuild.State
+Look = Callable[[int, int], None]
 
 KEPT_KEYS = 4
-TASK = "search.tasks.build_pools"
-# A build that has said nothing for so long has died: each query takes a part of a second.
-SILENT_SECONDS = 120
 
 
-def build(width: Width, look: Callable[[int, int], None] = lambda done, total: None) -> int:
+def build(width: Width, look: Look = lambda done, total: None) -> int:
     """How many pools were built: those that are missing, stale, or do not look so far.
 
     One builder at a time for a key; a second one builds nothing. Raises PoolError where the
     embedding model is away: pools without meaning would measure something else.
     """
-    configured = configuration.current()
-    key = width.key(configured)
-    if not cache.add(_lock_key(key), value=True, timeout=SILENT_SECONDS):
+    return carry_out(_asked_for(width).pk, look)
+
+
+def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
+    """How many pools were built for the row. Raises PoolError, as `build` does."""
+    lease = claim(PoolBuild, pk, state=State.RUNNING, progress=0)
+    if lease is None:
         return 0
-    try:
-        return _build(width, key, configured, look)
-    except PoolError as error:
-        _tell(key, None, str(error))
-        raise
-    finally:
-        cache.delete(_lock_key(key))
+    with lease:
+        try:
+            return _carry_out(lease, look)
+        except PoolError as error:
+            lease.finish(State.FAILED, error=str(error))
+            raise
+    return 0
+
+
+def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
+    """Builds until nobody has asked meanwhile for pools that look further."""
+    if lease.keeps_crashing:
+        raise PoolError(f"Building them ended the worker {MAX_ATTEMPTS} times. See the log.")
+    configured, count = configuration.current(), 0
+    while lease.row.state == State.RUNNING:
+        built = lease.row.width
+        width = Width.from_json(built)
+        if width.key(configured) != lease.row.key:  # configured otherwise since it was asked for
+            lease.finish(State.DONE)
+            return count + build(width, look)
+        count += _build(lease, width, configured, look)
+        with lease.writing() as row:
+            row.refresh_from_db(fields=["width"])
+            if row.width == built:
+                lease.finish(State.DONE, progress=1.0, error="")
+    return count
+
+
+def _asked_for(width: Width) -> PoolBuild:
+    """The open row of the build; one that is under way will look as far as both ask for."""
+    key, now = width.key(configuration.current()), timezone.now()
+    with transaction.atomic():
+        row, _ = PoolBuild.objects.select_for_update().get_or_create(
+            key=key, defaults={"width": width.as_json(), "enqueued_at": now}
+        )
+        if row.is_open:
+            row.width = width.joined(Width.from_json(row.width)).as_json()
+            row.save(update_fields=["width"])
+        else:
+            jobs.revoke(
+                PoolBuild.objects.filter(pk=row.pk), width=width.as_json(), state=State.QUEUED,
+                progress=0, error="", attempts=0, not_before=None, enqueued_at=now,
+            )  # fmt: skip
+    return row
 
 
 def wanted(width: Width, configured: Configuration) -> list[Golden]:
@@ -67,17 +105,13 @@ def wanted(width: Width, configured: Configuration) -> list[Golden]:
     ]
 
 
-def _build(
-    width: Width, key: str, configured: Configuration, look: Callable[[int, int], None]
-) -> int:
+def _build(lease: Lease[PoolBuild], width: Width, configured: Configuration, look: Look) -> int:
     goldens = wanted(width, configured)
     corpus = corpus_stamp()
     for done, golden in enumerate(goldens):
         look(done, len(goldens))
-        _tell(key, done / len(goldens))
-        cache.touch(_lock_key(key), SILENT_SECONDS)
-        _keep(golden, width, key, corpus, configured)
-    cache.delete(progress_key(key))
+        lease.report(done / len(goldens))
+        _keep(golden, width, lease.row.key, corpus, configured)
     _forget_old_keys()
     return len(goldens)
 
@@ -132,10 +166,7 @@ def _forget_old_keys() -> None:
     newest = CandidatePool.objects.values("key").annotate(at=Max("built")).order_by("-at")
     kept = [row["key"] for row in newest[:KEPT_KEYS]]
     CandidatePool.objects.exclude(key__in=kept).delete()
-
-
-def _tell(key: str, share: float | None, problem: str = "") -> None:
-    cache.set(progress_key(key), {"share": share, "problem": problem}, SILENT_SECONDS)
+    PoolBuild.objects.exclude(key__in=kept).exclude(state__in=PoolBuild.OPEN).delete()
 
 
 def enqueue_both(active: Profile, draft: Profile) -> None:
@@ -148,15 +179,5 @@ def enqueue_both(active: Profile, draft: Profile) -> None:
 
 
 def enqueue(width: Width) -> None:
-    """Asks a worker to build what is missing; shown as begun until the worker says more."""
-    key = width.key(configuration.current())
-    _tell(key, 0.0)
-    try:
-        current_app.send_task(TASK, args=[width.as_json()])
-    except (OperationalError, OSError) as error:
-        logger.warning("The broker is away (%s): pools %s wait to be asked for again", error, key)
-        _tell(key, None, "The queue does not answer: see that Redis and the worker run.")
-
-
-def _lock_key(key: str) -> str:
-    return f"pools:{key}:lock"
+    """Ask a worker to build what is missing."""
+    jobs.enqueue(PoolBuild, _asked_for(width).pk)

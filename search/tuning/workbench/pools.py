@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.core.cache import cache
-
 from ingestion.models import Document
 from search.domain import Profile
 from search.engine import configuration
@@ -23,7 +21,7 @@ from search.ranking.boosts import sought
 from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case, WhatIf
-from search.tuning.models import CandidatePool
+from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
 
 
@@ -79,10 +77,8 @@ def pooled(
     corpus = corpus or corpus_stamp()
     stale = sum(rows[golden.pk].corpus != corpus for golden in found)
     whatif = _whatif(found, rows, configured)
-    progress = cache.get(progress_key(key)) or {}
-    coverage = Coverage(
-        len(measured), len(found), stale, progress.get("share"), progress.get("problem", "")
-    )
+    building, problem = _under_way(key)
+    coverage = Coverage(len(measured), len(found), stale, building, problem)
     return Pooled(whatif, tuple(found), coverage)
 
 
@@ -165,6 +161,9 @@ def asked_by(golden: Golden) -> str:
     return digest(golden.text, golden.collections)
 
 
-def progress_key(key: str) -> str:
-    """Where the cache holds how far a build under the key is."""
-    return f"pools:{key}:progress"
+def _under_way(key: str) -> tuple[float | None, str]:
+    """The progress of a build under the key, None for none, and what went wrong with the last."""
+    build = PoolBuild.objects.filter(key=key).first()
+    if build is None:
+        return None, ""
+    return (build.progress if build.is_open else None), build.error
