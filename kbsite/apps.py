@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class TokensConfig(AppConfig):
-    """django-rest-knox, under what the admin calls it."""
+    """django-rest-knox, under its name in the admin."""
 
     name = "knox"
     verbose_name = "API tokens"
@@ -15,4 +15,4 @@ class SiteConfig(AppConfig):
     name = "kbsite"
 
     def ready(self) -> None:
-        from kbsite import checks  # noqa: F401 -- registers them
+        from kbsite import checks  # noqa: F401 -- registers the checks
