@@ -1,4 +1,4 @@
-"""Isolation of a file's child process from the network and from other sessions.
+"""Isolation of a file's child process from the network and from other processes.
 
 Three layers, since none is available everywhere: an empty network namespace, a filter of system
 calls (Linux on x86-64 and ARM), and a Python audit hook.

@@ -45,7 +45,7 @@ class Robots:
         self._rules: dict[str, Protego | None] = {}
 
     def check(self, target: Target) -> None:
-        """Raise RobotsRefused if robots.txt disallows it, PauseWanted if it is unreachable."""
+        """Raise RobotsRefused if robots.txt disallows it, PauseWanted if its server fails."""
         rules = self._of(target)
         if rules is not None and not rules.can_fetch(target.url, self._policy.agent):
             raise RobotsRefused(f"The robots.txt of {target.host} disallows this address.")
@@ -73,7 +73,7 @@ class Robots:
             with fetch(place, self._policy) as answer:
                 return Protego.parse(answer.file.read().decode("utf-8", "replace"))
         except (PauseWanted, AddressRefused):
-            # RFC 9309: while robots.txt is unreachable, nothing may be fetched.
+            # RFC 9309: while robots.txt returns server errors, nothing may be fetched.
             raise
         except FetchError:
             return None
