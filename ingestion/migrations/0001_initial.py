@@ -496,6 +496,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("number", models.PositiveIntegerField()),
                 ("file", models.FileField(editable=False, max_length=300, upload_to="")),
                 ("file_name", models.CharField(max_length=255)),
@@ -523,22 +547,7 @@ class Migration(migrations.Migration):
                     "progress",
                     models.FloatField(default=0, help_text="Share of the work done, 0 to 1."),
                 ),
-                (
-                    "error",
-                    models.TextField(blank=True, help_text="What went wrong and what to do."),
-                ),
                 ("error_code", models.CharField(blank=True, max_length=40)),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("enqueued_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "not_before",
-                    models.DateTimeField(blank=True, help_text="Earliest next attempt.", null=True),
-                ),
-                (
-                    "lease",
-                    models.UUIDField(blank=True, help_text="The attempt that holds it.", null=True),
-                ),
-                ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("finished", models.DateTimeField(blank=True, null=True)),
                 ("title", models.CharField(blank=True, max_length=500)),
                 ("language", models.CharField(blank=True, max_length=8)),
@@ -714,6 +723,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("name", models.CharField(max_length=120)),
                 ("fingerprint", models.CharField(max_length=200, unique=True)),
                 ("config", models.JSONField(blank=True, default=dict, editable=False)),
@@ -787,9 +820,6 @@ class Migration(migrations.Migration):
                 ("chunks_total", models.PositiveIntegerField(default=0, editable=False)),
                 ("chunks_filled", models.PositiveIntegerField(default=0, editable=False)),
                 ("tokens_spent", models.PositiveBigIntegerField(default=0, editable=False)),
-                ("error", models.TextField(blank=True, editable=False)),
-                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
-                ("not_before", models.DateTimeField(editable=False, null=True)),
                 ("filling_since", models.DateTimeField(editable=False, null=True)),
                 ("filled_at", models.DateTimeField(editable=False, null=True)),
                 ("activated_at", models.DateTimeField(editable=False, null=True)),
@@ -898,6 +928,30 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
                     "kind",
                     models.CharField(
                         choices=[
@@ -928,10 +982,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "error",
-                    models.TextField(blank=True, help_text="What stopped it and what to do."),
-                ),
-                (
                     "file",
                     models.FileField(blank=True, editable=False, max_length=300, upload_to=""),
                 ),
@@ -942,11 +992,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("discovered", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("lease", models.UUIDField(blank=True, editable=False, null=True)),
-                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("not_before", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("attempts", models.PositiveSmallIntegerField(default=0, editable=False)),
                 (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
@@ -1084,6 +1129,24 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("path", models.CharField(help_text="Absolute, on the server.", max_length=900)),
                 (
                     "include",
@@ -1158,12 +1221,6 @@ class Migration(migrations.Migration):
                 ("last_scan", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("last_seconds", models.FloatField(blank=True, editable=False, null=True)),
                 ("last_counts", models.JSONField(blank=True, default=dict, editable=False)),
-                (
-                    "next_scan",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
-                ("lease", models.UUIDField(blank=True, editable=False, null=True)),
-                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
