@@ -115,3 +115,9 @@ class RefusedEdit(IngestionError):
     """A hand edit that cannot be: nothing was changed."""
 
     code = "refused_edit"
+
+
+class InvalidMetadata(IngestionError):
+    """Metadata that cannot be kept: nothing was changed."""
+
+    code = "invalid_metadata"
