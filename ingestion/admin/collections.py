@@ -20,11 +20,11 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.fields import LanguageField, language_name
+from ingestion.admin.fields import LanguageField, LinesField, language_name
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.library import UNFINISHED
+from ingestion.models.library import UNFINISHED, validate_metadata_key
 
 # What a document was read by: a change reaches it when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
@@ -37,12 +37,19 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="Who may read it. Superusers read everything.",
     )
+    metadata_keys = LinesField(
+        label="Metadata to narrow by",
+        required=False,
+        validators=[validate_metadata_key],
+        help_text="One key of the documents' metadata a line, such as department. The search page "
+        "offers its most frequent values as filters.",
+    )
 
     class Meta:
         model = Collection
         fields = (
             "name", "slug", "description", "visibility", "groups",
-            "language", "chunk_tokens", "overlap_tokens",
+            "language", "chunk_tokens", "overlap_tokens", "metadata_keys",
         )  # fmt: skip
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
 
@@ -93,6 +100,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("name", "slug", "description")}),
         ("Who may read it", {"fields": ("visibility", "groups")}),
+        ("How it can be searched", {"fields": ("metadata_keys",)}),
         (
             "How its documents are read",
             {

@@ -176,6 +176,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             origin,
             file=file,
             language=form.cleaned_data["language"],
+            metadata=form.cleaned_data["metadata"],
             acting_user=actor(request),
         )
 
