@@ -5,6 +5,7 @@ Plain frozen values. No Django, no I/O.
 
 from search.domain.choices import (
     Classifier,
+    Comparison,
     Fusion,
     KeywordScorer,
     Normaliser,
@@ -16,6 +17,7 @@ from search.domain.profiles import Boost, Profile
 from search.domain.questions import (
     SUM_TOLERANCE,
     Classification,
+    MetadataFilter,
     Pinned,
     Query,
     QueryFilters,
@@ -45,6 +47,7 @@ __all__ = [
     "Classification",
     "Classifier",
     "Combination",
+    "Comparison",
     "Contribution",
     "Explanation",
     "Fusion",
@@ -52,6 +55,7 @@ __all__ = [
     "IdentifierMatch",
     "KeywordScorer",
     "Leaf",
+    "MetadataFilter",
     "Mix",
     "Node",
     "Normaliser",

@@ -11,11 +11,14 @@ from django.urls import reverse
 
 from search.analytics.interactions import Said
 from search.analytics.models import Interaction
+from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option
+from search.query.fields import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
 
-FILTER_FIELDS = ("collection", "document", "type", "language", "after", "before")
+FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
+MOST_CONDITIONS = 50  # as many as the API takes
 
 
 class QueryField(forms.CharField):
@@ -46,6 +49,24 @@ class ValuesField(forms.MultipleChoiceField):
                 "Choose one from the list."
             },
         )
+
+
+class MetadataField(forms.MultipleChoiceField):
+    """Conditions on metadata. Any key and value may be asked for: a wrong one finds nothing."""
+
+    widget = forms.SelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        return [text for one in super().to_python(value) if (text := clean_text(one))]
+
+    def validate(self, value: list[str]) -> None:
+        if len(value) > MOST_CONDITIONS:
+            raise forms.ValidationError(f"Set at most {MOST_CONDITIONS} conditions on metadata.")
+        try:
+            for one in value:
+                metadata_filter(one)
+        except InvalidFilter as error:
+            raise forms.ValidationError(str(error)) from error
 
 
 class DayField(forms.DateField):
@@ -82,11 +103,13 @@ class SearchForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any], facets: Callable[[], Facets]) -> None:
         super().__init__(data)
+        self._facets = facets
         self.fields = {
             "q": QueryField(required=False),
             "collection": ValuesField("collection", lambda: facets().collections),
             "type": ValuesField("type", lambda: facets().types),
             "language": ValuesField("language", lambda: facets().languages),
+            "meta": MetadataField(required=False),
             "document": DocumentField(required=False),
             "after": DayField("From"),
             "before": DayField("To"),
@@ -123,7 +146,14 @@ class SearchForm(forms.Form):
             after=cleaned["after"],
             before=cleaned["before"],
             documents=(cleaned["document"],) if cleaned["document"] else (),
+            metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
         )
+
+    @property
+    def other_metadata(self) -> tuple[str, ...]:
+        """The conditions on metadata that are set and that no facet offers."""
+        offered = {one.value for facet in self._facets().metadata for one in facet.options}
+        return tuple(one for one in self.cleaned_data.get("meta", ()) if one not in offered)
 
     @property
     def groups(self) -> bool:

@@ -25,7 +25,7 @@ from search.analytics.recording import new_search_id, record_search
 from search.domain import Signal
 from search.errors import InteractionRefused, NoActiveProfile, SearchError, UnknownSearch
 from search.pages import paging, suggestions
-from search.pages.facets import facets_for, language_label, type_label
+from search.pages.facets import facets_for, language_label, metadata_shown, type_label
 from search.pages.forms import InteractionForm, SearchForm
 from search.pipeline import Choices, SearchResponse
 from search.presentation.reading import parts_of, passages_of
@@ -166,6 +166,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "version": version,
         "reading": reading,
         "q": query,
+        "metadata": metadata_shown(shown.metadata),
         "type": type_label(version.media_type) if version else "",
         "language": language_label(shown.language) if shown.language else "",
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +32,7 @@ class Result:
     `folded` are the best passages of the same document that are folded under it, `copies` the
     best other documents with nearly the same text, one passage each; both in the ranking's order.
     `is_edited`: a person changed the text by hand; `note` is theirs, for members of staff only.
+    `metadata` is the document's.
     """
 
     group: Group
@@ -51,6 +52,7 @@ class Result:
     snippet: SafeString
     is_edited: bool = False
     note: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
 
@@ -109,7 +111,7 @@ def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic])
         .annotate(marked=_marked(terms))
         .values(
             "pk", "ordinal", "text", "marked", "heading_path", "page", "document__language",
-            "document__public_id", "document__title", "document__created",
+            "document__public_id", "document__title", "document__created", "document__metadata",
             "collection_id", "collection__name", "collection__slug",
             "version__media_type", "version__file_name", "original", *_for_staff(viewer),
         )
@@ -152,6 +154,7 @@ def _result(group: Group, row: Mapping[str, Any], chars: int) -> Result:
         snippet=snippet(str(row["marked"]), chars),
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
+        metadata=row["document__metadata"],
     )
 
 
