@@ -8,6 +8,7 @@ import django.contrib.postgres.search
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.expressions
+import django.db.models.lookups
 import django.utils.timezone
 import pgvector.django.halfvec
 import pgvector.django.sparsevec
@@ -19,6 +20,8 @@ from django.contrib.postgres.operations import (
 )
 from django.db import migrations, models
 from pgvector.django import VectorExtension
+
+import ingestion.models.library
 
 # md5 and not hashtext: it is the same in every version of Postgres, and in Python.
 # 2^30 - 1 fits below the 1,000,000,000 dimensions of a sparsevec, whose indices start at 1.
@@ -172,6 +175,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "metadata_keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            max_length=40,
+                            validators=[ingestion.models.library.validate_metadata_key],
+                        ),
+                        blank=True,
+                        default=list,
+                        help_text="Keys of the documents' metadata that searches can be narrowed by.",
+                        size=10,
+                    ),
+                ),
+                (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
@@ -315,6 +331,15 @@ class Migration(migrations.Migration):
                 ),
                 ("language", models.CharField(blank=True, max_length=8)),
                 ("language_given", models.BooleanField(default=False)),
+                (
+                    "metadata",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="What people know of it: a flat object of texts, numbers, dates, lists of texts.",
+                        validators=[ingestion.models.library.validate_metadata],
+                    ),
+                ),
                 ("content_hash", models.CharField(editable=False, max_length=64)),
                 (
                     "created",
@@ -1376,6 +1401,12 @@ class Migration(migrations.Migration):
                 fields=["title_terms"], name="document_title_terms"
             ),
         ),
+        migrations.AddIndex(
+            model_name="document",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["metadata"], name="document_metadata"
+            ),
+        ),
         migrations.AddConstraint(
             model_name="document",
             constraint=models.UniqueConstraint(
@@ -1403,6 +1434,19 @@ class Migration(migrations.Migration):
                 models.F("part_path"),
                 condition=models.Q(models.Q(("parent", None), _negated=True), ("deleted_at", None)),
                 name="document_one_per_part",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=django.db.models.lookups.Exact(
+                    models.Func(
+                        "metadata", function="jsonb_typeof", output_field=models.TextField()
+                    ),
+                    models.Value("object"),
+                ),
+                name="document_metadata_is_an_object",
+                violation_error_message="Metadata is a JSON object of keys and values.",
             ),
         ),
         migrations.AddIndex(
