@@ -16,7 +16,7 @@ from search.api.serializers.profiles import (
 )
 from search.api.serializers.results import ResultSerializer
 from search.domain import MIXED, Trial
-from search.engine.second_try import SecondTry
+from search.engine.rank import SecondTry
 from search.pipeline import SearchResponse
 
 
