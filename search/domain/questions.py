@@ -158,6 +158,18 @@ class TermStatistic:
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """A text configuration: in how many searched chunks, and the query's words it keeps.
+
+    A configuration drops the stop words of its language.
+    """
+
+    config: str
+    chunks: int
+    words: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pinned:
     """A document that comes first for a question; with `edit_id`, by the passage that it marks."""
 
