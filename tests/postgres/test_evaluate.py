@@ -11,13 +11,12 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.management import CommandError, call_command
 
-from ingestion.documents import progress
 from ingestion.models import Collection, Document, DocumentVersion
 from search.pipeline import search
 from search.tuning.evaluation import report
 from search.tuning.models import EvaluationRun
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
 CORPUS = [
     {"_id": "d1", "title": "Steelyard", "text": "A balance whose weight slides along a beam."},
@@ -40,12 +39,6 @@ QRELS = [
     ("q3", "d4", 1),
     ("irrelevant", "d1", 0),
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None runs in the tests: do not wait three seconds for one."""
-    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
 
 
 @pytest.fixture

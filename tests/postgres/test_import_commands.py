@@ -10,17 +10,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from ingestion.documents import progress
 from ingestion.intake.importing.archives import ArchiveSource
 from ingestion.models import Chunk, Collection, Document, Import, ImportItem, WatchedFolder
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None runs in the tests: do not wait three seconds for one."""
-    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
 
 def run(name: str, *arguments: object) -> str:
