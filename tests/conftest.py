@@ -11,7 +11,6 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.core.cache import cache
 from django.test import TransactionTestCase
-from hypothesis import settings as hypothesis
 
 from ingestion.documents import progress
 from ingestion.models import Document
@@ -19,10 +18,9 @@ from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison
 from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents
+from tests.support.laws import load_profiles
 
-# How long an example takes is the machine's affair, and not what a test is about.
-hypothesis.register_profile("untimed", deadline=None)
-hypothesis.load_profile("untimed")
+load_profiles()
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
+
 _OWN = Path(tempfile.mkdtemp(prefix="steelyard-tests-"))
 _MODELS = Path(__file__).resolve().parent.parent / "var" / "models"
 
@@ -29,6 +31,31 @@ def pytest_configure() -> None:
 
     # Real hashing takes a tenth of a second on purpose; the tests log in hundreds of times.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+# The longest files by --durations: begun first, so that none still runs when all else is done.
+SLOW = (
+    "tests/web/test_visibility.py",
+    "tests/faults/test_killed.py",
+    "tests/faults/test_demo.py",
+    "tests/web/browser/test_admin_browser.py",
+    "tests/faults/test_space_change.py",
+    "tests/web/browser",
+    "tests/faults",
+    "tests/relevance",
+    "tests/web/test_watching_visibility.py",
+    "tests/postgres/test_seed_cases.py",
+)
+
+
+def _place(item: pytest.Item) -> int:
+    """Where the item's file stands in SLOW; after all of them for the others."""
+    return next((i for i, path in enumerate(SLOW) if item.nodeid.startswith(path)), len(SLOW))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)
 
 
 def pytest_collection_finish() -> None:

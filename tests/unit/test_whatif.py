@@ -16,6 +16,7 @@ from search.tuning.evaluation import arraymeasures, measures
 from search.tuning.evaluation.arithmetic import exact_sum
 from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Outcome, WhatIf
+from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)
@@ -32,7 +33,7 @@ def exact(case_seed: int, size: int, profile_seed: int) -> tuple[Outcome, Weighe
 
 
 class TestRanking:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200))
     @given(SEEDS, st.integers(1, 40), SEEDS)
     def test_is_that_of_a_search(self, case: int, size: int, profile: int) -> None:
         fast, exactly = exact(case, size, profile)
@@ -42,7 +43,7 @@ class TestRanking:
             [hit.score for hit in hits], rel=1e-9, abs=1e-9
         )
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=examples(60))
     @given(SEEDS, st.integers(1, 40), SEEDS)
     def test_is_as_sure_and_tries_again_alike(self, case: int, size: int, profile: int) -> None:
         fast, exactly = exact(case, size, profile)
@@ -78,7 +79,7 @@ class TestRanking:
 
 
 class TestMeasures:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40))
     @given(SEEDS, SEEDS)
     def test_are_those_of_ir_measures(self, seed: int, profile: int) -> None:
         cases = [random_case(seed + i, 30) for i in range(5)]
@@ -103,7 +104,7 @@ class TestMeasures:
 
 
 class TestExactSum:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200))
     @given(st.lists(st.lists(FLOATS, min_size=3, max_size=3), min_size=1, max_size=6))
     def test_rounds_once(self, rows: list[list[float]]) -> None:
         expected = [math.fsum(column) for column in zip(*rows, strict=True)]
@@ -115,7 +116,7 @@ class TestExactSum:
 
 
 class TestPool:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50))
     @given(SEEDS, st.integers(0, 20))
     def test_comes_back_as_it_was_kept(self, seed: int, size: int) -> None:
         pool = random_case(seed, size or 1).pool
