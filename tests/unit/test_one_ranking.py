@@ -18,8 +18,8 @@ from search.presets import PRESETS
 from search.presets.preset import Preset
 from search.ranking import Batch, prepare, rank
 from search.ranking.grouping import Group
-from tests.pooling import configuration, random_case, random_profile
 from tests.support import old_ranking
+from tests.support.random_pools import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)
 POOLS = 200

@@ -16,13 +16,14 @@ from search.engine.settle import settle
 from search.tuning.evaluation import arraymeasures, measures
 from search.tuning.evaluation.pooled import facts, from_facts
 from search.tuning.evaluation.whatif import WhatIf
+from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)
 
 
 class TestRanking:
-    @settings(max_examples=100, deadline=None)
+    @settings(max_examples=examples(200))
     @given(SEEDS, st.integers(1, 40), SEEDS)
     def test_is_that_of_a_search(self, seed: int, size: int, profile_seed: int) -> None:
         case, configured = random_case(seed, size), configuration()
@@ -65,7 +66,7 @@ class TestRanking:
 
 
 class TestMeasures:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40))
     @given(SEEDS, SEEDS)
     def test_are_those_of_ir_measures(self, seed: int, profile: int) -> None:
         cases = [random_case(seed + i, 30) for i in range(5)]
@@ -90,7 +91,7 @@ class TestMeasures:
 
 
 class TestPool:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50))
     @given(SEEDS, st.integers(0, 20))
     def test_comes_back_as_it_was_kept(self, seed: int, size: int) -> None:
         pool = random_case(seed, size or 1).pool

@@ -432,6 +432,8 @@ def test_what_a_child_leaves_is_read_with_care(
 def test_a_child_that_locks_its_scratch_directory(room: Room) -> None:
     body = """
 import os
+
+pytestmark = pytest.mark.forks
 (source.scratch / "a" / "b").mkdir(parents=True)
 (source.scratch / "a" / "b" / "c").write_text("x")
 (source.scratch / "a" / "b").chmod(0)

@@ -228,6 +228,8 @@ def test_the_child_sees_no_secrets(
     monkeypatch.setenv("SECRET_KEY", "hunter2")
     body = """
 import os
+
+pytestmark = pytest.mark.forks
 environment = open("/proc/self/environ").read()
 return f"{sorted(os.environ)} {environment} {len(os.listdir('/proc/self/fd'))}" """
     with (tmp_path / "other").open("w") as other:

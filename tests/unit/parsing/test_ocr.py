@@ -15,6 +15,8 @@ from ingestion.errors import NoText
 from ingestion.parsing import Ocr, ParseLimits, parse_file
 from ingestion.parsing.ocr import SWITCHED_OFF, installed
 
+pytestmark = pytest.mark.forks
+
 ENGLISH = installed(["eng"])
 recognising = pytest.mark.skipif(
     not ENGLISH.languages and not os.environ.get("CI"),

@@ -19,6 +19,8 @@ from tests.samples.outlook import Attachment, Letter, make_msg
 from .conftest import Parse
 from .shorthand import h, p, table
 
+pytestmark = pytest.mark.forks
+
 PNG = b"\x89PNG\r\n\x1a\n0000"
 
 
