@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 import numpy as np
 import openai
 
+from common.backoff import retry_after
 from ingestion.embedding.answer import read_answer
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.per_process import PerProcess
 from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors
-from ingestion.embedding.retry import Retries, TransientError, retry_after
+from ingestion.embedding.retry import Retries, TransientError
 from ingestion.embedding.tokens import EstimatedTokenizer, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
