@@ -224,7 +224,7 @@ IMPORT_MAX_BYTES = env.int("IMPORT_MAX_MB", default=2_048) * 1024 * 1024
 IMPORT_MAX_FILES = env.int("IMPORT_MAX_FILES", default=100_000)
 IMPORT_MAX_UNPACKED_BYTES = env.int("IMPORT_MAX_UNPACKED_MB", default=20_480) * 1024 * 1024
 
-# How long a worker holds a document without a sign of life before another may take it over.
+# How long a worker holds a job without a sign of life before another may take it over.
 INGESTION_LEASE_SECONDS = env.int("INGESTION_LEASE_SECONDS", default=60)
 
 CELERY_TASK_IGNORE_RESULT = True
