@@ -130,18 +130,10 @@ def test_is_for_those_who_may_see_profiles(
 
 
 class TestCandidates:
-    def test_a_worker_is_asked_once_for_both_profiles(
-        self, viewer: User, api: APIClient, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        sent: list[Any] = []
-        monkeypatch.setattr(
-            "search.tuning.workbench.pool_building.current_app",
-            SimpleNamespace(send_task=lambda name, args: sent.append((name, args))),
-        )
+    def test_a_worker_is_asked_once_for_both_profiles(self, viewer: User, api: APIClient) -> None:
         answer = api.post(CANDIDATES, {"settings": {"depth": 120}}, format="json")
         assert answer.status_code == 202
-        ((_, (width,)),) = sent
-        assert width["depth"] == 120
+        assert PoolBuild.objects.get().width["depth"] == 120
         coverage = api.post(WHAT_IF, {}, format="json").json()["active_coverage"]
         assert coverage["building"] == 0.0
 
