@@ -73,13 +73,13 @@ _TITLES = {
 }
 
 
-class Schema(AutoSchema):  # type: ignore[misc]
+class Schema(AutoSchema):
     """Summaries from docstrings, security from permissions, and the errors of each operation."""
 
     def get_summary(self) -> str | None:
         return self._documented()[0]
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         return self._documented()[1]
 
     def get_request_serializer(self) -> Any:

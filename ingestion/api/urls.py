@@ -8,6 +8,7 @@ from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
+from ingestion.api.patterns import IdentifierPatternViewSet
 from ingestion.api.spaces import SpaceViewSet
 
 DOCUMENT = "documents/<uuid:public_id>"
@@ -21,3 +22,4 @@ router.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 router.register("imports", ImportViewSet, "import")
 router.register("watched-folders", WatchedFolderViewSet, "watched-folder")
 router.register("embedding-spaces", SpaceViewSet, "embedding-space")
+router.register("identifier-patterns", IdentifierPatternViewSet, "identifier-pattern")

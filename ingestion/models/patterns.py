@@ -6,7 +6,10 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 
-from ingestion.identifiers import NORMALISERS, Pattern, check_pattern
+from ingestion.identifiers import NORMALISERS, Pattern, check_pattern, overlaps
+
+# What an index entry was made by.
+INDEXING_FIELDS = frozenset({"regex", "normaliser", "enabled", "position"})
 
 
 class IdentifierPattern(models.Model):
@@ -43,3 +46,22 @@ class IdentifierPattern(models.Model):
         problems = check_pattern(self.as_pattern())
         if problems:
             raise ValidationError({"regex": problems})
+
+    def neighbours(self) -> tuple[list[Pattern], list[Pattern]]:
+        """The other enabled patterns: those tried before this one, and those after it."""
+        rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=self.pk)
+        place = (self.position, self.name)
+        sides: tuple[list[Pattern], list[Pattern]] = ([], [])
+        for row in rows:
+            sides[(row.position, row.name) > place].append(row.as_pattern())
+        return sides
+
+    def surprises(self, *, rereads: bool) -> list[str]:
+        """What a change of it may surprise with; `rereads`: documents would be read otherwise."""
+        found = list(overlaps(self.as_pattern(), *self.neighbours())) if self.enabled else []
+        if rereads:
+            found.append(
+                f"Questions are read by “{self}” from now on. Documents that are here already are "
+                "found by it once they are processed again (see Collections)."
+            )
+        return found
