@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from celery import shared_task
 
+from ingestion import idempotency
 from ingestion.documents import deletion, steps
 from ingestion.documents.sweeping import sweep_imports, sweep_unfinished
 from ingestion.intake.importing import runner
@@ -32,6 +33,7 @@ def sweep_spaces() -> int:
 @shared_task
 def sweep() -> int:
     forget_files()
+    idempotency.forget_expired()
     return sweep_unfinished() + sweep_imports()
 
 

@@ -51,6 +51,11 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "file_too_large",
         "The file is larger than 200 MB. Split it, or raise MAX_UPLOAD_MB.",
     ),
+    422: (
+        "The Idempotency-Key was sent with another request.",
+        "idempotency_key_reused",
+        "This Idempotency-Key was sent with another request. Choose a new key for each upload.",
+    ),
     429: (
         "Too many requests; the header Retry-After says when to come back.",
         "throttled",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse, Http404
 from django_filters import filters
@@ -13,16 +16,21 @@ from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.errors import Conflict
+from common.api.errors import NOT_FOUND, Conflict
 from common.api.filters import ChoicesFilter, FilterSet, ValuesFilter
 from common.api.permissions import OPEN, requires
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
+from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.documents import (
+    BatchDeleteSerializer,
+    BatchSerializer,
+    BatchUploadSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,
     DocumentUploadSerializer,
@@ -30,10 +38,12 @@ from ingestion.api.serializers.documents import (
     ReceiptSerializer,
     VersionSerializer,
 )
+from ingestion.errors import IngestionError
 from ingestion.files.downloads import download
-from ingestion.models import Document, DocumentVersion, State
+from ingestion.models import Document, DocumentVersion, Lane, State
 from ingestion.models.library import DocumentQuerySet
 
+T = TypeVar("T")
 CHANGE = "ingestion.change_document"
 RECEIVED = {
     202: OpenApiResponse(ReceiptSerializer, "The file is queued."),
@@ -44,6 +54,13 @@ RECEIVED = {
 class UploadParser(LimitedParser):
     most_bytes = "MAX_UPLOAD_BYTES"
     raised_by = "MAX_UPLOAD_MB"
+
+
+class BatchParser(LimitedParser):
+    """All files of a batch together may be as large as an import."""
+
+    most_bytes = "IMPORT_MAX_BYTES"
+    raised_by = "IMPORT_MAX_MB"
 
 
 class DocumentFilter(FilterSet):  # type: ignore[misc]
@@ -111,7 +128,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
-    @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
+    @extend_schema(parameters=[HEADER], request=DocumentUploadSerializer, responses=RECEIVED)
     def create(self, request: Request) -> Response:
         """Upload a document.
 
@@ -121,15 +138,19 @@ class DocumentViewSet(ReadViewSet[Document]):
         """
         context = {"request": request}
         given = read_body(request, DocumentUploadSerializer, context=context).validated_data
-        receipt = services.receive(
-            given["collection"],
-            given["file"],
-            file_name=given["file"].name,
-            title=given.get("title", ""),
-            language=given.get("language", ""),
-            acting_user=actor(request),
-        )
-        return received(self, receipt)
+
+        def receive() -> Response:
+            receipt = services.receive(
+                given["collection"],
+                given["file"],
+                file_name=given["file"].name,
+                title=given.get("title", ""),
+                language=given.get("language", ""),
+                acting_user=actor(request),
+            )
+            return received(self, receipt)
+
+        return once(request, receive)
 
     @extend_schema(responses={202: DocumentSerializer})
     @action(detail=True, methods=["post"])
@@ -180,6 +201,59 @@ class DocumentViewSet(ReadViewSet[Document]):
         self.action = "restored"
         return self.shown(self.get_object())
 
+    @extend_schema(
+        parameters=[HEADER], request=BatchUploadSerializer, responses={207: BatchSerializer}
+    )
+    @action(detail=False, methods=["post"], parser_classes=[BatchParser])
+    @requires("ingestion.add_document")
+    def batch(self, request: Request) -> Response:
+        """Upload many documents.
+
+        Each file is received for itself: the answer (207) has an item for each, in the order of
+        the files, with the document's `id` and `state`, or with an `error`. A file that is
+        refused leaves the others alone.
+        """
+        context = {"request": request}
+        given = read_body(request, BatchUploadSerializer, context=context).validated_data
+
+        def receive(file: UploadedFile) -> dict[str, Any]:
+            receipt = services.receive(
+                given["collection"],
+                file,
+                file_name=str(file.name),
+                language=given.get("language", ""),
+                acting_user=actor(request),
+                lane=Lane.BULK,
+            )
+            shown = {"id": receipt.document.public_id, "state": receipt.version.state}
+            return {**shown, "outcome": receipt.outcome}
+
+        def receive_all() -> Response:
+            return _of_batch(
+                {"file_name": file.name, **_tried(receive, file)} for file in given["files"]
+            )
+
+        return once(request, receive_all)
+
+    @extend_schema(request=BatchDeleteSerializer, responses={207: BatchSerializer})
+    @action(detail=False, methods=["post"], url_path="batch/delete", parser_classes=[JSONParser])
+    @requires("ingestion.delete_document")
+    def batch_delete(self, request: Request) -> Response:
+        """Delete many documents.
+
+        Each goes to the bin for itself: the answer (207) has an item for each id, with the `state`
+        `deleted`, or with an `error`, and one that is not there leaves the others alone.
+        """
+
+        def delete(public_id: UUID) -> dict[str, Any]:
+            found = Document.objects.visible_to(request.user).filter(public_id=public_id)
+            if not services.delete(found, acting_user=actor(request)):
+                raise Http404
+            return {"state": "deleted"}
+
+        ids = read_body(request, BatchDeleteSerializer).validated_data["ids"]
+        return _of_batch({"id": each, **_tried(delete, each)} for each in ids)
+
     def _accepted(self) -> Response:
         document = self.get_object()
         headers = location(self.request, "document-detail", document.public_id)
@@ -211,7 +285,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
+    @extend_schema(parameters=[HEADER], request=FileUploadSerializer, responses=RECEIVED)
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
 
@@ -220,13 +294,16 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
         file = read_body(request, FileUploadSerializer).validated_data["file"]
-        try:
-            receipt = services.replace(
-                document, file, file_name=file.name, acting_user=actor(request)
-            )
-        except Document.DoesNotExist as error:  # deleted since it was read above
-            raise Http404 from error
-        return received(self, receipt)
+
+        def replace() -> Response:
+            user = actor(request)
+            try:
+                receipt = services.replace(document, file, file_name=file.name, acting_user=user)
+            except Document.DoesNotExist as error:  # deleted since it was read above
+                raise Http404 from error
+            return received(self, receipt)
+
+        return once(request, replace)
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     @action(detail=True)
@@ -273,3 +350,20 @@ def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
     data = ReceiptSerializer(row, context=view.get_serializer_context()).data
     code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED
     return Response(data, code, headers=location(view.request, "document-detail", row.public_id))
+
+
+def _tried(work: Callable[[T], dict[str, Any]], subject: T) -> dict[str, Any]:
+    """What `work` tells of one item of a batch; where it is refused, the error."""
+    try:
+        return work(subject)
+    except IngestionError as error:
+        return {"error": {"code": error.code, "message": str(error)}}
+    except Http404:
+        return {"error": {"code": "not_found", "message": NOT_FOUND}}
+
+
+def _of_batch(items: Iterable[dict[str, Any]]) -> Response:
+    done = list(items)
+    failed = sum("error" in each for each in done)
+    told = {"done": len(done) - failed, "failed": failed, "results": done}
+    return Response(BatchSerializer(told).data, status.HTTP_207_MULTI_STATUS)

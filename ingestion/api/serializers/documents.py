@@ -18,6 +18,9 @@ from ingestion.collections import groups_problem
 from ingestion.lexical.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 
+OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
+MAX_BATCH = 500
+
 
 def sees_groups(request: Request) -> bool:
     """Whether the user may see who a collection is for, as in the admin."""
@@ -224,9 +227,7 @@ class ReceiptSerializer(DocumentSerializer):
     """
 
     duplicate = serializers.BooleanField(read_only=True)
-    outcome = serializers.ChoiceField(
-        choices=["added", "replaced", "unchanged", "duplicate"], read_only=True
-    )
+    outcome = serializers.ChoiceField(choices=OUTCOMES, read_only=True)
 
     class Meta(DocumentSerializer.Meta):
         fields = (*DocumentSerializer.Meta.fields, "duplicate", "outcome")
@@ -249,6 +250,48 @@ class DocumentUploadSerializer(FileUploadSerializer):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
+
+
+class BatchUploadSerializer(Strict, serializers.Serializer[Any]):
+    """Files for a collection that the user may read."""
+
+    collection = CollectionField(help_text="The collection's slug.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), allow_empty=False
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Of all files; empty: detected."
+    )
+
+
+class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):
+    """Ids of documents."""
+
+    ids = serializers.ListField(
+        child=serializers.UUIDField(), allow_empty=False, max_length=MAX_BATCH
+    )
+
+
+class BatchItemSerializer(serializers.Serializer[Any]):
+    """What became of one item: its document's state, or an error."""
+
+    file_name = serializers.CharField(default="", help_text="Of an upload.")
+    id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: nothing was stored.")
+    state = serializers.ChoiceField(
+        choices=[*State.values, "deleted"], default=None, allow_null=True
+    )
+    outcome = serializers.ChoiceField(
+        choices=OUTCOMES, default=None, allow_null=True, help_text="Of an upload."
+    )
+    error = ProblemSerializer(default=None, allow_null=True)
+
+
+class BatchSerializer(serializers.Serializer[Any]):
+    """A receipt for each item of a batch, in the order in which they were given."""
+
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    results = BatchItemSerializer(many=True)
 
 
 def problem(version: DocumentVersion) -> dict[str, str] | None:
