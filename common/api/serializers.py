@@ -74,7 +74,7 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
         return list(self.context.get("warnings", ()))
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        model = self.Meta.model  # type: ignore[attr-defined]
+        model: Any = self.Meta.model
         row = model() if self.instance is None else copy(self.instance)
         related = {field.name for field in model._meta.many_to_many}
         for name in attrs.keys() - related:

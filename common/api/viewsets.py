@@ -62,7 +62,7 @@ class ApiViewSet(GenericViewSet[Row]):
         **context: Any,
     ) -> Response:
         """One row under the view's own serializer, which also gets `context`."""
-        shown = self.get_serializer(row)
+        shown: Any = self.get_serializer(row)
         shown.context.update(context)
         return Response(shown.data, code, headers=headers)
 

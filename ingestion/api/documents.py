@@ -216,7 +216,7 @@ class DocumentViewSet(ReadViewSet[Document]):
         context = {"request": request}
         given = read_body(request, BatchUploadSerializer, context=context).validated_data
 
-        def receive(file: UploadedFile) -> dict[str, Any]:
+        def receive(file: UploadedFile[bytes]) -> dict[str, Any]:
             receipt = services.receive(
                 given["collection"],
                 file,
