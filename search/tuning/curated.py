@@ -12,8 +12,7 @@ from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
 
 from ingestion.audit import log
-from search import curation
-from search.curation import Conflicts
+from search.curation import Conflicts, of_hide, of_pin, of_synonym
 from search.errors import RunConflict
 from search.models import ClassRule, Hide, Pin, Synonym
 
@@ -27,11 +26,11 @@ def conflicts_of(row: Row, *, viewer: User) -> Conflicts:
     """The errors that keep a row from being saved, and the warnings that do not."""
     match row:
         case Pin():
-            return curation.of_pin(row, viewer=viewer)
+            return of_pin(row, viewer=viewer)
         case Hide():
-            return curation.of_hide(row)
+            return of_hide(row)
         case Synonym():
-            return curation.of_synonym(row)
+            return of_synonym(row)
         case _:
             return Conflicts()
 
