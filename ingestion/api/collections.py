@@ -18,7 +18,7 @@ from common.api.permissions import requires
 from common.api.requests import actor
 from common.api.viewsets import EditableViewSet
 from ingestion import collections, services
-from ingestion.api.serializers.documents import CollectionSerializer, sees_groups
+from ingestion.api.serializers.collections import CollectionSerializer, sees_groups
 from ingestion.exporting import writing
 from ingestion.models import Collection
 

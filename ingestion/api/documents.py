@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
-from uuid import UUID
+from typing import Any
 
-from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Prefetch, QuerySet
 from django.http import FileResponse, Http404
 from django_filters import filters
@@ -16,11 +13,10 @@ from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.errors import NOT_FOUND, Conflict
+from common.api.errors import Conflict
 from common.api.filters import ChoicesFilter, FilterSet, ValuesFilter
 from common.api.permissions import OPEN, requires
 from common.api.requests import LimitedParser, actor, location, read_body
@@ -28,9 +24,6 @@ from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
 from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.documents import (
-    BatchDeleteSerializer,
-    BatchSerializer,
-    BatchUploadSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,
     DocumentUploadSerializer,
@@ -38,12 +31,10 @@ from ingestion.api.serializers.documents import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.errors import IngestionError
 from ingestion.files.downloads import download
-from ingestion.models import Document, DocumentVersion, Lane, State
+from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.library import DocumentQuerySet
 
-T = TypeVar("T")
 CHANGE = "ingestion.change_document"
 RECEIVED = {
     202: OpenApiResponse(ReceiptSerializer, "The file is queued."),
@@ -54,13 +45,6 @@ RECEIVED = {
 class UploadParser(LimitedParser):
     most_bytes = "MAX_UPLOAD_BYTES"
     raised_by = "MAX_UPLOAD_MB"
-
-
-class BatchParser(LimitedParser):
-    """All files of a batch together may be as large as an import."""
-
-    most_bytes = "IMPORT_MAX_BYTES"
-    raised_by = "IMPORT_MAX_MB"
 
 
 class DocumentFilter(FilterSet):  # type: ignore[misc]
@@ -201,59 +185,6 @@ class DocumentViewSet(ReadViewSet[Document]):
         self.action = "restored"
         return self.shown(self.get_object())
 
-    @extend_schema(
-        parameters=[HEADER], request=BatchUploadSerializer, responses={207: BatchSerializer}
-    )
-    @action(detail=False, methods=["post"], parser_classes=[BatchParser])
-    @requires("ingestion.add_document")
-    def batch(self, request: Request) -> Response:
-        """Upload many documents.
-
-        Each file is received for itself: the answer (207) has an item for each, in the order of
-        the files, with the document's `id` and `state`, or with an `error`. A file that is
-        refused leaves the others alone.
-        """
-        context = {"request": request}
-        given = read_body(request, BatchUploadSerializer, context=context).validated_data
-
-        def receive(file: UploadedFile[bytes]) -> dict[str, Any]:
-            receipt = services.receive(
-                given["collection"],
-                file,
-                file_name=str(file.name),
-                language=given.get("language", ""),
-                acting_user=actor(request),
-                lane=Lane.BULK,
-            )
-            shown = {"id": receipt.document.public_id, "state": receipt.version.state}
-            return {**shown, "outcome": receipt.outcome}
-
-        def receive_all() -> Response:
-            return _of_batch(
-                {"file_name": file.name, **_tried(receive, file)} for file in given["files"]
-            )
-
-        return once(request, receive_all)
-
-    @extend_schema(request=BatchDeleteSerializer, responses={207: BatchSerializer})
-    @action(detail=False, methods=["post"], url_path="batch/delete", parser_classes=[JSONParser])
-    @requires("ingestion.delete_document")
-    def batch_delete(self, request: Request) -> Response:
-        """Delete many documents.
-
-        Each goes to the bin for itself: the answer (207) has an item for each id, with the `state`
-        `deleted`, or with an `error`, and one that is not there leaves the others alone.
-        """
-
-        def delete(public_id: UUID) -> dict[str, Any]:
-            found = Document.objects.visible_to(request.user).filter(public_id=public_id)
-            if not services.delete(found, acting_user=actor(request)):
-                raise Http404
-            return {"state": "deleted"}
-
-        ids = read_body(request, BatchDeleteSerializer).validated_data["ids"]
-        return _of_batch({"id": each, **_tried(delete, each)} for each in ids)
-
     def _accepted(self) -> Response:
         document = self.get_object()
         headers = location(self.request, "document-detail", document.public_id)
@@ -350,20 +281,3 @@ def received(view: ApiViewSet[Any], receipt: services.Receipt) -> Response:
     data = ReceiptSerializer(row, context=view.get_serializer_context()).data
     code = status.HTTP_200_OK if receipt.duplicate else status.HTTP_202_ACCEPTED
     return Response(data, code, headers=location(view.request, "document-detail", row.public_id))
-
-
-def _tried(work: Callable[[T], dict[str, Any]], subject: T) -> dict[str, Any]:
-    """What `work` tells of one item of a batch; where it is refused, the error."""
-    try:
-        return work(subject)
-    except IngestionError as error:
-        return {"error": {"code": error.code, "message": str(error)}}
-    except Http404:
-        return {"error": {"code": "not_found", "message": NOT_FOUND}}
-
-
-def _of_batch(items: Iterable[dict[str, Any]]) -> Response:
-    done = list(items)
-    failed = sum("error" in each for each in done)
-    told = {"done": len(done) - failed, "failed": failed, "results": done}
-    return Response(BatchSerializer(told).data, status.HTTP_207_MULTI_STATUS)

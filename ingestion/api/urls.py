@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
+from ingestion.api.batches import BatchViewSet
 from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
@@ -15,6 +16,7 @@ DOCUMENT = "documents/<uuid:public_id>"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("collections", CollectionViewSet, "collection")
+router.register("documents/batch", BatchViewSet, "document-batch")
 router.register("documents", DocumentViewSet, "document")
 router.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
 router.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.urls import reverse
-from django.utils.text import slugify
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
-from rest_framework.request import Request
 
-from common.api.serializers import CleanSerializer, Strict
-from ingestion.collections import groups_problem
+from common.api.serializers import Strict
 from ingestion.lexical.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 
 OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
-MAX_BATCH = 500
-
-
-def sees_groups(request: Request) -> bool:
-    """Whether the user may see who a collection is for, as in the admin."""
-    verbs = ("view", "add", "change")
-    return any(request.user.has_perm(f"ingestion.{verb}_collection") for verb in verbs)
 
 
 class LanguageField(serializers.CharField):
@@ -54,56 +43,6 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
         if "\0" in str(data):  # Postgres refuses it by raising
             self.fail("invalid")
         return super().to_internal_value(data)
-
-
-class CollectionSerializer(CleanSerializer[Collection]):
-    """A collection with the number of documents in it, and of those that search can find.
-
-    `groups` are names, and shown to users who may see collections in the admin; null to others. A
-    changed language or chunking reaches documents when they are processed again.
-    """
-
-    slug = serializers.SlugField(required=False, max_length=120, help_text="Made from the name.")
-    groups = serializers.SlugRelatedField(
-        slug_field="name", queryset=Group.objects.all(), many=True, required=False, allow_null=True
-    )
-    language = LanguageField(required=False, allow_blank=True, max_length=35)
-    documents = serializers.IntegerField(source="document_count", read_only=True)
-    searchable = serializers.IntegerField(source="searchable_count", read_only=True)
-
-    class Meta:
-        model = Collection
-        fields = (
-            "slug", "name", "description", "visibility", "groups", "language", "chunk_tokens",
-            "overlap_tokens", "documents", "searchable", "created", "warnings",
-        )  # fmt: skip
-        read_only_fields = ("created",)
-        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
-
-    def prepare(self, row: Collection) -> None:
-        row.slug = row.slug or slugify(row.name)[:120]
-
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        attrs = super().validate(attrs)
-        if {"groups", "visibility"} & attrs.keys():
-            held = list(self.instance.groups.all()) if self.instance else []
-            groups = attrs.get("groups", held)
-            user = self.context["request"].user
-            if problem := groups_problem(self.row.visibility, groups or [], user):
-                raise serializers.ValidationError({"groups": [problem]})
-        return attrs
-
-    def validate_groups(self, value: list[Group] | None) -> list[Group]:
-        if value is None:
-            raise serializers.ValidationError("Give a list of names; an empty one for no group.")
-        return value
-
-    def get_fields(self) -> dict[str, Any]:
-        fields = super().get_fields()
-        of_schema = getattr(self.context.get("view"), "swagger_fake_view", False)
-        if not of_schema and not sees_groups(self.context["request"]):
-            fields["groups"] = serializers.ReadOnlyField(source="no_groups", default=None)
-        return fields
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -250,48 +189,6 @@ class DocumentUploadSerializer(FileUploadSerializer):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
-
-
-class BatchUploadSerializer(Strict, serializers.Serializer[Any]):
-    """Files for a collection that the user may read."""
-
-    collection = CollectionField(help_text="The collection's slug.")
-    files = serializers.ListField(
-        child=serializers.FileField(allow_empty_file=True), allow_empty=False
-    )
-    language = LanguageField(
-        required=False, allow_blank=True, max_length=35, help_text="Of all files; empty: detected."
-    )
-
-
-class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):
-    """Ids of documents."""
-
-    ids = serializers.ListField(
-        child=serializers.UUIDField(), allow_empty=False, max_length=MAX_BATCH
-    )
-
-
-class BatchItemSerializer(serializers.Serializer[Any]):
-    """What became of one item: its document's state, or an error."""
-
-    file_name = serializers.CharField(default="", help_text="Of an upload.")
-    id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: nothing was stored.")
-    state = serializers.ChoiceField(
-        choices=[*State.values, "deleted"], default=None, allow_null=True
-    )
-    outcome = serializers.ChoiceField(
-        choices=OUTCOMES, default=None, allow_null=True, help_text="Of an upload."
-    )
-    error = ProblemSerializer(default=None, allow_null=True)
-
-
-class BatchSerializer(serializers.Serializer[Any]):
-    """A receipt for each item of a batch, in the order in which they were given."""
-
-    done = serializers.IntegerField()
-    failed = serializers.IntegerField()
-    results = BatchItemSerializer(many=True)
 
 
 def problem(version: DocumentVersion) -> dict[str, str] | None:
