@@ -17,7 +17,7 @@ from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation.golden import golden_set
 from search.tuning.golden import judging
-from search.tuning.models import GoldenQuery, ProfileChange
+from search.tuning.models import GoldenQuery, PoolBuild, ProfileChange
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width

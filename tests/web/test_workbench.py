@@ -21,7 +21,7 @@ from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.whatif import WhatIf
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, PoolBuild, ProfileChange
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
