@@ -3,6 +3,8 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Of tests at once. One more than the two cores of CI: many tests wait for a worker or a browser.
+WORKERS ?= 3
 # Relative paths only, so that the project may lie in a folder with a space in its name.
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -14,7 +16,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
 	@echo "make stop        stop the demo and the embedded servers"
-	@echo "make test        all tests            (ARGS: to pytest)"
+	@echo "make test        all tests            (ARGS: to pytest; WORKERS=3 at once)"
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
@@ -30,7 +32,7 @@ stop:
 	@test ! -x $(PY) || $(PY) manage.py demo --stop
 
 test: $(VENV)/.installed-dev
-	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff check .

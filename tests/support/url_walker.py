@@ -117,6 +117,10 @@ class NotedQuery(QueryDict):
         self.read.add(EVERYTHING)
         return super().__len__()
 
+    def __eq__(self, other: object) -> bool:
+        self.read.add(EVERYTHING)
+        return super().__eq__(other)
+
     def keys(self) -> Any:
         self.read.add(EVERYTHING)
         return super().keys()
