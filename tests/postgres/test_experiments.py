@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.test import RequestFactory
 from django.utils import timezone
 
+from common.jobs import sweep
 from ingestion.models import Document
 from search import configuration
 from search.analytics import recording
@@ -155,7 +156,7 @@ class TestGate:
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert ProfileChange.objects.filter(action=Action.TRIED).count() == 1
-        assert running.waiting() == []
+        assert sweep(Experiment) == 0
 
     def test_only_publishers_start_and_end(self, reader: User) -> None:
         experiment = planned(published(depth=60))
