@@ -128,7 +128,8 @@ class Lease(Generic[J]):
             logger.info("%s", error)
             return True
         if error is None:
-            self.mine.update(lease=None, leased_until=None)
+            # A message that came meanwhile found it held, and is gone.
+            self.mine.update(**RELEASED)
         else:
             self._give_back_after(error)
         return False

@@ -62,14 +62,16 @@ def run(
     # What a command reads lies on its machine, where no worker need be.
     rows = Import.on_any_machine() if by_command else Import.open_jobs()
 
-    def work(lease: Lease[Import]) -> bool:
-        left = _Run(lease, time.monotonic() + seconds, check).work()
-        if left is not None and not by_command:
-            # Under the lease: an import that is stopped just now is not enqueued again.
-            enqueue(Import, import_id, seconds=left)
-        return True
+    def work(lease: Lease[Import]) -> tuple[float | None]:
+        return (_Run(lease, time.monotonic() + seconds, check).work(),)
 
-    return bool(work_on(Import, import_id, work, rows=rows, state=Import.State.RUNNING))
+    worked = work_on(Import, import_id, work, rows=rows, state=Import.State.RUNNING)
+    if worked is None:
+        return False
+    (left,) = worked
+    if left is not None and not by_command:
+        enqueue(Import, import_id, seconds=left)
+    return True
 
 
 @dataclass(frozen=True, slots=True)
