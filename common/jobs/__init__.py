@@ -2,12 +2,13 @@
 
 Job      a row that says what is left to do, who does it, and since when
 enqueue  -> a message to the row's queue, after the transaction
+work_on  -> claim, around one function
 claim    -> a Lease, renewed by a thread, given back at the end of its block
 revoke   takes the lease away: the worker stops at its next write
 sweep    -> messages for the rows that nobody holds and of which no message speaks
 """
 
-from common.jobs.leases import MAX_ATTEMPTS, RELEASED, Lease, LeaseLost, claim, revoke
+from common.jobs.leases import MAX_ATTEMPTS, RELEASED, Lease, LeaseLost, claim, revoke, work_on
 from common.jobs.models import BULK, DEFAULT, IMPORTS, INTERACTIVE, Job, JobState
 from common.jobs.queues import enqueue, send, sweep, waiting
 
@@ -28,4 +29,5 @@ __all__ = [
     "send",
     "sweep",
     "waiting",
+    "work_on",
 ]

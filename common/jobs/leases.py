@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
@@ -21,6 +21,7 @@ from common.jobs.models import Job
 logger = logging.getLogger(__name__)
 
 J = TypeVar("J", bound=Job)
+T = TypeVar("T")
 
 RENEWALS_PER_LEASE = 4
 REPORT_SECONDS = 1.0
@@ -60,6 +61,27 @@ def claim(
     }
     row = model._default_manager.filter(pk=pk).first() if mine.update(**values, **fields) else None
     return Lease(row, token) if row is not None else None
+
+
+def work_on(
+    model: type[J],
+    pk: int,
+    work: Callable[[Lease[J]], T],
+    *,
+    rows: QuerySet[J] | None = None,
+    early: bool = False,
+    **fields: Any,
+) -> T | None:
+    """The result of `work` under the lease of the job; None where it was not ours, or was lost.
+
+    The other arguments are those of `claim`.
+    """
+    lease = claim(model, pk, rows=rows, early=early, **fields)
+    if lease is None:
+        return None
+    with lease:
+        return work(lease)
+    return None
 
 
 def due(now: datetime) -> Q:
@@ -106,7 +128,8 @@ class Lease(Generic[J]):
             logger.info("%s", error)
             return True
         if error is None:
-            self.mine.update(lease=None, leased_until=None)
+            # A message that came meanwhile found it held, and is gone.
+            self.mine.update(**RELEASED)
         else:
             self._give_back_after(error)
         return False

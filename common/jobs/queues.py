@@ -8,7 +8,7 @@ from functools import partial
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -54,8 +54,10 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
     pks: list[int] = []
     for queue, lane in model.QUEUES.items():
         since = now - (PATIENCE if waiting(queue) else GRACE)
-        lost = idle.filter(lane, Q(enqueued_at=None) | Q(enqueued_at__lt=since))
-        pks += lost.order_by("pk").values_list("pk", flat=True)[:SWEEP_LIMIT]
+        lost = Q(enqueued_at=None) | Q(enqueued_at__lt=since)
+        # A message that came before its job was due found nothing to do, and is gone.
+        lost |= Q(enqueued_at__lt=F("not_before"), not_before__lt=now - GRACE)
+        pks += idle.filter(lane, lost).order_by("pk").values_list("pk", flat=True)[:SWEEP_LIMIT]
     for pk in pks:
         enqueue(model, pk)
     if pks:

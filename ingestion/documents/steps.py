@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
 
 from common import backoff
-from common.jobs import MAX_ATTEMPTS, Lease, claim
+from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.documents import activation, parts, reuse
@@ -67,12 +67,7 @@ def advance(version_id: int) -> bool:
 
     The version may be finished, waiting for its next attempt, or held by another worker.
     """
-    lease = claim(DocumentVersion, version_id)
-    if lease is None:
-        return False
-    with lease:
-        return _attempt(lease)
-    return False
+    return bool(work_on(DocumentVersion, version_id, _attempt))
 
 
 def _attempt(lease: Lease[DocumentVersion]) -> bool:

@@ -14,13 +14,14 @@ from __future__ import annotations
 import logging
 import time
 from datetime import timedelta
+from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import F, Max, Min
 from django.utils import timezone
 
 from common import backoff
-from common.jobs import Lease, LeaseLost, claim, enqueue, sweep
+from common.jobs import Lease, LeaseLost, enqueue, sweep, work_on
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.embedders import embedder
@@ -46,11 +47,7 @@ def advance(space_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
 
     Nothing is left either while another process holds it, or until a person has looked.
     """
-    lease = claim(EmbeddingSpace, space_id)
-    again = None
-    if lease is not None:
-        with lease:
-            again = _work(lease, seconds)
+    again = work_on(EmbeddingSpace, space_id, partial(_work, seconds=seconds))
     if again is None:
         return True
     # After the lease is given back: a worker that took the message at once would find it held.
@@ -76,12 +73,14 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
 
 def make_index(space: EmbeddingSpace) -> bool:
     """Build the index of a space now; False when another process is at work on the space."""
-    lease = claim(EmbeddingSpace, space.pk, rows=EmbeddingSpace.objects.all(), early=True)
-    if lease is None:
-        return False
-    with lease:
+
+    def work(lease: Lease[EmbeddingSpace]) -> bool:
         _index(space)
-    return True
+        return True
+
+    return bool(
+        work_on(EmbeddingSpace, space.pk, work, rows=EmbeddingSpace.objects.all(), early=True)
+    )
 
 
 def _index(space: EmbeddingSpace) -> None:

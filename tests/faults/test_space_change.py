@@ -13,15 +13,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from urllib.parse import quote
 
 import numpy as np
 import pytest
-from django.conf import settings as django_settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 
@@ -33,15 +30,15 @@ from search.domain import Signal
 from search.engine import configuration
 from search.pipeline import SearchResponse, search
 from search.presets import install
+from tests.faults.harness import ROOT, environment, wait_for
 from tests.support.factories import make_collection, make_document
 from tests.support.fake_openai import Behaviour, FakeOpenAI, Reply, Request, ok, vector_of
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("clean_cache"),
+    pytest.mark.usefixtures("clean_cache", "short_leases"),
 ]
 
-ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = ("red apples in autumn", "how deep is the northern lake", "repair of a steel bridge")
 WORDS = (
     *("red", "apple", "autumn", "deep", "northern", "lake"),
@@ -121,13 +118,6 @@ class Searchers:
         wait_for(lambda: len(self.answers) >= goal or bool(self.errors))
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def spaces_that_fit(question: str, response: SearchResponse, vectors: Vectors) -> set[int]:
     """The dimensions of the spaces whose vectors give every hit of the response its score."""
     fitting = {384, 256}
@@ -153,22 +143,17 @@ def remember(vectors: Vectors) -> None:
 
 
 def start_process(space: EmbeddingSpace) -> subprocess.Popen[bytes]:
-    database = connection.settings_dict
-    environment = os.environ | {
-        "DATABASE_URL": f"postgres://{database['USER']}@/{database['NAME']}"
-        f"?host={quote(database['HOST'])}&port={database['PORT']}",
-        "REDIS_URL": f"unix://{django_settings.EMBEDDED.redis_socket}",
-    }
     arguments = ("embedding_space", "backfill", str(space.pk), "--here", "--yes")
     command = [sys.executable, "manage.py", *arguments]
     return subprocess.Popen(
-        command, cwd=ROOT, env=environment, start_new_session=True, stdout=subprocess.DEVNULL
+        command, cwd=ROOT, env=environment(), start_new_session=True, stdout=subprocess.DEVNULL
     )
 
 
 def fill(space: EmbeddingSpace) -> None:
-    """What the workers do, until nothing is left to do."""
-    wait_for(lambda: backfill.advance(space.pk))
+    """What the workers do, until nothing is left to do; a dead one's lease runs out meanwhile."""
+    rows = EmbeddingSpace.objects.filter(pk=space.pk)
+    wait_for(lambda: not any(row.is_held for row in rows.all()) and backfill.advance(space.pk))
 
 
 def held(space: EmbeddingSpace) -> int:

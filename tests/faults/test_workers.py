@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
-from django.utils import timezone
 
-from common.jobs import INTERACTIVE, claim, enqueue, sweep, waiting
+from common.jobs import INTERACTIVE, enqueue, sweep, waiting
 from ingestion import services
 from ingestion.documents import steps
 from ingestion.lexical import terms
@@ -52,22 +50,6 @@ def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(
     finish_here()
     assert in_state(version, State.READY)()
     assert_nothing_lost_or_doubled(documents=1)
-
-
-def test_what_a_dead_worker_held_is_found_however_many_messages_wait() -> None:
-    """Its message was taken from the queue: it is none of those that wait there."""
-    held, queued = (upload(make_collection(name), NOTE).version for name in ("one", "two"))
-    assert claim(DocumentVersion, held.pk) is not None
-    minute = timedelta(minutes=1)
-    enqueued = timezone.now() - 10 * minute
-    DocumentVersion.objects.filter(pk=queued.pk).update(enqueued_at=enqueued)
-    DocumentVersion.objects.filter(pk=held.pk).update(leased_until=timezone.now() - minute)
-    assert waiting(INTERACTIVE) == 2
-    assert sweep(DocumentVersion) == 1
-    held.refresh_from_db()
-    assert held.enqueued_at is not None
-    queued.refresh_from_db()
-    assert queued.enqueued_at == enqueued
 
 
 def test_the_same_file_and_the_same_task_ten_times_at_once() -> None:

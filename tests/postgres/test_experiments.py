@@ -11,6 +11,7 @@ from django.test import RequestFactory
 from django.utils import timezone
 
 from common.accounts.models import User
+from common.jobs import sweep
 from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.interactions import Said, record_interaction
@@ -156,7 +157,7 @@ class TestGate:
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert ProfileChange.objects.filter(action=Action.TRIED).count() == 1
-        assert running.waiting() == []
+        assert sweep(Experiment) == 0
 
     def test_only_publishers_start_and_end(self, reader: User) -> None:
         experiment = planned(published(depth=60))

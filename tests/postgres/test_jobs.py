@@ -167,6 +167,17 @@ class TestSweep:
         monkeypatch.setattr("common.jobs.queues.waiting", {"imports": 0}.get)
         assert sweep(Import) == 1
 
+    def test_a_message_that_came_too_early_or_found_it_held_counts_no_longer(
+        self, job: Import, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("common.jobs.queues.waiting", {"imports": 3}.get)
+        minute, now = timedelta(minutes=1), timezone.now()
+        Import.objects.update(enqueued_at=now - 5 * minute, not_before=now - minute)
+        assert sweep(Import) == 1
+        with claimed(job):
+            Import.objects.update(enqueued_at=timezone.now())
+        assert sweep(Import) == 1
+
     def test_each_lane_by_its_own_queue(self, monkeypatch: pytest.MonkeyPatch) -> None:
         pks = [upload(make_collection(name), f"# {name}").version.pk for name in ("one", "two")]
         DocumentVersion.objects.filter(pk=pks[1]).update(lane=Lane.BULK)

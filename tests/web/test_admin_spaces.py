@@ -89,7 +89,7 @@ class TestAdmin:
         EmbeddingSpace.objects.filter(pk=second.pk).update(
             paused=False, chunks_total=200, chunks_filled=50
         )
-        with django_assert_num_queries(5):  # the session, the user, rows, indexes, who is at it
+        with django_assert_num_queries(4):  # the session, the user, rows, indexes
             rows = client.get(f"{SPACES}progress/?id={second.pk}").json()["rows"]
         cells = {row["id"]: row["cells"] for row in rows}
         assert "25%" in cells[second.pk]["state"]

@@ -20,7 +20,7 @@ from typing import Any
 from django.db.models import Max
 from django.utils import timezone
 
-from common.jobs import MAX_ATTEMPTS, Lease, claim, enqueue
+from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.importing.manifests import source_for
 from ingestion.intake.importing.protocol import (
@@ -70,16 +70,17 @@ def run(
     """
     # What a command reads lies on its machine, where no worker need be.
     rows = Import.on_any_machine() if by_command else Import.open_jobs()
-    lease = claim(Import, import_id, rows=rows, state=Import.State.RUNNING)
-    if lease is None:
+
+    def work(lease: Lease[Import]) -> tuple[float | None]:
+        return (_Run(lease, time.monotonic() + seconds, check).work(),)
+
+    worked = work_on(Import, import_id, work, rows=rows, state=Import.State.RUNNING)
+    if worked is None:
         return False
-    with lease:
-        left = _Run(lease, time.monotonic() + seconds, check).work()
-        if left is not None and not by_command:
-            # Under the lease: an import that is stopped just now is not enqueued again.
-            enqueue(Import, import_id, seconds=left)
-        return True
-    return False
+    (left,) = worked
+    if left is not None and not by_command:
+        enqueue(Import, import_id, seconds=left)
+    return True
 
 
 @dataclass(frozen=True, slots=True)

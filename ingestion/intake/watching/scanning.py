@@ -23,7 +23,7 @@ from pathlib import Path, PurePosixPath
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from common.jobs import Lease, claim
+from common.jobs import Lease, work_on
 from ingestion.errors import IngestionError, NotStored
 from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.intake.walking import open_below, shown
@@ -58,11 +58,9 @@ def scan(
 
     `check` is called between two files and may raise to end the look.
     """
-    lease = claim(WatchedFolder, folder_id, early=True)
-    if lease is None:
-        return False
     begun = time.monotonic()
-    with lease:
+
+    def work(lease: Lease[WatchedFolder]) -> bool:
         found = _outcome(_Scan(lease, begun + seconds, check))
         took = time.monotonic() - begun
         pause: float = lease.row.poll_seconds
@@ -78,7 +76,8 @@ def scan(
             attempts=0,
         )
         return True
-    return False
+
+    return bool(work_on(WatchedFolder, folder_id, work, early=True))
 
 
 @dataclass(frozen=True, slots=True)

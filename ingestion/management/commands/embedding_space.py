@@ -160,7 +160,7 @@ class Command(BaseCommand):
                 report = bar.refresh()
                 if done and not report.is_worked_on:
                     break
-                time.sleep(POLL_SECONDS if report.waits else 0)
+                time.sleep(POLL_SECONDS if report.waits or report.is_worked_on else 0)
         self._show(space)
 
     def _follow(self, space: EmbeddingSpace) -> None:

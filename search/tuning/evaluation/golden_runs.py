@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from django.utils import timezone
 
 from common import jobs
-from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim, enqueue, revoke
+from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
 from ingestion.errors import IngestionError
 from search.engine import configuration
 from search.errors import RunConflict, RunFailed
@@ -98,12 +98,7 @@ def measure(pk: int) -> Comparison | None:
     None, too, where it was cancelled meanwhile. A failure is written into the row, and RunFailed
     is raised as well.
     """
-    lease = claim(EvaluationRun, pk, state=State.RUNNING, progress=0)
-    if lease is None:
-        return None
-    with lease:
-        return _measure(lease)
-    return None
+    return work_on(EvaluationRun, pk, _measure, state=State.RUNNING, progress=0)
 
 
 def _measure(lease: Lease[EvaluationRun]) -> Comparison:

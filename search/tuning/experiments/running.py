@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from common.jobs import Lease, claim, enqueue, revoke
+from common.jobs import Lease, enqueue, revoke, work_on
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
@@ -74,10 +74,7 @@ def start(
 
 def carry_out(pk: int) -> Experiment:
     """The experiment, its arms measured where they are not yet, and decided. Safe to repeat."""
-    lease = claim(Experiment, pk)
-    if lease is not None:
-        with lease:
-            _carry_out(lease)
+    work_on(Experiment, pk, _carry_out)
     return Experiment.objects.get(pk=pk)
 
 

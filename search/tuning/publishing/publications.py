@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from common.jobs import Lease, claim, enqueue, revoke
+from common.jobs import Lease, enqueue, revoke, work_on
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile as Row
 from search.tuning.evaluation import golden_runs
@@ -67,10 +67,7 @@ def publish(
 
 def carry_out(pk: int) -> Publication:
     """The publication, measured where it is not yet, and decided. Safe to call again."""
-    lease = claim(Publication, pk)
-    if lease is not None:
-        with lease:
-            _carry_out(lease)
+    work_on(Publication, pk, _carry_out)
     return Publication.objects.select_related("run").get(pk=pk)
 
 

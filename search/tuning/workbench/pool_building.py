@@ -9,7 +9,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from common import jobs
-from common.jobs import MAX_ATTEMPTS, Lease, claim
+from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
 from search.domain import Candidates, Profile
@@ -43,16 +43,15 @@ def build(width: Width, look: Look = lambda done, total: None) -> int:
 
 def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
     """How many pools were built for the row. Raises PoolError, as `build` does."""
-    lease = claim(PoolBuild, pk, state=State.RUNNING, progress=0)
-    if lease is None:
-        return 0
-    with lease:
+
+    def work(lease: Lease[PoolBuild]) -> int:
         try:
             return _carry_out(lease, look)
         except PoolError as error:
             lease.finish(State.FAILED, error=str(error))
             raise
-    return 0
+
+    return work_on(PoolBuild, pk, work, state=State.RUNNING, progress=0) or 0
 
 
 def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
