@@ -20,11 +20,12 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.fields import LanguageField, LinesField, language_name
+from ingestion.admin.fields import LanguageField, language_name
+from ingestion.admin.metadata import MetadataKeysField
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.library import UNFINISHED, validate_metadata_key
+from ingestion.models.library import UNFINISHED
 
 # What a document was read by: a change reaches it when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
@@ -37,13 +38,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="Who may read it. Superusers read everything.",
     )
-    metadata_keys = LinesField(
-        label="Metadata to narrow by",
-        required=False,
-        validators=[validate_metadata_key],
-        help_text="One key of the documents' metadata a line, such as department. The search page "
-        "offers its most frequent values as filters.",
-    )
+    metadata_keys = MetadataKeysField()
 
     class Meta:
         model = Collection
@@ -100,7 +95,6 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("name", "slug", "description")}),
         ("Who may read it", {"fields": ("visibility", "groups")}),
-        ("How it can be searched", {"fields": ("metadata_keys",)}),
         (
             "How its documents are read",
             {
@@ -114,6 +108,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
                 ),
             },
         ),
+        ("Search", {"fields": ("metadata_keys",)}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Collection]:
