@@ -24,7 +24,7 @@ from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, d
 from common.admin.progress import LiveCells
 from ingestion import services
 from ingestion.admin import cells
-from ingestion.admin.fields import LanguageField, MetadataField
+from ingestion.admin.fields import LanguageField
 from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
@@ -32,6 +32,7 @@ from ingestion.admin.filters import (
     StateFilter,
     TypeFilter,
 )
+from ingestion.admin.metadata import MetadataField
 from ingestion.admin.passages import PassagePages
 from ingestion.admin.preview import preview_page
 from ingestion.admin.status import status_of

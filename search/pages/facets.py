@@ -1,4 +1,4 @@
-"""What a viewer may narrow a search to, with document counts: collections, types, metadata, ..."""
+"""What a viewer may narrow a search to, with the number of documents of each value."""
 
 from __future__ import annotations
 

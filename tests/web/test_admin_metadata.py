@@ -86,7 +86,7 @@ class TestCollectionForm:
 
     @pytest.mark.parametrize(
         ("keys", "message"),
-        [("Part number", "is not a valid key"), ("\n".join("abcdefghijk"), "no more than 10")],
+        [("part number", "is not a valid key"), ("\n".join("abcdefghijk"), "no more than 10")],
     )
     def test_refuses_keys_that_cannot_be(
         self, administrator: User, keys: str, message: str

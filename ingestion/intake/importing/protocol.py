@@ -20,7 +20,7 @@ from ingestion.models import Import, ImportItem, SourceKind
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
 """How the name of a manifest ends. Any other file that is imported must be a ZIP archive."""
 METADATA = "metadata"
-"""The option of an import that holds the metadata of all its documents, and an item's own."""
+"""The option of an import with the metadata of all its documents; in an item, its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.files.storage import display_name
 from ingestion.intake.importing.folders import HERE
 from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import METADATA, ImportRefused
+from ingestion.intake.importing.protocol import METADATA, ImportRefused, Taken
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.library import UNFINISHED
@@ -191,6 +191,11 @@ def _check_place(of: Import, by_command: bool) -> None:
             f"This import reads files on “{of.options[HERE]}”. Resume it there: "
             f"manage.py import_documents --resume {of.pk}"
         )
+
+
+def metadata_of(of: Import, taken: Taken) -> Mapping[str, Any] | None:
+    """The import's metadata with the item's own over it; None where neither has any."""
+    return {**of.options.get(METADATA, {}), **(taken.metadata or {})} or None
 
 
 def remove_file(of: Import) -> None:
