@@ -1,4 +1,4 @@
-"""The application of search analytics."""
+"""The Django application of search analytics."""
 
 from django.apps import AppConfig
 

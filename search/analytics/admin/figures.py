@@ -1,4 +1,4 @@
-"""The front page's figures of searches, their charts, and the gaps that are open."""
+"""Search figures, charts and open gaps on the admin's front page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GAPS_SHOWN = 5
 
 
 def searching() -> dict[str, Any]:
-    """The figures of the last DAYS days and their charts, in one query."""
+    """The search figures of the last DAYS days with their charts; one query."""
     period = reporting.figures(days=DAYS)
     whole, days = period.whole, period.days.items()
     return {
@@ -22,19 +22,19 @@ def searching() -> dict[str, Any]:
         "searches": whole.searches,
         "per_day": whole.searches / DAYS,
         "figures": [
-            ("Nothing found", _percent(whole.zero_rate), "of searches"),
+            ("No results", _percent(whole.zero_rate), "of searches"),
             ("Low confidence", _percent(whole.unsure_rate), "of searches"),
-            ("Median time", _ms(whole.p50_ms), "a search"),
+            ("Median time", _ms(whole.p50_ms), "per search"),
             ("95th percentile", _ms(whole.p95_ms), "of search times"),
             *(
                 (f"Opened in the first {place}" if place > 1 else "Opened the first",
-                 _percent(rate), "of searches that found something")
+                 _percent(rate), "of searches with results")
                 for place, rate in whole.click_rates.items()
             ),
         ],
         "charts": [
-            bars("Searches a day", [(day, each.searches) for day, each in days]),
-            line("Nothing found, %", [(day, _hundredths(each.zero_rate)) for day, each in days],
+            bars("Searches per day", [(day, each.searches) for day, each in days]),
+            line("No results, %", [(day, _hundredths(each.zero_rate)) for day, each in days],
                  "{:.1f}"),
             line("Low confidence, %", [(day, _hundredths(each.unsure_rate)) for day, each in days],
                  "{:.1f}"),
@@ -44,10 +44,10 @@ def searching() -> dict[str, Any]:
 
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:
-    """How many gaps are open, and the costliest; four queries."""
+    """The number of open gaps, and the costliest of them; four queries."""
     return {
         "count": gaps.open_count(viewer),
-        "costliest": gaps.standing(viewer, limit=GAPS_SHOWN),
+        "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN),
     }
 
 

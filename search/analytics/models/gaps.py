@@ -1,4 +1,4 @@
-"""W5: where search fails: questions of one meaning, who met the failure, and what was done."""
+"""Search gaps: failed questions of one meaning, the affected visitors, and the remedies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from search.analytics.models.events import readable_sources
 
 
 class Sign(models.TextChoices):
-    """How a search showed that it failed."""
+    """A sign that a search failed."""
 
     ZERO = "zero", "Nothing found"
     DOWN = "down", "Thumb down"
@@ -24,7 +24,7 @@ class Sign(models.TextChoices):
 
 class GapQuerySet(models.QuerySet["Gap"]):
     def visible_to(self, viewer: Viewer) -> GapQuerySet:
-        """The gaps of which `viewer` may read a wording at least."""
+        """The gaps with at least one wording that `viewer` may read."""
         signs = GapSign.objects.visible_to(viewer)
         return self.filter(pk__in=signs.order_by().values("wording__gap"))
 
@@ -44,7 +44,7 @@ class Gap(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="Who writes the document that is missing.",
+        help_text="The person who will write the missing document.",
     )
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -63,13 +63,13 @@ class Gap(models.Model):
 
 class GapWordingQuerySet(models.QuerySet["GapWording"]):
     def visible_to(self, viewer: Viewer) -> GapWordingQuerySet:
-        """The wordings that were asked at least once where `viewer` could have read along."""
+        """The wordings with at least one search whose query `viewer` may read."""
         signs = GapSign.objects.visible_to(viewer)
         return self.filter(pk__in=signs.order_by().values("wording"))
 
 
 class GapWording(models.Model):
-    """One wording of a gap's question. `vector` is its embedding in the space named."""
+    """One wording of a gap's question. `vector` is its embedding in the space `space`."""
 
     gap = models.ForeignKey(Gap, models.CASCADE, related_name="wordings")
     query = models.CharField(max_length=1000)
@@ -94,13 +94,13 @@ class GapSignQuerySet(models.QuerySet["GapSign"]):
 
 
 class GapSign(models.Model):
-    """One visitor met one kind of failure with one wording; asking again adds nothing."""
+    """One kind of failure of one wording for one visitor; repeated searches add no row."""
 
     wording = models.ForeignKey(GapWording, models.CASCADE, related_name="signs")
     kind = models.CharField(max_length=12, choices=Sign.choices)
     visitor = models.CharField(max_length=64)
     sources = ArrayField(models.BigIntegerField(), default=list, blank=True)
-    # Names of collections that the question was asked in; empty: all.
+    # Names of the collections that were searched; empty: all.
     collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     first = models.DateTimeField()
     last = models.DateTimeField(db_index=True)
@@ -126,7 +126,7 @@ class GapSign(models.Model):
 
 
 class GapStep(models.Model):
-    """The history of a gap: what was done about it, and what a search found before and after.
+    """A step in a gap's history, with the search results before and after.
 
     `before` and `after` hold `total`, `confidence`, `unsure`, `profile` and `results`, the public
     ids of the first ten documents that `user` was shown.
@@ -149,7 +149,9 @@ class GapStep(models.Model):
     )
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
-    query = models.CharField(max_length=1000, blank=True, help_text="The wording that was run.")
+    query = models.CharField(
+        max_length=1000, blank=True, help_text="The wording that was searched."
+    )
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
 

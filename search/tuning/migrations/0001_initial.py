@@ -551,7 +551,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Night",
+            name="QualityRun",
             fields=[
                 (
                     "id",
@@ -561,7 +561,7 @@ class Migration(migrations.Migration):
                 ),
                 ("date", models.DateField(unique=True)),
                 (
-                    "verdict",
+                    "status",
                     models.CharField(
                         choices=[
                             ("waiting", "Being measured"),
@@ -578,7 +578,7 @@ class Migration(migrations.Migration):
                     "run",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="night",
+                        related_name="quality_run",
                         to="tuning.evaluationrun",
                     ),
                 ),

@@ -1,6 +1,6 @@
-"""W: what is judged, measured, published and tried out, and the audit of it."""
+"""Golden queries, evaluation runs, publications, experiments, and the audit of profiles."""
 
-from search.tuning.models.evaluation import Alert, EvaluationRun, Night
+from search.tuning.models.evaluation import Alert, EvaluationRun, QualityRun
 from search.tuning.models.experiments import Experiment, Optimisation
 from search.tuning.models.golden import CandidatePool, GoldenQuery, Judgement, JudgementAction
 from search.tuning.models.publishing import ProfileChange, Publication, PublishGate
@@ -13,9 +13,9 @@ __all__ = [
     "GoldenQuery",
     "Judgement",
     "JudgementAction",
-    "Night",
     "Optimisation",
     "ProfileChange",
     "Publication",
     "PublishGate",
+    "QualityRun",
 ]

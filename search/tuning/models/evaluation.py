@@ -1,4 +1,4 @@
-"""Evaluation runs, nightly quality runs and their alerts."""
+"""Evaluation runs, scheduled quality runs and their alerts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(models.Model):
-    """What one profile measured on a judged collection (`manage.py evaluate`) or the golden set.
+    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
-    `latency_ms` has `p50` and `p95`, and `baseline_p50` and `baseline_p95` where both took turns.
+    `latency_ms` has `p50` and `p95`, and with a baseline also `baseline_p50` and `baseline_p95`.
     """
 
     class Kind(models.TextChoices):
@@ -38,9 +38,9 @@ class EvaluationRun(models.Model):
     collection = models.CharField(max_length=120, blank=True)
     corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
-    # By golden query (its pk): `text`, `class`, `measures` (empty where no document answers it),
-    # `first`, the first document's public id, and `must`, the one that must be; the baseline's
-    # `was` (measures) and `was_first`.
+    # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
+    # `first`, the public id of the first document, and `must`, that of the must-be-first document;
+    # of the baseline, `was` (its measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -52,9 +52,9 @@ class EvaluationRun(models.Model):
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     differences = models.JSONField(default=dict, blank=True)
-    # What the profile was when it was measured: see `evaluation.golden.fingerprint`.
+    # A hash of the profile as it was measured: see `evaluation.golden.fingerprint`.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
-    # Who measures, and when it last said so; one that falls silent has died: `golden_runs`.
+    # The worker's claim and its latest heartbeat; without heartbeats it has died: `golden_runs`.
     claim = models.UUIDField(null=True, editable=False)
     heartbeat = models.DateTimeField(null=True, editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
@@ -71,26 +71,26 @@ class EvaluationRun(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits or is being measured."""
+        """True while it is queued or running."""
         return self.state in (self.State.QUEUED, self.State.RUNNING)
 
 
-class Night(models.Model):
-    """One night's run of the golden set under the active profile, and what it showed.
+class QualityRun(models.Model):
+    """The scheduled run of one day over the golden set under the active profile.
 
-    `fall` is how far the gate's measure fell since the last good night, over the queries that
-    both measured; below 0 it rose.
+    `fall` is the loss of the gate's measure since the last good run, over the queries that both
+    measured; negative if it rose.
     """
 
-    class Verdict(models.TextChoices):
+    class Status(models.TextChoices):
         WAITING = "waiting", "Being measured"
         GOOD = "good", "Good"
         FELL = "fell", "Fell"
         FAILED = "failed", "Not measured"
 
     date = models.DateField(unique=True)
-    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="night")
-    verdict = models.CharField(max_length=7, choices=Verdict.choices, default=Verdict.WAITING)
+    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="quality_run")
+    status = models.CharField(max_length=7, choices=Status.choices, default=Status.WAITING)
     fall = models.FloatField(null=True, blank=True)
 
     class Meta:
@@ -98,17 +98,17 @@ class Night(models.Model):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return f"{self.date}: {self.get_verdict_display()}"
+        return f"{self.date}: {self.get_status_display()}"
 
 
 class Alert(models.Model):
-    """A warning that went out, or still has to: `delivered` names the ways that took it."""
+    """A warning about a quality run; `wanted` and `delivered` name its delivery channels."""
 
     run = models.OneToOneField(
         EvaluationRun,
         models.CASCADE,
         related_name="alert",
-        help_text="The nightly run that raised it: one alert a run.",
+        help_text="The evaluation run that raised it; at most one alert per run.",
     )
     subject = models.CharField(max_length=200)
     findings = models.JSONField(default=dict)

@@ -1,4 +1,4 @@
-"""W5: two published profiles before real searchers."""
+"""Experiments with real searchers, and weight optimisations."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from search.tuning.models.evaluation import EvaluationRun
 
 
 def new_salt() -> str:
-    """What deals the visitors anew in each experiment."""
+    """A random salt, which assigns visitors to arms independently in each experiment."""
     return secrets.token_hex(8)
 
 
 class Experiment(models.Model):
-    """Two published profiles, compared by what searchers do. One runs at a time.
+    """A comparison of two published profiles by searchers' behaviour. One runs at a time.
 
-    `verdict` is the latest result, `history` some of the earlier ones: see
+    `verdict` is the latest conclusion, `history` a selection of the earlier ones: see
     `search.tuning.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
-    for an arm that was active or not measured; `findings` are the gate's, and `refusals` those of
-    them that prevent the start. `override` starts it regardless, for the reason `override_reason`.
+    for an arm that was active or not measured; `findings` are the gate's, and `refusals` those
+    that prevent the start. `override` starts it regardless, for the reason `override_reason`.
     `asked_by` is the user who starts it.
     """
 
     class Kind(models.TextChoices):
-        SPLIT = "split", "A/B: each visitor sees one of them"
-        INTERLEAVED = "interleaved", "Interleaved: everyone sees both, mixed"
+        SPLIT = "split", "A/B: each visitor sees one profile"
+        INTERLEAVED = "interleaved", "Interleaved: every visitor sees both, mixed"
 
     class State(models.TextChoices):
         DRAFT = "draft", "Not started"
@@ -48,19 +48,19 @@ class Experiment(models.Model):
     share = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.01), MaxValueValidator(1)],
-        help_text="Share of the visitors who take part, 0.01 to 1; the others search as always.",
+        help_text="Share of visitors who take part, 0.01 to 1; the others are not affected.",
     )
     indifference = models.FloatField(
         default=0.02,
         validators=[MinValueValidator(0.001), MaxValueValidator(0.5)],
-        help_text="A difference smaller than this is none: in the share of visitors who find "
-        "something to open (A/B), or from half of the preferences (interleaved).",
+        help_text="Minimum effect size: smaller differences count as none. A/B: in the share of "
+        "visitors who open a result; interleaved: from half of the preferences.",
     )
     days = models.PositiveSmallIntegerField(
         "longest run",
         default=28,
         validators=[MinValueValidator(1), MaxValueValidator(365)],
-        help_text="Days after which it ends, decided or not.",
+        help_text="Days after which the experiment ends, decided or not.",
     )
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     started = models.DateTimeField(null=True, blank=True, editable=False)
@@ -104,7 +104,7 @@ class Experiment(models.Model):
                 fields=("state",),
                 condition=Q(state="running"),
                 name="experiment_one_running",
-                violation_error_message="Another experiment is running: end it first.",
+                violation_error_message="Another experiment is running. End it first.",
             ),
             models.CheckConstraint(
                 condition=~Q(a=F("b")),
@@ -123,7 +123,7 @@ class Experiment(models.Model):
 
     @property
     def runs(self) -> list[EvaluationRun]:
-        """The measurements of its arms, A's first: none, one or two."""
+        """The gate's measurements of its arms, A's first: none, one or two."""
         return [run for run in (self.run_a, self.run_b) if run is not None]
 
     @property
@@ -133,10 +133,10 @@ class Experiment(models.Model):
 
 
 class Optimisation(models.Model):
-    """A search for better weights: how far it has come, and what it found.
+    """A search for better weights: its options, state and result.
 
-    `options` are those of `tuning.optimise.Wanted`; `found` holds the verdict, the gain and the
-    weights by class. `draft` is what was made of it.
+    `found` holds the verdict, the gain and the weights by class. `draft` is the profile made from
+    it.
     """
 
     class State(models.TextChoices):
@@ -155,7 +155,7 @@ class Optimisation(models.Model):
     draft = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    heard = models.DateTimeField(null=True, blank=True, help_text="The worker's last word.")
+    heard = models.DateTimeField(null=True, blank=True, help_text="The worker's latest heartbeat.")
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

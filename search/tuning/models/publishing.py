@@ -12,68 +12,67 @@ from django.utils import timezone
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
 
-# As `evaluation.measures` names them; a test holds the two together.
+# Named as in `evaluation.measures`; a test keeps the two consistent.
 MEASURES = {
-    "nDCG@10": "nDCG@10: the best answers early",
-    "RR@10": "Reciprocal rank: how early the first answer comes",
-    "R@10": "Recall@10: how many of the answers are among the first ten",
-    "R@100": "Recall@100: how many of the answers are among the first hundred",
-    "P@5": "Precision@5: how many of the first five are answers",
+    "nDCG@10": "nDCG@10: best answers ranked early",
+    "RR@10": "Reciprocal rank: how early the first answer appears",
+    "R@10": "Recall@10: share of the answers among the first ten results",
+    "R@100": "Recall@100: share of the answers among the first hundred results",
+    "P@5": "Precision@5: share of answers among the first five results",
     "Success@1": "Hit@1: how often the first result is an answer",
 }
 
 
 class PublishGate(models.Model):
-    """What a profile must hold on the golden queries to be published: one row."""
+    """The requirements on the golden queries for publishing a profile: a single row."""
 
     enabled = models.BooleanField(
-        default=True, help_text="Switched off, profiles are published without being measured."
+        default=True, help_text="If switched off, profiles are published without measurement."
     )
     measure = models.CharField(
         max_length=12, choices=list(MEASURES.items()), default="nDCG@10",
-        help_text="What must not fall.",
+        help_text="The measure that must not fall.",
     )  # fmt: skip
     margin = models.FloatField(
         default=0.01,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text="How far its mean may fall below the active profile's: 0.01 is one point of a "
-        "hundred. A larger fall is refused when it is clear (its 95% interval lies below 0), and "
-        "also when there are too few queries to tell.",
+        help_text="How far the mean may fall below the active profile's: 0.01 is one percentage "
+        "point. A larger fall is refused if it is significant (its 95% interval lies below 0) or "
+        "if there are too few queries for an interval.",
     )
     min_queries = models.PositiveSmallIntegerField(
-        "queries for an interval",
+        "minimum queries for an interval",
         default=20,
         validators=[MinValueValidator(1)],
-        help_text="With fewer golden queries an interval says nothing: the fall alone decides, and "
-        "latency does not count.",
+        help_text="With fewer golden queries the mean alone decides, and latency is not checked.",
     )
     latency_margin = models.FloatField(
         "latency margin",
         default=0.3,
         validators=[MinValueValidator(0), MaxValueValidator(10)],
-        help_text="By what share the 95th percentile of search time may rise: 0.3 is 30%.",
+        help_text="Permitted rise of the 95th percentile of search time: 0.3 is 30%.",
     )
     latency_floor_ms = models.PositiveIntegerField(
         "latency floor (ms)",
         default=50,
-        help_text="A rise of fewer milliseconds is never refused: nobody feels it.",
+        help_text="A smaller rise, in milliseconds, is never refused.",
     )
     first_required = models.BooleanField(
-        "“must be first” always binds",
+        "always require “must be first”",
         default=False,
-        help_text="Also refuse where the active profile does not put the document first either. "
-        "Otherwise only what held before may not break.",
+        help_text="Also refuse if the active profile does not rank the document first either. "
+        "Otherwise only queries that it satisfies now may not break.",
     )
     count_synthetic = models.BooleanField(
         "count synthetic queries",
         default=False,
-        help_text="Measure over queries made from headings and first sentences as well.",
+        help_text="Also measure queries generated from headings and first sentences.",
     )
     background_above = models.PositiveSmallIntegerField(
         "measure in the background above",
         default=60,
-        help_text="With more golden queries than this, publishing is left to a worker, and a page "
-        "shows how far it is.",
+        help_text="With more golden queries than this, a worker measures, and a page shows its "
+        "progress.",
     )
 
     class Meta:
@@ -86,9 +85,9 @@ class PublishGate(models.Model):
 
 
 class Publication(models.Model):
-    """One attempt to publish a profile: asked for, measured, then published or refused.
+    """A request to publish a profile: measured, then published or refused.
 
-    `fingerprint` is the profile's when it was asked for, and `replaces` what was active: where
+    `fingerprint` is the profile's at the request, `replaces` the profile that was active then: if
     either has changed since, nothing is published.
     """
 
@@ -110,7 +109,7 @@ class Publication(models.Model):
     override = models.BooleanField(default=False)
     state = models.CharField(max_length=9, choices=State.choices, default=State.MEASURING)
     run = models.ForeignKey(EvaluationRun, models.SET_NULL, null=True, related_name="publications")
-    # What the gate found, a sentence each; those that refuse alone stand in `refusals`.
+    # The gate's findings, one sentence each; `refusals` are those that prevent publishing.
     findings = ArrayField(models.TextField(), default=list)
     refusals = ArrayField(models.TextField(), default=list)
     error = models.TextField(blank=True)
@@ -126,14 +125,14 @@ class Publication(models.Model):
 
 
 class ProfileChange(models.Model):
-    """The audit of profiles: who did what to which, when and why."""
+    """An entry in the audit of profiles: who changed which one, when and why."""
 
     class Action(models.TextChoices):
         CREATED = "created", "Draft created"
         EDITED = "edited", "Draft edited"
         PUBLISHED = "published", "Published"
         REFUSED = "refused", "Publishing refused"
-        OVERRIDDEN = "overridden", "Published against the gate"
+        OVERRIDDEN = "overridden", "Published over the gate’s refusal"
         ROLLED_BACK = "rolled_back", "Rolled back to"
         TRIED = "exp_started", "Experiment started with"
         NOT_TRIED = "exp_refused", "Experiment refused"
@@ -147,12 +146,12 @@ class ProfileChange(models.Model):
     at = models.DateTimeField(default=timezone.now, editable=False)
     reason = models.TextField(blank=True)
     differences = ArrayField(models.TextField(), default=list, blank=True)
-    # What the gate found, a sentence each; empty where it was not asked.
+    # The gate's findings, one sentence each; empty without a measurement.
     findings = ArrayField(models.TextField(), default=list, blank=True)
     run = models.ForeignKey(
         "tuning.EvaluationRun", models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # The profile that was active until then: what a rollback goes back to.
+    # The profile that was active before, which a rollback restores.
     replaced = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )

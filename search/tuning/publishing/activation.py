@@ -13,7 +13,7 @@ from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
-from search.tuning.experiments import ending
+from search.tuning.experiments import outcomes
 from search.tuning.models import EvaluationRun, ProfileChange
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def activate(
     chosen.state = SearchProfile.State.ACTIVE
     chosen.published = timezone.now()
     chosen.save(update_fields=["state", "published"])
-    ending.finish_running(reason=f"{chosen} became active.", user=acting_user)
+    outcomes.finish_running(reason=f"{chosen} became active.", user=acting_user)
     audit(
         chosen,
         action,

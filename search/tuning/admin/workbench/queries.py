@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Count
 
 from ingestion.models.library import Viewer
-from search.analytics.gaps import standing
+from search.analytics.gaps import summaries
 from search.analytics.models import SearchEvent
 from search.engine import configuration
 from search.tuning.models import GoldenQuery, Judgement
@@ -67,7 +67,7 @@ def _failing(viewer: Viewer) -> Iterator[Listed]:
     """What the active profile gets wrong of what was judged, and what searchers did not find."""
     if configuration.current().active is not None:
         yield from _low(viewer)
-    for gap in standing(viewer, limit=SHOWN):
+    for gap in summaries(viewer, limit=SHOWN):
         yield Listed(gap.query, ", ".join(gap.signs).lower(), heading="What searchers did not find")
 
 
