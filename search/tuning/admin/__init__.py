@@ -1,4 +1,4 @@
-"""W1: tuning in the admin: profiles, the workbench, golden queries, runs, the gate, the audit."""
+"""Tuning in the admin: profiles, workbench, golden queries, runs, publishing, experiments."""
 
 from search.tuning.admin.changes import ProfileChangeAdmin
 from search.tuning.admin.experiments import ExperimentAdmin

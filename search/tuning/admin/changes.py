@@ -1,4 +1,4 @@
-"""The audit of profiles, to read."""
+"""The audit of profiles, read-only."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
             format_html_join("", "<li>{}</li>", ((line,) for line in change.differences)),
         )
 
-    @admin.display(description="what the gate found")
+    @admin.display(description="gate findings")
     def found(self, change: ProfileChange) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((line,) for line in change.findings))
         run = SafeString("")
         if change.run_id:
             url = reverse("admin:tuning_evaluationrun_change", args=(change.run_id,))
-            run = format_html('<li><a class="text-link" href="{}">The run</a></li>', url)
+            run = format_html('<li><a class="text-link" href="{}">Evaluation run</a></li>', url)
         return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)

@@ -1,4 +1,4 @@
-"""W3: the gate in the admin: its settings, and what came of each attempt to publish."""
+"""The publish gate and publications in the admin."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ STATE_LABELS = {
 class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
-        ("The measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
+        ("Measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
         ("Must be first", {"fields": ("first_required",)}),
-        ("Time", {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
+        ("Latency", {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
     )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is one gate: its list is its page."""
+        """Redirect to the only gate."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         return redirect("admin:tuning_publishgate_change", gate_inputs.gate_row().pk)
@@ -60,8 +60,8 @@ class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
     empty_text = (
-        "No profile has been published through the gate yet. Make a draft under Search "
-        "profiles or in the workbench, and publish it."
+        "No profile has been published through the gate yet. Create a draft under Search "
+        "profiles or in the workbench, then publish it."
     )
     list_display = ("asked", "profile", "state_label", "user", "reason", "overridden")
     list_select_related = ("profile", "user")
@@ -73,9 +73,11 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
     def state_label(self, publication: Publication) -> tuple[str, str]:
         return publication.state, publication.get_state_display()
 
-    @admin.display(description="against the gate", ordering="override")
+    @admin.display(description="gate overridden", ordering="override")
     def overridden(self, publication: Publication) -> str:
-        return "yes" if publication.override else "–"  # an icon would call the rule a fault
+        return (
+            "yes" if publication.override else "–"
+        )  # an icon would mark the usual case as a fault
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -105,21 +107,21 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
         )
 
     def override_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Publishes what was refused, for the reason that the form gives."""
+        """Publish a refused profile with the given reason."""
 
         def act(publication: Publication) -> str:
             reason = request.POST.get("reason", "")
             publications.override(publication, acting_user=actor(request), reason=reason)
-            return f"{publication.profile} is active, against the gate: the next search uses it."
+            return f"{publication.profile} is active, overriding the gate, from the next search."
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Stops measuring; nothing is published."""
+        """Cancel the measurement; nothing is published."""
 
         def act(publication: Publication) -> str:
             publications.cancel(publication, acting_user=actor(request))
-            return "It is cancelled. Nothing was published."
+            return "Publishing was cancelled."
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
@@ -134,7 +136,7 @@ def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, A
 
 
 def split(rows: list[QueryRow], measure: str) -> dict[str, Any]:
-    """The queries that lost, won, and break what must be first, the furthest first."""
+    """The queries that lost, that won, and whose must-be-first document is not first."""
     moves = [(row, row.change(measure)) for row in rows]
     changed = [(row, by) for row, by in moves if by is not None and abs(by) >= gate.MOVED]
     lost = sorted((each for each in changed if each[1] < 0), key=lambda each: each[1])

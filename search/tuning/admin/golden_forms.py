@@ -1,4 +1,4 @@
-"""W3: the forms of golden queries: one query, and a file of judgements."""
+"""Golden queries in the admin: forms and pages of their own, and the list of judgements."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 
 class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
-    """A golden query; documents are named as people know them."""
+    """A golden query; the document is named by id, source, file name or title."""
 
     collections = forms.MultipleChoiceField(
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Where it is asked; none ticked: in all. Only people who may read these see it.",
+        help_text="Collections to search; none selected: all. Only people who may read them see the query.",
     )
     must_be_first = forms.CharField(
         required=False,
         max_length=1000,
         widget=UnfoldAdminTextInputWidget,
         help_text="The document that must be the first result: its id, source, file name or title. "
-        "A profile that pushes it off is not published.",
+        "The gate refuses profiles that do not rank it first.",
     )
 
     class Meta:
@@ -55,9 +55,9 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         first = self.instance.must_be_first if self.instance.pk else None
         if first is not None and self._may_see(first):
             self.initial["must_be_first"] = str(first.public_id)
-            self.fields["must_be_first"].help_text += f" Now: “{first.title}”."
+            self.fields["must_be_first"].help_text += f" Currently: “{first.title}”."
         elif first is not None:
-            # Whoever cannot see it cannot know what they would replace.
+            # A person who may not see it must not replace it.
             del self.fields["must_be_first"]
 
     def _may_see(self, document: Document) -> bool:
@@ -77,9 +77,9 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def _write(self, cleaned: dict[str, Any]) -> None:
-        """Writes the query in the form's validation: the services know what is wrong, and say it.
+        """Save the query during validation, so that errors of the service become form errors.
 
-        The admin's view is one transaction, which a later failure takes back.
+        The admin's view is one transaction, which a later failure rolls back.
         """
         names = ("text", "collections", "query_class", "enabled", "note", "must_be_first")
         fields = {name: cleaned[name] for name in names if name in cleaned}
@@ -96,7 +96,7 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         self.written = done
 
     def _post_clean(self) -> None:
-        """Nothing: the service has checked and written the row."""
+        """Do nothing: the service has validated and saved the row."""
 
 
 class ImportForm(forms.Form):
@@ -111,12 +111,11 @@ class ImportForm(forms.Form):
     queries = forms.FileField(
         required=False,
         widget=UnfoldAdminFileFieldWidget,
-        help_text="The topics (TREC) or queries.jsonl (BEIR), where the file is no ZIP that holds "
-        "them.",
+        help_text="The topics (TREC) or queries.jsonl (BEIR), unless the file is a ZIP that contains them.",
     )
     judge = forms.CharField(
         required=False,
         max_length=150,
         widget=UnfoldAdminTextInputWidget,
-        help_text="Who judged, where the file does not say.",
+        help_text="The judge of lines that name none.",
     )

@@ -22,7 +22,7 @@ JUDGE = "tuning.add_judgement"
 
 
 class GoldenPages(ActionPages[GoldenQuery]):
-    """For the ModelAdmin of golden queries."""
+    """Pages of the golden queries' ModelAdmin: import, export, judge, undo."""
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -34,7 +34,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         ]
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        """A file's judgements, taken in; every line that was not, with its reason."""
+        """Import a file of judgements, and show the rejected lines."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ImportForm(request.POST or None, request.FILES or None)
@@ -67,7 +67,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         return HttpResponse(made.content, content_type=made.media_type, headers=headers)
 
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Takes the person's own grades from the query's page."""
+        """Save the person's own grades from the query's page."""
         query = self.get_object(request, str(pk))
         if query is None or not request.user.has_perm(JUDGE):
             raise PermissionDenied
@@ -76,7 +76,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
                 with transaction.atomic():
                     count = self._judge(request, query)
                 if count:
-                    self.message_user(request, "Your grades are saved.", messages.SUCCESS)
+                    self.message_user(request, "Your grades have been saved.", messages.SUCCESS)
             except JudgementError as error:
                 self.message_user(request, capfirst(str(error)), messages.ERROR)
         return self.back_to(pk)
@@ -107,7 +107,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         done = judging.undo(acting_user=actor(request))
         self.message_user(
             request,
-            done.message if done else "There is nothing of yours to take back.",
+            done.message if done else "There is nothing to undo.",
             messages.SUCCESS if done else messages.INFO,
         )
         if done is None or done.query is None:
@@ -117,12 +117,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
 
 @admin.register(Judgement)
 class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """Everyone's judgements of the documents that the reader may see; made on other pages."""
+    """All judgements of documents that the reader may see, read-only."""
 
-    empty_text = (
-        "Nobody has judged a document yet. Judge results in the workbench or on a golden "
-        "query's page."
-    )
+    empty_text = "No judgements yet. Judge results in the workbench or on a golden query's page."
     list_display = ("query", "title", "grade", "judge_name", "note", "updated")
     list_display_links = None
     list_select_related = ("query",)
@@ -134,17 +131,17 @@ class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         visible = Judgement.objects.visible_to(request.user).select_related("query")
         return visible.order_by("query__folded", "title", "judge_name")
 
-    @admin.action(description="Take my judgements back", permissions=["judge"])
+    @admin.action(description="Delete my judgements", permissions=["judge"])
     def take_back(self, request: HttpRequest, queryset: QuerySet[Judgement]) -> None:
         user, count = actor(request), 0
         for judgement in queryset.filter(judge_name=user.get_username()):
             if judgement.document is not None:
                 count += judging.clear(judgement.query, judgement.document, acting_user=user)
         others = queryset.exclude(judge_name=user.get_username()).count()
-        told = f"{count} of your judgements taken back."
+        message = f"{count} of your judgements deleted."
         if others:
-            told += f" {others} of other people were left as they are."
-        self.message_user(request, told, messages.SUCCESS)
+            message += f" {others} of other people were kept."
+        self.message_user(request, message, messages.SUCCESS)
 
     def has_judge_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(JUDGE)

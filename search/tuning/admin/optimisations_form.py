@@ -1,4 +1,4 @@
-"""W1: the form of "Find better weights": what to look for."""
+"""The form of a weight optimisation."""
 
 from __future__ import annotations
 
@@ -20,63 +20,62 @@ from search.tuning.optimiser.optimisations import MAX_FOLDS, MEASURES, Options
 from search.tuning.optimiser.weight_search import FOLDS
 
 
-class FindForm(forms.Form):
-    """What to look for. What is left as it is asks for the usual."""
+class OptimisationForm(forms.Form):
+    """The options of an optimisation."""
 
     profile = forms.ModelChoiceField(
         SearchProfile.objects.none(),
         widget=UnfoldAdminSelectWidget,
-        help_text="The search begins with its weights; its other settings stay.",
+        help_text="The optimisation starts from its weights; its other settings stay.",
     )
     measure = forms.ChoiceField(
         choices=[(name, measure_label(name)) for name in MEASURES],
         initial=MEASURES[0],
         widget=UnfoldAdminSelectWidget,
-        help_text="What is to rise, on the mean of the golden queries.",
+        help_text="Metric to maximise: its mean over the golden queries.",
     )
     classes = forms.MultipleChoiceField(
-        label="Classes of questions",
+        label="Query classes",
         required=False,
         choices=[(each.value, label) for each, label in CLASS_LABELS.items()],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="None ticked: all that have questions enough. The others keep their weights.",
+        help_text="Default: all with enough golden queries. The others keep their weights.",
     )
     signals = forms.MultipleChoiceField(
         required=False,
         choices=[(each.value, label) for each, label in SIGNAL_LABELS.items()],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Which may have a share. None ticked: meaning, keywords, title, and what the "
-        "profile gives one.",
+        help_text="Signals to optimise. Default: meaning, keywords, title, and those with a weight in "
+        "the profile.",
     )
     origins = forms.MultipleChoiceField(
-        label="Whose judgements",
+        label="Origin of judgements",
         required=False,
         choices=GoldenQuery.Origin.choices,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="None ticked: people's and imported ones; synthetic ones only where there are "
-        "no others.",
+        help_text="Default: judged by people and imported; synthetic ones only if there are no others.",
     )
     normalisers = forms.BooleanField(
-        label="Scales as well",
+        label="Normalisation",
         required=False,
         initial=True,
         widget=UnfoldBooleanWidget,
-        help_text="Tries other ways of bringing the signals on one scale, too.",
+        help_text="Also tries other normalisations of the signals.",
     )
     folds = forms.IntegerField(
         min_value=2,
         max_value=MAX_FOLDS,
         initial=FOLDS,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="The questions are dealt into so many parts; each is measured under weights "
-        "that the others chose.",
+        help_text="Number of parts in cross-validation: each part is measured under weights "
+        "that were optimised on the others.",
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=2**31 - 1,
         initial=1,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Deals the questions. The same one comes to the same result.",
+        help_text="Seed of the split into folds. The same seed gives the same result.",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -86,6 +85,6 @@ class FindForm(forms.Form):
 
     @property
     def options(self) -> Options:
-        """What was asked for. Raises OptimisationError."""
+        """The chosen options. Raises OptimisationError."""
         given = {name: each for name, each in self.cleaned_data.items() if name != "profile"}
         return Options.from_json(given)

@@ -1,4 +1,4 @@
-"""W1: what an optimisation found, as its page shows it. Pure, with geometry as SVG wants it."""
+"""The result of an optimisation as its page shows it, with SVG coordinates. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDTH, MIDDLE, REACH = 240.0, 120.0, 112.0
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An interval as a line from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
+    """An interval drawn from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
 
     mean: float
     low: float
@@ -27,7 +27,7 @@ class Span:
 
     @property
     def tone(self) -> str:
-        """Whether it leaves out 0, and on which side."""
+        """`better` or `worse` if the interval excludes 0, else `open`."""
         if self.low > 0:
             return "better"
         return "worse" if self.high < 0 else "open"
@@ -69,7 +69,7 @@ class PresetRow:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the page tells of a finished optimisation. `span` is the whole gain; None: presets."""
+    """A finished optimisation. `span` is the overall gain; None for a comparison of presets."""
 
     found: Mapping[str, Any]
     edge: float
@@ -81,12 +81,12 @@ class Shown:
 
     @property
     def signals(self) -> list[tuple[str, str]]:
-        """The signals that the table has a column for."""
+        """The signals with a column in the table."""
         return [(share.signal, share.label) for row in self.classes[:1] for share in row.shares]
 
 
 def result(row: Optimisation) -> Shown | None:
-    """What was found; None where nothing was, yet or at all."""
+    """The result of an optimisation; None if there is none."""
     found = row.found
     if row.state != Optimisation.State.DONE or not found:
         return None
@@ -149,7 +149,7 @@ def _scales(changed: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _edge(gains: Sequence[Mapping[str, float]]) -> float:
-    """How far the drawing reaches to either side of 0; at least a hundredth."""
+    """The largest absolute bound of the intervals, at least 0.01."""
     return max([0.01, *(abs(gain[end]) for gain in gains for end in ("low", "high"))])
 
 

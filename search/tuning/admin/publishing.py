@@ -1,4 +1,4 @@
-"""W1: publishing a profile and rolling back in the admin: asked for, done, told."""
+"""The admin pages to publish a profile and to roll back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from search.tuning.publishing import activation, gate_inputs, publications, roll
 
 
 class PublishingPages(ActionPages[SearchProfile]):
-    """For the ModelAdmin of profiles: the pages that ask before searches change."""
+    """Confirmation pages of the profiles' ModelAdmin."""
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -37,7 +37,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         return request.user.has_perm(rollback.ROLL_BACK) and rollback.was_active(profile)
 
     def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Asks for a reason, showing what will change; then measures and publishes."""
+        """Show what publishing would change, or measure and publish."""
         profile = self.seen(request, pk)
         if not self.has_publish_permission(request):
             raise PermissionDenied
@@ -58,7 +58,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         return self.shown(request, "searchprofile/publish.html", f"Publish {profile}", context)
 
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Asks whether to go back to a profile that was active before; then does."""
+        """Show what a rollback would change, or roll back."""
         profile, active = self.seen(request, pk), template_profile()
         if not request.user.has_perm(rollback.ROLL_BACK):
             raise PermissionDenied
@@ -79,7 +79,7 @@ class PublishingPages(ActionPages[SearchProfile]):
     def publish(
         self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""
     ) -> Publication | None:
-        """What came of publishing, told in a message; None where it could not be tried."""
+        """Publish with a message about the outcome; return None if it could not be attempted."""
         try:
             done = publications.publish(
                 profile, acting_user=actor(request), reason=reason, expected=expected
@@ -88,7 +88,7 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
             return None
         if done.state == Publication.State.PUBLISHED:
-            text = f"{profile} is active: the next search uses it. {' '.join(done.findings)}"
+            text = f"{profile} is active from the next search. {' '.join(done.findings)}"
             self.message_user(request, text, messages.SUCCESS)
         elif done.state != Publication.State.MEASURING:
             self.message_user(request, f"{profile} was not published.", messages.ERROR)
@@ -107,25 +107,25 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
         else:
             self.message_user(
-                request, f"{profile} is active again: the next search uses it.", messages.SUCCESS
+                request, f"{profile} is active again from the next search.", messages.SUCCESS
             )
 
 
 def gate_page(publication: Publication | None) -> HttpResponse | None:
-    """The way to what the gate measures or found; None where it let the profile through."""
+    """A redirect to the publication's page; None if the profile was published."""
     if publication is None or publication.state == Publication.State.PUBLISHED:
         return None
     return redirect("admin:tuning_publication_change", publication.pk)
 
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
-    """What is another for searches, a sentence each: all but the description."""
+    """The differences that affect searches: all but the description."""
     lines = activation.differences(before, after)
     return [line for line in lines if line != activation.DESCRIPTION_CHANGED]
 
 
 def differences_from_active(profile: SearchProfile) -> list[str]:
-    """What publishing the profile would change for searches; nothing for the active one."""
+    """The differences from the active profile; empty for the active profile itself."""
     active = template_profile()
     if active is None or active.pk == profile.pk:
         return []

@@ -1,4 +1,4 @@
-"""W3: runs of the golden set and of judged collections in the admin."""
+"""Evaluation runs in the admin."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ START, CONTROL = "tuning.add_evaluationrun", "tuning.change_evaluationrun"
 
 
 class StartForm(forms.Form):
-    """Which profile to measure."""
+    """The profile to measure."""
 
     profile = forms.ModelChoiceField(
         SearchProfile.objects.all(),
         widget=UnfoldAdminSelectWidget,
-        help_text="It is measured on the golden queries beside the active profile.",
+        help_text="Measured on the golden queries and compared with the active profile.",
     )
 
 
 @admin.register(EvaluationRun)
 class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # type: ignore[misc]
     empty_text = (
-        "Nothing has been measured yet. A measurement asks all golden queries under a profile "
-        "and says how good its results are."
+        "No evaluation runs yet. A run searches for all golden queries with a profile and measures "
+        "the results."
     )
     list_display = (
         "created", "profile", "over", "state_label", "queries", "ndcg", "change", "p95", "user",
@@ -59,7 +59,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
     change_list_template = "admin/search/evaluationrun/list.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EvaluationRun]:
-        # Read where it is shown: a run of hundreds of queries holds a megabyte.
+        # Loaded where it is shown: hundreds of queries take a megabyte.
         return super().get_queryset(request).defer("by_query")  # type: ignore[no-any-return]
 
     @admin.display(description="measured on", ordering="collection")
@@ -76,7 +76,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
         value = run.measures.get(measures.LEADING)
         return "-" if value is None else f"{value:.3f}"
 
-    @admin.display(description="against the active")
+    @admin.display(description="difference to active")
     def change(self, run: EvaluationRun) -> str:
         held = run.differences.get(measures.LEADING)
         return "-" if held is None else f"{held['mean']:+.3f}"
@@ -124,7 +124,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
         )
 
     def start_view(self, request: HttpRequest) -> HttpResponse:
-        """Asks which profile, and queues its run."""
+        """Show the form, or queue a run of the chosen profile."""
         if not request.user.has_perm(START) or not self.has_view_permission(request):
             raise PermissionDenied
         form = StartForm(request.POST or None)
@@ -136,14 +136,14 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(run: EvaluationRun) -> str:
             golden_runs.cancel(run)
-            return "The run is cancelled."
+            return "The run has been cancelled."
 
         return self._acted(request, pk, act)
 
     def restart_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(run: EvaluationRun) -> str:
             golden_runs.restart(run)
-            return "The run is queued once more."
+            return "The run has been queued again."
 
         return self._acted(request, pk, act)
 
@@ -154,7 +154,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
 
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
-    """A line for each measure, with its difference to the baseline where there is one."""
+    """A row for each measure, with its difference to the baseline if there is one."""
     return [
         {"name": name, "value": run.measures[name], **run.differences.get(name, {})}
         for name in measures.NAMES

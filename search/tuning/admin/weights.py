@@ -1,4 +1,4 @@
-"""The weights of a profile as form fields: a figure a signal and class; a class sums to 1."""
+"""The weights of a profile as form fields: one per signal and class; each class sums to 1."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Shares = Mapping[Signal, Decimal]
 
 
 SIGNAL_HELP = {
-    Signal.VECTOR: "Finds other words for the same thing. Raising it lets exact terms, names and "
-    "rare words count for less.",
-    Signal.KEYWORD: "Finds the very words, rare ones above all. Raising it loses passages that say "
-    "the same in other words.",
-    Signal.TITLE: "Prefers documents whose title fits. Raising it hides good passages in documents "
-    "with an unhelpful title.",
-    Signal.RECENCY: "Prefers what was added of late, by the profile's half-life. Raising it lets "
-    "new passages pass better ones; give it a tenth at most.",
-    Signal.SYNONYM: "Finds what the synonyms of the question's words say. Raising it lets a "
-    "synonym count like the word that was asked for.",
+    Signal.VECTOR: "Finds other words with the same meaning. Raising it gives exact terms, names and "
+    "rare words less weight.",
+    Signal.KEYWORD: "Finds the exact words, above all rare ones. Raising it loses passages that use "
+    "other words.",
+    Signal.TITLE: "Prefers documents with a matching title. Raising it hides good passages in documents "
+    "with an uninformative title.",
+    Signal.RECENCY: "Prefers recent documents, by the profile's half-life. Raising it ranks new "
+    "passages above better ones; 10% at most is advisable.",
+    Signal.SYNONYM: "Finds synonyms of the question's words. Raising it lets a synonym count as much "
+    "as the word itself.",
 }
 
 
@@ -37,7 +37,7 @@ def field_name(query_class: QueryClass, signal: Signal) -> str:
 
 
 def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.DecimalField]:
-    """A number field for every class and signal, by its name."""
+    """The number fields of all classes and signals, by name."""
     return {
         field_name(query_class, signal): forms.DecimalField(
             label=f"{SIGNAL_LABELS[signal]}, {label}",
@@ -65,12 +65,12 @@ def shares_of(rows: Sequence[ClassWeights]) -> dict[QueryClass, Shares]:
 
 
 def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
-    """The cleaned weights by class; a class whose figures do not sum to 1 gets an error instead."""
+    """The cleaned weights by class. Adds an error for each class that does not sum to 1."""
     weights: dict[QueryClass, Weights] = {}
     for query_class, label in _classes():
         names = [field_name(query_class, signal) for signal in Signal]
         if any(name in form.errors for name in names):
-            continue  # that figure has an error of its own
+            continue  # the field has an error of its own
         shares = [form.cleaned_data.get(name) or Decimal(0) for name in names]
         total = sum(shares, Decimal(0))
         if total != 1:
@@ -90,7 +90,7 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
 
 @dataclass(frozen=True, slots=True)
 class SignalRow:
-    """One figure of a class, ready to be drawn. `percent` is its part of the beam."""
+    """One weight of a class for display. `percent` is its part of the beam."""
 
     signal: str
     label: str
@@ -100,7 +100,7 @@ class SignalRow:
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """The figures of one class, ready to be drawn."""
+    """The weights of one class for display."""
 
     query_class: str
     name: str
@@ -113,7 +113,7 @@ class ClassRow:
 
 
 def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
-    """The weights as they stand in the form, a class a row."""
+    """The weights in the form, one row per class."""
     for query_class, label in _classes():
         name, _, description = label.partition(": ")
         fields = {signal: form[field_name(query_class, signal)] for signal in Signal}
@@ -141,7 +141,7 @@ class Beam:
 
 
 def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
-    """A bar for every class of a profile."""
+    """The bars of a profile's classes."""
     held = shares_of(rows)
     return [
         Beam(
@@ -163,7 +163,7 @@ def _classes() -> Iterator[tuple[QueryClass, str]]:
 
 
 def _plain(share: Decimal | None) -> str | None:
-    """A weight as people write it: 0.6, not 0.6000."""
+    """A weight without trailing zeros: 0.6, not 0.6000."""
     return None if share is None else f"{share.normalize():f}"
 
 

@@ -26,8 +26,8 @@ class Conclusion:
 
     `low` to `high` is an interval valid at every analysis; both None without enough data. `value`
     is B's share of visitors who opened a result minus A's, in [-1, 1], or the share of visitors
-    with a preference who prefer B, in [0, 1]. `units` counts these visitors, `visitors` all who took
-    part. `needed` estimates how many more visitors a decision takes; None if decided or unknown.
+    with a preference who prefer B, in [0, 1]. `units` counts these visitors, `visitors` all
+    who took part. `needed` estimates the visitors still needed; None if decided or unknown.
     """
 
     verdict: Verdict

@@ -187,8 +187,8 @@ def _judgement(
         done.unchanged += 1
     else:
         raise JudgementError(
-            f"{judge} has already graded this document {held.grade}, not {grade}; the earlier grade "
-            "was kept."
+            f"{judge} has already graded this document {held.grade}, not {grade}; the earlier "
+            "grade was kept."
         )
 
 

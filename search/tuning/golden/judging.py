@@ -1,7 +1,7 @@
 """People's judgements: grades of documents, must-be-first documents, and undo.
 
-Each person has a judgement of their own. Each change is stored as a JudgementAction, from which undo
-restores the previous state exactly. Nobody can judge a document that they may not see.
+Each person has judgements of their own. Each change is stored as a JudgementAction, from which
+undo restores the previous state exactly. Nobody can judge a document that they may not see.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the commands over judged collections share: their arguments, progress, errors in words."""
+"""The base of commands over judged collections: arguments, progress and errors."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ from search.tuning.evaluation.loading import load
 
 
 class JudgedCommand(PlainCommand):
-    """A command that loads judged collections and asks them. Subclasses have `carry_out`."""
+    """A command that loads judged collections and searches them. Subclasses have `carry_out`."""
 
-    def add_collections(self, parser: CommandParser, said: str, *, required: bool = False) -> None:
-        """Adds `--collection`, and how its corpora are loaded."""
+    def add_collections(
+        self, parser: CommandParser, help_suffix: str, *, required: bool = False
+    ) -> None:
+        """Add the arguments `--collection` and `--processes`."""
         parser.add_argument(
             "--collection",
             nargs="+",
             action="extend",
             required=required,
             metavar="PATH",
-            help=f"A folder, or its name under RELEVANCE_DIR; repeatable{said}",
+            help=f"A folder, or its name under RELEVANCE_DIR; repeatable{help_suffix}",
         )
         parser.add_argument(
             "--processes",
             type=positive,
             default=os.cpu_count() or 1,
-            help="To load a corpus with where no worker runs (default: one for each processor).",
+            help="Processes to load a corpus with if no worker runs (default: one per processor).",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -50,18 +52,18 @@ class JudgedCommand(PlainCommand):
         raise NotImplementedError
 
     def load(self, judged: JudgedCollection, options: dict[str, Any]) -> Collection:
-        """The collection that holds the corpus, loaded where it was not."""
+        """Load the corpus unless it is loaded; return its collection."""
         return load(judged, write=self.stdout.write, processes=options["processes"])
 
 
 def relevance_folder() -> Path:
-    """Where judged collections lie that are given by name."""
+    """The folder of judged collections that are given by name."""
     given = os.environ.get("RELEVANCE_DIR")
     return Path(given) if given else settings.BASE_DIR.parent / "shared" / "relevance"
 
 
 def positive(value: str) -> int:
-    """A number from 1, as an argument's type."""
+    """Parse a positive integer, for use as an argument's type."""
     number = int(value)
     if number < 1:
         raise ValueError
@@ -70,11 +72,11 @@ def positive(value: str) -> int:
 
 @contextmanager
 def progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on the terminal, and the function that tells it how many are done, of how many."""
+    """Show a progress bar; yields its progress callback, called with done and total."""
     with tqdm(desc=name, leave=False, disable=None) as bar:
 
-        def look(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        yield look
+        yield report

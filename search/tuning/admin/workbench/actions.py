@@ -1,4 +1,4 @@
-"""W1: what the workbench does: finds candidates again, saves, verifies live, judges."""
+"""Actions of the workbench: rebuild pools, save, verify live, judge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from search.tuning.workbench.verifying import verified
 
 @asking()
 def pools_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Has the golden queries' candidates found again, in the background."""
+    """Rebuild the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
     pool_building.enqueue_both(configuration.current().profile(), draft)
     return {"building": 0.0}
@@ -42,7 +42,7 @@ def pools_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking(CHANGE)
 def save_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Saves the draft, or a new draft of a published profile."""
+    """Save the draft, or a new draft of a published profile."""
     user = actor(request)
     with transaction.atomic():
         form = form_of(posted, is_saving=True)
@@ -68,7 +68,7 @@ def save_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking(RUN)
 def verify_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Starts a live run of the saved draft over the golden set."""
+    """Start a live run of the saved draft over the golden set."""
     row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
     run = golden_runs.start(row, acting_user=actor(request))
     return {"run": run.pk, "state": run.state, "progress": run.progress}
@@ -76,7 +76,7 @@ def verify_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @require_GET
 def run_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far a live run is; once it is done its measures, held against the what-if's."""
+    """The progress of a live run; once done, its measures compared with the what-if's."""
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
@@ -100,7 +100,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 @asking(JUDGE)
 def judge_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Judges a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
+    """Judge a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
     user = actor(request)
     action = posted.get("action")
     if action == "undo":
@@ -111,12 +111,13 @@ def judge_view(request: HttpRequest, posted: Answer) -> Answer:
     if action == "clear":
         query = judging.find_query(text, collections, viewer=user)
         cleared = query is not None and judging.clear(query, document, acting_user=user)
-        return {"said": "Your grade is taken back." if cleared else "You have given no grade."}
+        return {"said": "Your grade was removed." if cleared else "You have not graded this."}
     if action in ("first", "not-first"):
         chosen = document if action == "first" else None
         judging.set_must_be_first(text, collections, chosen, acting_user=user)
-        said = f"{document.title} must be first" if chosen else "No document must be first"
-        return {"said": f"{said} for “{text}”."}
+        if chosen is None:
+            return {"said": f"“{text}” no longer has a must-be-first document."}
+        return {"said": f"{document.title} must be first for “{text}”."}
     grade = whole_number(action)
     judging.judge(text, collections, document, grade, acting_user=user)
     return {"said": f"{judging.GRADES[grade]}: {document.title}", "grade": grade}

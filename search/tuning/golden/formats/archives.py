@@ -131,7 +131,7 @@ def write_trec(rows: Sequence[Row]) -> bytes:
 
 
 def _topics(text: str) -> dict[str, str]:
-    """Topics by number: lines of `number<TAB>text`, or TREC's `<top>` with `<num>` and `<title>`."""
+    """Topics by number, from lines `number<TAB>text` or TREC's `<top>` with `<num>`, `<title>`."""
     if "<top" in text.lower():
         number, title = (
             re.compile(pattern, re.IGNORECASE | re.DOTALL)

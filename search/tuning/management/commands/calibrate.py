@@ -1,4 +1,4 @@
-"""`manage.py calibrate`: what the confidence of an answer is worth, fitted and measured."""
+"""`manage.py calibrate`: fit and measure the calibration of confidence."""
 
 from __future__ import annotations
 
@@ -14,52 +14,56 @@ from search.tuning.management.judged import JudgedCommand, positive, progress, r
 
 class Command(JudgedCommand):
     help = (
-        "Fits the confidence of the active embedding space to judged collections, with an "
-        "unanswerable.jsonl beside their corpus or without, and measures it on the half of the "
-        "questions that it sets aside. To be run again when the embedding model changes."
+        "Fits the confidence of the active embedding space on judged collections, with or without "
+        "an unanswerable.jsonl beside the corpus, and measures it on a held-out half of the "
+        "questions. Run it again when the embedding model changes."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         self.add_collections(
             parser,
-            ". Give at least two: the questions of the others are those that a collection cannot "
-            "answer.",
+            ". Give at least two: a collection's unanswerable questions are those of the others.",
             required=True,
         )
         parser.add_argument(
             "--limit",
             type=positive,
-            help="So many answerable questions of each collection (default: all).",
+            help="Maximum number of answerable questions per collection (default: all).",
         )
-        parser.add_argument("--seed", type=int, default=0, help="Draws and sets aside by it.")
         parser.add_argument(
-            "--profile", default="", metavar="NAME", help="Ranks by it (default: the active one)."
+            "--seed", type=int, default=0, help="Seed of the sampling and the held-out half."
+        )
+        parser.add_argument(
+            "--profile",
+            default="",
+            metavar="NAME",
+            help="The profile to rank with (default: the active one).",
         )
 
     def carry_out(self, options: dict[str, Any]) -> None:
         folder = relevance_folder()
         judged = [find(name, folder) for name in dict.fromkeys(options["collection"])]
         loaded = [(each, self.load(each, options)) for each in judged]
-        with progress("questions") as look:
+        with progress("questions") as report:
             row = calibrate(
                 loaded,
                 limit=options["limit"],
                 seed=options["seed"],
                 profile=options["profile"],
-                look=look,
+                look=report,
             )
         self.stdout.write("\n".join(_report(row)))
 
 
 def _report(row: Calibration) -> list[str]:
-    """What was fitted, and what it reached on the questions set aside."""
+    """A report of the fit and its measures on the held-out questions."""
     lines = [f"{row.space}: {row.trained_on}"]
     for ran, figures in row.measures.items():
         of_kinds = {k: v for k, v in figures.items() if k.startswith("AUROC")}
         lines += [
             "",
             f"With {'both signals' if ran == 'both' else 'keywords alone'}, "
-            f"{sum(figures['questions'].values())} questions set aside:",
+            f"{sum(figures['questions'].values())} held-out questions:",
             "  " + _values(of_kinds),
             f"  ECE {figures['ECE']:.3f} (15 bins of equal size), "
             f"{figures['ECE_equal_width']:.3f} (of equal width)",

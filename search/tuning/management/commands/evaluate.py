@@ -1,4 +1,4 @@
-"""`manage.py evaluate`: how well profiles rank judged collections."""
+"""`manage.py evaluate`: measure profiles on judged collections."""
 
 from __future__ import annotations
 
@@ -22,28 +22,30 @@ ALL = "all"
 class Command(JudgedCommand):
     help = (
         "Measures profiles on judged collections (corpus.jsonl, queries.jsonl, qrels.tsv). A "
-        "corpus is loaded once, through the way every upload takes; readers never see it."
+        "corpus is loaded once, like any upload, and is hidden from readers."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        self.add_collections(parser, " (default: all there).")
+        self.add_collections(parser, " (default: all).")
         parser.add_argument(
             "--profile",
             nargs="+",
             action="extend",
             metavar="NAME",
-            help="name or name@version; repeatable; `all` for every published one. The others "
-            "are compared with the first (default: the active profile).",
+            help="name or name@version; repeatable; `all` for every published one. The first is "
+            "the baseline of the others (default: the active profile).",
         )
-        parser.add_argument("--limit", type=positive, help="So many queries, evenly spread.")
         parser.add_argument(
-            "--json", type=Path, metavar="FILE", help="Also write the figures there."
+            "--limit", type=positive, help="Maximum number of queries, evenly spread."
+        )
+        parser.add_argument(
+            "--json", type=Path, metavar="FILE", help="Also write the figures to this file."
         )
         parser.add_argument(
             "--tables",
             type=Path,
             metavar="FILE",
-            help="Also rewrite the tables of a Markdown file.",
+            help="Also update the tables in a Markdown file.",
         )
 
     def carry_out(self, options: dict[str, Any]) -> None:
@@ -56,12 +58,12 @@ class Command(JudgedCommand):
 
     def _outcomes(self, options: dict[str, Any]) -> list[Outcome]:
         outcomes = []
-        # Twice the same profile would only measure noise.
+        # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
         for judged in _collections(options["collection"]):
             collection = self.load(judged, options)
-            with progress(judged.name) as look:
-                found = evaluate(judged, collection, profiles, limit=options["limit"], look=look)
+            with progress(judged.name) as notify:
+                found = evaluate(judged, collection, profiles, limit=options["limit"], look=notify)
             for outcome in found:
                 record(outcome)
             self.stdout.write(report.as_text(found) + "\n")
@@ -70,7 +72,7 @@ class Command(JudgedCommand):
 
 
 def _profiles(names: list[str]) -> Iterator[str]:
-    """The names as given; `all` stands for the newest version of each, the baselines first."""
+    """The given names; `all` is replaced by the newest version of each, the baselines first."""
     for name in names:
         if name != ALL:
             yield name

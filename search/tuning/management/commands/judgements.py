@@ -1,6 +1,6 @@
-"""`manage.py judgements`: golden queries and judgements from a file, and into one.
+"""`manage.py judgements`: import and export golden queries and judgements, or generate them.
 
-And without a file: of headings and first sentences, and of what searchers did.
+Generated from headings and first sentences, or from clicks and ratings.
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from search.tuning.golden.formats import FORMATS
 
 
 class Command(BaseCommand):
-    help = "Imports, exports and makes golden queries and their judgements."
+    help = "Imports, exports and generates golden queries and their judgements."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
-        read = actions.add_parser("import", help="Take judgements from a file.")
+        read = actions.add_parser("import", help="Import judgements from a file.")
         read.add_argument("file", type=Path)
         read.add_argument("--queries", type=Path, help="The topics (TREC) or queries.jsonl (BEIR).")
-        read.add_argument("--judge", default="", help="Who judged, where the file does not say.")
-        write = actions.add_parser("export", help="Write all judgements to a file.")
+        read.add_argument("--judge", default="", help="The judge of lines that name none.")
+        write = actions.add_parser("export", help="Export all judgements to a file.")
         write.add_argument("file", type=Path)
         for action in (read, write):
             action.add_argument("--format", choices=list(FORMATS), required=True)
-            action.add_argument(
-                "--user", help="Only what this user may see. Without it: everything."
-            )
-        made = actions.add_parser("synthetic", help="Make queries of headings and sentences.")
+            action.add_argument("--user", help="Only what this user may see (default: everything).")
+        made = actions.add_parser("synthetic", help="Generate queries from headings and sentences.")
         made.add_argument("--count", type=int, default=synthetic.COUNT)
-        made.add_argument("--seed", type=int, default=1, help="The same one makes the same ones.")
-        made.add_argument("--user", help="Only of what this user may read.")
+        made.add_argument(
+            "--seed", type=int, default=1, help="The same seed gives the same queries."
+        )
+        made.add_argument("--user", help="Only from what this user may read.")
         made.add_argument("--remove", action="store_true", help="Remove all synthetic queries.")
-        clicks = actions.add_parser("clicks", help="Make judgements of what searchers did.")
-        clicks.add_argument("--user", required=True, help="Only of what this user may read.")
-        clicks.add_argument("--take-back", action="store_true", help="Remove all of these.")
+        clicks = actions.add_parser("clicks", help="Derive judgements from clicks and ratings.")
+        clicks.add_argument("--user", required=True, help="Only from what this user may read.")
+        clicks.add_argument(
+            "--take-back", action="store_true", help="Remove all of these judgements."
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -68,8 +70,8 @@ class Command(BaseCommand):
         for problem in done.problems:
             self.stderr.write(str(problem))
         self.stdout.write(
-            f"{done.judgements} judgements and {done.queries} golden queries are new; "
-            f"{done.unchanged} were there already; {len(done.problems)} lines were not taken."
+            f"{done.judgements} new judgements and {done.queries} new golden queries; "
+            f"{done.unchanged} unchanged; {len(done.problems)} lines rejected."
         )
 
     def _export(self, options: dict[str, Any]) -> None:
@@ -84,18 +86,16 @@ class Command(BaseCommand):
             self.stdout.write(f"{synthetic.remove(acting_user=user)} synthetic queries removed.")
             return
         made = synthetic.make(options["count"], seed=options["seed"], acting_user=user)
-        self.stdout.write(
-            f"{made.queries} synthetic queries are new; {made.already} were there already."
-        )
+        self.stdout.write(f"{made.queries} new synthetic queries; {made.already} existed already.")
 
     def _clicks(self, options: dict[str, Any]) -> None:
         if options["take_back"]:
-            self.stdout.write(f"{from_clicks.take_back()} judgements of searchers taken back.")
+            self.stdout.write(f"{from_clicks.take_back()} judgements of searchers removed.")
             return
         user = _user(options["user"])
         assert user is not None  # the option is required
         judged = from_clicks.learn(acting_user=user)
-        self.stdout.write(f"{judged} documents are judged by what searchers did.")
+        self.stdout.write(f"{judged} documents judged from clicks and ratings.")
 
 
 def _user(name: str | None) -> User | None:
@@ -103,5 +103,5 @@ def _user(name: str | None) -> User | None:
         return None
     user = User.objects.filter(username=name).first()
     if user is None:
-        raise CommandError(f"There is no user {name!r}.")
+        raise CommandError(f"Unknown user {name!r}.")
     return user
