@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
@@ -159,7 +160,9 @@ def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> 
 def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
     """Record the start of a remedy, with the search result before it. Raises GapError."""
     if kind not in BEGUN:
-        raise GapError("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
+        raise GapError(
+            gettext("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
+        )
     with transaction.atomic():
         _lock(gap, is_open=True)
         query, found = _run(gap, acting_user)
@@ -171,7 +174,7 @@ def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
 def assign(gap: Gap, owner: User, *, acting_user: User, note: str) -> GapStep:
     """Record that a document is missing and who will write it. Raises GapError."""
     if not note.strip():
-        raise GapError("Describe what the document should answer.")
+        raise GapError(gettext("Describe what the document should answer."))
     step = begin(gap, Kind.DOCUMENT, acting_user=acting_user, note=note)
     Gap.objects.filter(pk=gap.pk).update(owner=owner, note=note)
     return step
@@ -203,7 +206,7 @@ def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
 def dismiss(gap: Gap, *, acting_user: User, reason: str) -> GapStep:
     """Remove a gap from the queue permanently, with a reason. Raises GapError."""
     if not reason.strip():
-        raise GapError("Give a reason. It is kept in the history.")
+        raise GapError(gettext("Give a reason. It is kept in the history."))
     with transaction.atomic():
         _lock(gap, is_open=True)
         Gap.objects.filter(pk=gap.pk).update(state=State.DISMISSED, closed_at=timezone.now())
@@ -224,9 +227,12 @@ def _lock(gap: Gap, *, is_open: bool) -> None:
     """Lock the gap's row. Raises GapError unless its state agrees with `is_open`."""
     held = Gap.objects.select_for_update(no_key=True).get(pk=gap.pk)
     if is_open and held.state != State.OPEN:
-        raise GapError(f"This gap is already {held.get_state_display().lower()}. Reopen it first.")
+        raise GapError(
+            gettext("This gap is already %(state)s. Reopen it first.")
+            % {"state": held.get_state_display().lower()}
+        )
     if not is_open and held.state == State.OPEN:
-        raise GapError("This gap is already open.")
+        raise GapError(gettext("This gap is already open."))
 
 
 def _last_begun(gap: Gap) -> GapStep | None:
@@ -255,7 +261,7 @@ def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
         .first()
     )
     if asked is None:
-        raise GapError("No recent search belongs to this gap.")
+        raise GapError(gettext("No recent search belongs to this gap."))
     # Collections named in the query itself restrict the search already.
     inside = "collection:" in asked["wording__query"].casefold()
     return asked["wording__query"], [] if inside else asked["collections"]

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
@@ -78,16 +79,22 @@ def _rank(request: HttpRequest, event: SearchEvent, said: Said) -> int | None:
     """The rank of the document; None for an answer about the whole search."""
     if (said.document is None) != (said.kind in OF_THE_SEARCH):
         if said.document is None:
-            raise InteractionRefused(f"The kind {said.kind.value!r} needs a document.")
-        raise InteractionRefused(f"The kind {said.kind.value!r} does not take a document.")
+            raise InteractionRefused(
+                gettext("The kind %(kind)s needs a document.") % {"kind": repr(said.kind.value)}
+            )
+        raise InteractionRefused(
+            gettext("The kind %(kind)s does not take a document.") % {"kind": repr(said.kind.value)}
+        )
     if said.undo and said.kind not in OPPOSITES:
-        raise InteractionRefused(f"The kind {said.kind.value!r} cannot be undone.")
+        raise InteractionRefused(
+            gettext("The kind %(kind)s cannot be undone.") % {"kind": repr(said.kind.value)}
+        )
     if said.document is None:
         return None
     readable = Document.objects.visible_to(cast("Viewer", request.user))
     among = said.document in event.results
     if not among or not readable.filter(public_id=said.document).exists():
-        raise InteractionRefused("That document was not among the results of this search.")
+        raise InteractionRefused(gettext("That document was not among the results of this search."))
     return event.first_rank + event.results.index(said.document)
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, pre_delete
+from django.utils.translation import gettext_lazy as _
 
 
 class TuningConfig(AppConfig):
     name = "search.tuning"
     label = "tuning"
-    verbose_name = "Tuning"
+    verbose_name = _("Tuning")
 
     def ready(self) -> None:
         from ingestion.exporting.format import attach

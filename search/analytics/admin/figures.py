@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext
+
 from common.admin.charts import bars, line
 from ingestion.models.library import Viewer
 from search.analytics import gaps, reporting
@@ -22,25 +24,38 @@ def searching() -> dict[str, Any]:
         "searches": whole.searches,
         "per_day": whole.searches / DAYS,
         "figures": [
-            ("No results", _percent(whole.zero_rate), "of searches"),
-            ("Low confidence", _percent(whole.unsure_rate), "of searches"),
-            ("Median time", _ms(whole.p50_ms), "per search"),
-            ("95th percentile", _ms(whole.p95_ms), "of search times"),
+            (gettext("No results"), _percent(whole.zero_rate), gettext("of searches")),
+            (gettext("Low confidence"), _percent(whole.unsure_rate), gettext("of searches")),
+            (gettext("Median time"), _ms(whole.p50_ms), gettext("per search")),
+            (gettext("95th percentile"), _ms(whole.p95_ms), gettext("of search times")),
             *(
-                (f"Opened in the first {place}" if place > 1 else "Opened the first",
-                 _percent(rate), "of searches with results")
+                (
+                    gettext("Opened in the first %(count)d") % {"count": place}
+                    if place > 1
+                    else gettext("Opened the first"),
+                    _percent(rate),
+                    gettext("of searches with results"),
+                )
                 for place, rate in whole.click_rates.items()
             ),
         ],
         "charts": [
-            bars("Searches per day", [(day, each.searches) for day, each in days]),
-            line("No results, %", [(day, _hundredths(each.zero_rate)) for day, each in days],
-                 "{:.1f}"),
-            line("Low confidence, %", [(day, _hundredths(each.unsure_rate)) for day, each in days],
-                 "{:.1f}"),
-            line("95th percentile, ms", [(day, each.p95_ms) for day, each in days], "{:.0f}"),
+            bars(gettext("Searches per day"), [(day, each.searches) for day, each in days]),
+            line(
+                gettext("No results, %"),
+                [(day, _hundredths(each.zero_rate)) for day, each in days],
+                "{:.1f}",
+            ),
+            line(
+                gettext("Low confidence, %"),
+                [(day, _hundredths(each.unsure_rate)) for day, each in days],
+                "{:.1f}",
+            ),
+            line(
+                gettext("95th percentile, ms"), [(day, each.p95_ms) for day, each in days], "{:.0f}"
+            ),
         ],
-    }  # fmt: skip
+    }
 
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:

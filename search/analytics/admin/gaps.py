@@ -12,6 +12,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, URLPattern, reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
@@ -43,19 +45,20 @@ class Remedy:
 
 REMEDIES = (
     Remedy(
-        Kind.SYNONYM, "Add a synonym", "The documents use other words for it.",
+        Kind.SYNONYM, _("Add a synonym"), _("The documents use other words for it."),
         "admin:search_synonym_add", "terms", "search.add_synonym",
     ),
     Remedy(
-        Kind.PATTERN, "Add an identifier pattern", "The query is a code that is not recognised.",
+        Kind.PATTERN, _("Add an identifier pattern"), _("The query is a code that is not "
+"recognised."),
         "admin:ingestion_identifierpattern_add", "examples", "ingestion.add_identifierpattern",
     ),
     Remedy(
-        Kind.PIN, "Pin a document", "One document answers the question.",
+        Kind.PIN, _("Pin a document"), _("One document answers the question."),
         "admin:search_pin_add", "query", "search.add_pin",
     ),
     Remedy(
-        Kind.JUDGEMENT, "Judge the results", "Measure the ranking, then tune the weights.",
+        Kind.JUDGEMENT, _("Judge the results"), _("Measure the ranking, then tune the weights."),
         "admin:search_workbench", "q", "tuning.add_judgement",
     ),
 )  # fmt: skip
@@ -118,7 +121,7 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
             **(extra_context or {}),
         }
-        return self.shown(request, "gap/queue.html", "Search gaps", context)
+        return self.shown(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
 
     def change_view(
         self,
@@ -142,7 +145,7 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             **_findings(request, summary.gap),
             **(extra_context or {}),
         }
-        return self.shown(request, "gap/gap.html", summary.query, context)
+        return self.shown(request, "analytics/gap/page.html", summary.query, context)
 
     def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Carry out the chosen action, then redirect to the form of its remedy or back."""
@@ -166,7 +169,7 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
         form = OwnerForm(request.POST) if asked == Kind.DOCUMENT else NoteForm(request.POST)
         if not form.is_valid():
             raise GapError(
-                "Choose who will write the document, and describe what it should answer."
+                gettext("Choose who will write the document, and describe what it should answer.")
             )
         note = form.cleaned_data["note"]
         remedy = next((each for each in _remedies(request) if each[0].kind == asked), None)
@@ -183,7 +186,7 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
         elif asked == Kind.REOPENED:
             gaps.reopen(gap, acting_user=user)
         else:
-            raise GapError("Unknown action, or you do not have permission for it.")
+            raise GapError(gettext("Unknown action, or you do not have permission for it."))
         return ""
 
     def _summary(self, request: HttpRequest, pk: int) -> GapSummary:

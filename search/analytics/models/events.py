@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Collection, Viewer
 from search.models.labels import QUERY_CLASSES
@@ -51,8 +52,8 @@ class SearchEvent(models.Model):
     """
 
     class Channel(models.TextChoices):
-        PAGE = "page", "Search page"
-        API = "api", "API"
+        PAGE = "page", _("Search page")
+        API = "api", _("API")
 
     search_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)
@@ -98,11 +99,11 @@ class SearchEvent(models.Model):
     best_click = models.PositiveIntegerField(null=True, blank=True)
     milliseconds = models.FloatField()
     confidence = models.FloatField(null=True, blank=True)
-    unsure = models.BooleanField(default=False, help_text="Below the profile's threshold.")
+    unsure = models.BooleanField(default=False, help_text=_("Below the profile's threshold."))
     corrected_from = models.CharField(max_length=1000, blank=True)
     degraded = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     anonymised = models.BooleanField(default=False)
-    gathered = models.BooleanField(default=False, help_text="Processed for search gaps.")
+    gathered = models.BooleanField(default=False, help_text=_("Processed for search gaps."))
     # The experiment arm that answered; empty outside experiments.
     experiment = models.PositiveBigIntegerField(null=True, blank=True, db_index=True)
     arm = models.CharField(max_length=12, blank=True)
@@ -113,8 +114,8 @@ class SearchEvent(models.Model):
 
     class Meta:
         ordering = ("-at", "-pk")
-        verbose_name = "search"
-        verbose_name_plural = "searches"
+        verbose_name = _("search")
+        verbose_name_plural = _("searches")
         indexes = (
             models.Index(fields=("visitor", "at"), name="event_of_visitor"),
             models.Index(fields=("id",), condition=Q(gathered=False), name="event_to_gather"),
@@ -132,21 +133,23 @@ class Interaction(models.Model):
     """
 
     class Kind(models.TextChoices):
-        CLICK = "click", "Opened"
-        DWELL = "dwell", "Read"
-        UP = "up", "Thumb up"
-        DOWN = "down", "Thumb down"
-        SOLVED = "solved", "Question answered"
-        UNSOLVED = "unsolved", "Question not answered"
+        CLICK = "click", _("Opened")
+        DWELL = "dwell", _("Read")
+        UP = "up", _("Thumb up")
+        DOWN = "down", _("Thumb down")
+        SOLVED = "solved", _("Question answered")
+        UNSOLVED = "unsolved", _("Question not answered")
 
     event = models.ForeignKey(SearchEvent, models.CASCADE, related_name="interactions")
     kind = models.CharField(max_length=8, choices=Kind.choices)
-    document = models.UUIDField(null=True, blank=True, help_text="The document's public id.")
+    document = models.UUIDField(null=True, blank=True, help_text=_("The document's public id."))
     rank = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Rank among the results, from 1."
+        null=True, blank=True, help_text=_("Rank among the results, from 1.")
     )
-    seconds = models.FloatField(null=True, blank=True, help_text="Reading time in seconds.")
-    team = models.CharField(max_length=1, blank=True, help_text="Interleaving team of the result.")
+    seconds = models.FloatField(null=True, blank=True, help_text=_("Reading time in seconds."))
+    team = models.CharField(
+        max_length=1, blank=True, help_text=_("Interleaving team of the result.")
+    )
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

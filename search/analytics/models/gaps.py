@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from ingestion.models.library import Viewer
@@ -15,11 +16,11 @@ from search.analytics.models.events import readable_sources
 class Sign(models.TextChoices):
     """A sign that a search failed."""
 
-    ZERO = "zero", "Nothing found"
-    DOWN = "down", "Thumb down"
-    REFORMULATED = "reformulated", "Asked again in other words"
-    UNSURE = "unsure", "Low confidence"
-    NO_CLICK = "no_click", "Nothing opened"
+    ZERO = "zero", _("Nothing found")
+    DOWN = "down", _("Thumb down")
+    REFORMULATED = "reformulated", _("Asked again in other words")
+    UNSURE = "unsure", _("Low confidence")
+    NO_CLICK = "no_click", _("Nothing opened")
 
 
 class GapQuerySet(models.QuerySet["Gap"]):
@@ -33,9 +34,9 @@ class Gap(models.Model):
     """A question, in all its wordings, that search did not answer well."""
 
     class State(models.TextChoices):
-        OPEN = "open", "Open"
-        CLOSED = "closed", "Closed"
-        DISMISSED = "dismissed", "Dismissed"
+        OPEN = "open", _("Open")
+        CLOSED = "closed", _("Closed")
+        DISMISSED = "dismissed", _("Dismissed")
 
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     owner = models.ForeignKey(
@@ -44,7 +45,7 @@ class Gap(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The person who will write the missing document.",
+        help_text=_("The person who will write the missing document."),
     )
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -54,7 +55,7 @@ class Gap(models.Model):
 
     class Meta:
         ordering = ("-created", "-pk")
-        verbose_name = "search gap"
+        verbose_name = _("search gap")
         indexes = (models.Index(fields=("state",), name="gap_state"),)
 
     def __str__(self) -> str:
@@ -133,14 +134,14 @@ class GapStep(models.Model):
     """
 
     class Kind(models.TextChoices):
-        SYNONYM = "synonym", "Synonym"
-        PATTERN = "pattern", "Identifier pattern"
-        PIN = "pin", "Pin"
-        JUDGEMENT = "judgement", "Judgement"
-        DOCUMENT = "document", "Needs a document"
-        DISMISSED = "dismissed", "Dismissed"
-        CLOSED = "closed", "Closed"
-        REOPENED = "reopened", "Reopened"
+        SYNONYM = "synonym", _("Synonym")
+        PATTERN = "pattern", _("Identifier pattern")
+        PIN = "pin", _("Pin")
+        JUDGEMENT = "judgement", _("Judgement")
+        DOCUMENT = "document", _("Needs a document")
+        DISMISSED = "dismissed", _("Dismissed")
+        CLOSED = "closed", _("Closed")
+        REOPENED = "reopened", _("Reopened")
 
     gap = models.ForeignKey(Gap, models.CASCADE, related_name="steps")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -150,7 +151,7 @@ class GapStep(models.Model):
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
     query = models.CharField(
-        max_length=1000, blank=True, help_text="The wording that was searched."
+        max_length=1000, blank=True, help_text=_("The wording that was searched.")
     )
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)

@@ -6,6 +6,7 @@ from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -22,13 +23,13 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     search_fields = ("profile__name", "reason")
     list_per_page = 50
 
-    @admin.display(description="profile", ordering="profile__name")
+    @admin.display(description=_("profile"), ordering="profile__name")
     def profile_link(self, change: ProfileChange) -> SafeString:
         url = reverse("admin:search_searchprofile_change", args=(change.profile_id,))
         return format_html('<a class="text-link" href="{}">{}</a>', url, change.profile)
 
     @display(
-        description="action",
+        description=_("action"),
         ordering="action",
         label={
             "created": "",
@@ -45,14 +46,14 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     def action_label(self, change: ProfileChange) -> tuple[str, str]:
         return change.action, change.get_action_display()
 
-    @admin.display(description="what changed")
+    @admin.display(description=_("what changed"))
     def what(self, change: ProfileChange) -> SafeString:
         return format_html(
             '<ul class="sy-differences">{}</ul>',
             format_html_join("", "<li>{}</li>", ((line,) for line in change.differences)),
         )
 
-    @admin.display(description="gate findings")
+    @admin.display(description=_("gate findings"))
     def found(self, change: ProfileChange) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((line,) for line in change.findings))
         run = SafeString("")

@@ -10,6 +10,8 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -48,31 +50,31 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
 
 @admin.register(Experiment)
 class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
+    empty_text = _(
         "No experiments yet. An experiment compares two profiles by the results that visitors open."
     )
     form = ExperimentForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "a", "b")}),
-        ("Participation and duration", {"fields": ("share", "days", "indifference")}),
+        (_("Participation and duration"), {"fields": ("share", "days", "indifference")}),
         (None, {"fields": ("note",)}),
     )
     list_display = ("name", "kind", "state_label", "a", "b", "visitors", "conclusion", "started")
     list_select_related = ("a", "b")
     list_filter = ("state", "kind")
     search_fields = ("name", "note")
-    change_form_template = "admin/search/experiment/page.html"
-    list_before_template = "admin/steelyard/experiments_note.html"
+    change_form_template = "admin/tuning/experiment/page.html"
+    list_before_template = "admin/tuning/experiment/note.html"
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, experiment: Experiment) -> tuple[str, str]:
         return experiment.state, experiment.get_state_display()
 
-    @admin.display(description="visitors")
+    @admin.display(description=_("visitors"))
     def visitors(self, experiment: Experiment) -> str:
         return f"{experiment.verdict['visitors']:,}" if experiment.verdict else "-"
 
-    @admin.display(description="conclusion")
+    @admin.display(description=_("conclusion"))
     def conclusion(self, experiment: Experiment) -> str:
         return str(experiment.verdict.get("sentence", "-"))
 
@@ -113,7 +115,12 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             "gate": gate_inputs.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
-        return self.shown(request, "experiment/start.html", f"Start {experiment}", context)
+        return self.shown(
+            request,
+            "tuning/experiment/start.html",
+            gettext("Start %(experiment)s") % {"experiment": experiment},
+            context,
+        )
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
@@ -127,9 +134,17 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             self.message_user(request, str(error), messages.ERROR)
         else:
             if held.state == State.RUNNING:
-                self.message_user(request, f"{held} has started and applies from the next search.")
+                self.message_user(
+                    request,
+                    gettext("%(experiment)s has started and applies from the next search.")
+                    % {"experiment": held},
+                )
             elif held.state == State.DRAFT:
-                self.message_user(request, f"{held} was not started.", messages.ERROR)
+                self.message_user(
+                    request,
+                    gettext("%(experiment)s was not started.") % {"experiment": held},
+                    messages.ERROR,
+                )
         return self.back_to(experiment.pk)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -137,7 +152,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
 
         def act(experiment: Experiment) -> str:
             running.cancel(experiment, acting_user=actor(request))
-            return "The start was cancelled."
+            return gettext("The start was cancelled.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
@@ -147,7 +162,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
         def act(experiment: Experiment) -> str:
             reason = request.POST.get("reason", "")
             running.end(experiment, acting_user=actor(request), reason=reason)
-            return "The experiment has ended. No profile was published."
+            return gettext("The experiment has ended. No profile was published.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 

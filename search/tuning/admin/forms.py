@@ -8,6 +8,8 @@ from typing import Any, cast
 from django import forms
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from search.domain import QueryClass, Weights
@@ -18,37 +20,56 @@ from search.tuning.publishing import activation
 from search.tuning.publishing.drafts import edit_stamp
 
 COSTS = {
-    "vector_normaliser": "How cosine similarities become strengths. Unscaled, they are comparable "
-    "between questions; the other methods depend on the question's candidates.",
-    "keyword_normaliser": "How keyword scores become strengths. BM25 has no upper "
-    "bound: unscaled, it dominates the other signals.",
-    "title_normaliser": "How title scores become strengths. Coverage is between 0 and 1 already.",
-    "keyword_scorer": "BM25 weights rare words higher and is the fastest. The others are for "
-    "comparison.",
-    "keyword_budget": "The maximum number of chunks scored by keywords; most questions need far "
-    "fewer. More is slower on large libraries; fewer can miss passages for questions of common "
-    "words only.",
-    "both_factor": "For rank fusion: the factor for passages found by both meaning and keywords. "
-    "Above about 1.2, a mediocre passage with a common word outranks the best match of either.",
-    "bypass": "A regular expression. Matching questions are answered by keywords alone, without "
-    "the embedding model: suitable for bare codes, not for words.",
-    "feedback": "The weight of similarity to the first results (relevance feedback), relative to "
-    "the best score. Raising it brings related passages together, and drifts away from the "
-    "question if the first results are wrong.",
-    "recency_half_life": "Days after which a document counts half as recent. Applies only if "
-    "recency has a weight.",
-    "title_scorer": "The score of a matching title. “10” outweighs every other signal unless "
-    "scaled.",
+    "vector_normaliser": _(
+        "How cosine similarities become strengths. Unscaled, they are "
+        "comparable between questions; the other methods depend on the "
+        "question's candidates."
+    ),
+    "keyword_normaliser": _(
+        "How keyword scores become strengths. BM25 has no upper bound: "
+        "unscaled, it dominates the other signals."
+    ),
+    "title_normaliser": _(
+        "How title scores become strengths. Coverage is between 0 and 1 already."
+    ),
+    "keyword_scorer": _(
+        "BM25 weights rare words higher and is the fastest. The others are for comparison."
+    ),
+    "keyword_budget": _(
+        "The maximum number of chunks scored by keywords; most questions need "
+        "far fewer. More is slower on large libraries; fewer can miss passages "
+        "for questions of common words only."
+    ),
+    "both_factor": _(
+        "For rank fusion: the factor for passages found by both meaning and "
+        "keywords. Above about 1.2, a mediocre passage with a common word "
+        "outranks the best match of either."
+    ),
+    "bypass": _(
+        "A regular expression. Matching questions are answered by keywords alone, "
+        "without the embedding model: suitable for bare codes, not for words."
+    ),
+    "feedback": _(
+        "The weight of similarity to the first results (relevance feedback), "
+        "relative to the best score. Raising it brings related passages together, "
+        "and drifts away from the question if the first results are wrong."
+    ),
+    "recency_half_life": _(
+        "Days after which a document counts half as recent. Applies only if recency has a weight."
+    ),
+    "title_scorer": _(
+        "The score of a matching title. “10” outweighs every other signal unless scaled."
+    ),
 }
 FIELDS_OF_ALL = ("name", *activation.FIELDS)
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     reason = forms.CharField(
-        label="Reason",
+        label=_("Reason"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text="Optional. Stored with the change in the audit.",
+        help_text=_("Optional. Stored with the change in the audit."),
     )
     stamp = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -77,8 +98,11 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         name = str(self.cleaned_data["name"])
         if SearchProfile.objects.filter(name=name).exists():
             raise forms.ValidationError(
-                f"A profile “{name}” already exists. Open it and save your changes as a new draft, or "
-                "choose another name."
+                gettext(
+                    "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                    "draft, or choose another name."
+                )
+                % {"name": name}
             )
         return name
 
@@ -114,17 +138,17 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
             for change in since.select_related("user").order_by("pk")
         )
         if held.is_draft:
-            message = (
-                f"{held} was saved after you opened it: {edits or 'by someone'}. Your values are "
-                "still in the form; saving again overwrites the other version. To see that version "
+            message = gettext(
+                "%(profile)s was saved after you opened it: %(edits)s. Your values are still in "
+                "the form; saving again overwrites the other version. To see that version "
                 "first, reload the profile."
-            )
+            ) % {"profile": held, "edits": edits or gettext("by someone")}
         else:
-            message = (
-                f"{held} was published after you opened it: {edits or 'by someone'}. Your values are "
-                "still in the form; saving again creates a new draft. To see the published version "
-                "first, reload the profile."
-            )
+            message = gettext(
+                "%(profile)s was published after you opened it: %(edits)s. Your values are "
+                "still in the form; saving again creates a new draft. To see the published "
+                "version first, reload the profile."
+            ) % {"profile": held, "edits": edits or gettext("by someone")}
         return message
 
 

@@ -9,6 +9,8 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -32,9 +34,9 @@ STATE_LABELS = {
 class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
-        ("Measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
-        ("Must be first", {"fields": ("first_required",)}),
-        ("Latency", {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
+        (_("Measure"), {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
+        (_("Must be first"), {"fields": ("first_required",)}),
+        (_("Latency"), {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
     )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
@@ -59,7 +61,7 @@ class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
+    empty_text = _(
         "No profile has been published through the gate yet. Create a draft under Search "
         "profiles or in the workbench, then publish it."
     )
@@ -67,13 +69,13 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
     list_select_related = ("profile", "user")
     list_filter = ("state",)
     search_fields = ("profile__name", "reason")
-    change_form_template = "admin/search/publication/page.html"
+    change_form_template = "admin/tuning/publication/page.html"
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, publication: Publication) -> tuple[str, str]:
         return publication.state, publication.get_state_display()
 
-    @admin.display(description="gate overridden", ordering="override")
+    @admin.display(description=_("gate overridden"), ordering="override")
     def overridden(self, publication: Publication) -> str:
         return (
             "yes" if publication.override else "–"
@@ -112,7 +114,9 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
         def act(publication: Publication) -> str:
             reason = request.POST.get("reason", "")
             publications.override(publication, acting_user=actor(request), reason=reason)
-            return f"{publication.profile} is active, overriding the gate, from the next search."
+            return gettext("%(profile)s is active, overriding the gate, from the next search.") % {
+                "profile": publication.profile
+            }
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
@@ -121,7 +125,7 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
 
         def act(publication: Publication) -> str:
             publications.cancel(publication, acting_user=actor(request))
-            return "Publishing was cancelled."
+            return gettext("Publishing was cancelled.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 

@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -28,7 +29,7 @@ GRADES = [
 
 
 class DiffersFilter(admin.SimpleListFilter):
-    title = "judges"
+    title = _("judges")
     parameter_name = "judges"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -47,9 +48,9 @@ class DiffersFilter(admin.SimpleListFilter):
 
 @admin.register(GoldenQuery)
 class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "No golden queries yet. Judge results in the workbench, add a question here, or import "
-        "judgements."
+    empty_text = _(
+        "No golden queries yet. Judge results in the workbench, add a question here, or "
+        "import judgements."
     )
     form = GoldenQueryForm
     list_display = (
@@ -59,9 +60,9 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
     list_filter = (DiffersFilter, "origin", "query_class", "enabled")
     search_fields = ("folded",)
     fields = ("text", "collections", "must_be_first", "query_class", "enabled", "note")
-    change_form_template = "admin/search/goldenquery/page.html"
-    change_list_template = "admin/search/goldenquery/list.html"
-    list_before_template = "admin/search/goldenquery/agreement.html"
+    change_form_template = "admin/tuning/goldenquery/page.html"
+    change_list_template = "admin/tuning/goldenquery/list.html"
+    list_before_template = "admin/tuning/goldenquery/agreement.html"
 
     # --- display ---------------------------------------------------------------------------
 
@@ -92,12 +93,12 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         form = super().get_form(request, obj, **kwargs)
         return type("BoundGoldenQueryForm", (form,), {"viewer": request.user})
 
-    @admin.display(description="judged documents", ordering="judged")
+    @admin.display(description=_("judged documents"), ordering="judged")
     def judged(self, query: Any) -> int:
         return int(query.judged)
 
     @display(
-        description="largest disagreement",
+        description=_("largest disagreement"),
         ordering="spread",
         label={"far": "danger", "near": "warning"},
     )
@@ -106,7 +107,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
             return "-"
         return ("far" if query.spread > 1 else "near"), str(query.spread)
 
-    @admin.display(description="must be first")
+    @admin.display(description=_("must be first"))
     def first_shown(self, query: Any) -> str:
         return query.first_title or "-"
 

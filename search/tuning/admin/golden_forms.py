@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.db import transaction
 from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminFileFieldWidget,
@@ -31,14 +32,19 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
     collections = forms.MultipleChoiceField(
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Collections to search; none selected: all. Only people who may read them see the query.",
+        help_text=_(
+            "Collections to search; none selected: all. Only people who may read them "
+            "see the query."
+        ),
     )
     must_be_first = forms.CharField(
         required=False,
         max_length=1000,
         widget=UnfoldAdminTextInputWidget,
-        help_text="The document that must be the first result: its id, source, file name or title. "
-        "The gate refuses profiles that do not rank it first.",
+        help_text=_(
+            "The document that must be the first result: its id, source, file name or "
+            "title. The gate refuses profiles that do not rank it first."
+        ),
     )
 
     class Meta:
@@ -104,18 +110,21 @@ class ImportForm(forms.Form):
 
     file = forms.FileField(widget=UnfoldAdminFileFieldWidget)
     file_format = forms.ChoiceField(
-        label="Format",
+        label=_("Format"),
         choices=[(name, each.label) for name, each in FORMATS.items()],
         widget=UnfoldAdminSelectWidget,
     )
     queries = forms.FileField(
         required=False,
         widget=UnfoldAdminFileFieldWidget,
-        help_text="The topics (TREC) or queries.jsonl (BEIR), unless the file is a ZIP that contains them.",
+        help_text=_(
+            "The topics (TREC) or queries.jsonl (BEIR), unless the file is a ZIP that "
+            "contains them."
+        ),
     )
     judge = forms.CharField(
         required=False,
         max_length=150,
         widget=UnfoldAdminTextInputWidget,
-        help_text="The judge of lines that name none.",
+        help_text=_("The judge of lines that name none."),
     )

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from common.admin.pages import ActionPages, ReadOnly, actor
@@ -52,7 +54,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
             except JudgementError as error:
                 form.add_error("file", str(error))
         context = {"form": form, "done": done}
-        return self.shown(request, "goldenquery/import.html", "Import judgements", context)
+        return self.shown(
+            request, "tuning/goldenquery/import.html", gettext("Import judgements"), context
+        )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("tuning.view_judgement"):
@@ -76,7 +80,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
                 with transaction.atomic():
                     count = self._judge(request, query)
                 if count:
-                    self.message_user(request, "Your grades have been saved.", messages.SUCCESS)
+                    self.message_user(
+                        request, gettext("Your grades have been saved."), messages.SUCCESS
+                    )
             except JudgementError as error:
                 self.message_user(request, capfirst(str(error)), messages.ERROR)
         return self.back_to(pk)
@@ -107,7 +113,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         done = judging.undo(acting_user=actor(request))
         self.message_user(
             request,
-            done.message if done else "There is nothing to undo.",
+            done.message if done else gettext("There is nothing to undo."),
             messages.SUCCESS if done else messages.INFO,
         )
         if done is None or done.query is None:
@@ -119,7 +125,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
 class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     """All judgements of documents that the reader may see, read-only."""
 
-    empty_text = "No judgements yet. Judge results in the workbench or on a golden query's page."
+    empty_text = _("No judgements yet. Judge results in the workbench or on a golden query's page.")
     list_display = ("query", "title", "grade", "judge_name", "note", "updated")
     list_display_links = None
     list_select_related = ("query",)
@@ -131,16 +137,24 @@ class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         visible = Judgement.objects.visible_to(request.user).select_related("query")
         return visible.order_by("query__folded", "title", "judge_name")
 
-    @admin.action(description="Delete my judgements", permissions=["judge"])
+    @admin.action(description=_("Delete my judgements"), permissions=["judge"])
     def take_back(self, request: HttpRequest, queryset: QuerySet[Judgement]) -> None:
         user, count = actor(request), 0
         for judgement in queryset.filter(judge_name=user.get_username()):
             if judgement.document is not None:
                 count += judging.clear(judgement.query, judgement.document, acting_user=user)
         others = queryset.exclude(judge_name=user.get_username()).count()
-        message = f"{count} of your judgements deleted."
+        message = ngettext(
+            "%(count)d of your judgements was deleted.",
+            "%(count)d of your judgements were deleted.",
+            count,
+        ) % {"count": count}
         if others:
-            message += f" {others} of other people were kept."
+            message += " " + ngettext(
+                "%(count)d judgement of another person was kept.",
+                "%(count)d judgements of other people were kept.",
+                others,
+            ) % {"count": others}
         self.message_user(request, message, messages.SUCCESS)
 
     def has_judge_permission(self, request: HttpRequest) -> bool:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from common.admin import pages
@@ -58,13 +59,13 @@ def _page(request: HttpRequest, form: OptimisationForm) -> HttpResponse:
     rows = Optimisation.objects.select_related("profile", "draft", "user")[:LISTED]
     context = {"rows": rows, "live": any(row.state in optimisations.OPEN for row in rows)}
     if "fragment" in request.GET:
-        return TemplateResponse(request, "admin/search/optimisation/rows.html", context)
+        return TemplateResponse(request, "admin/tuning/optimisation/rows.html", context)
     counted = GoldenQuery.objects.filter(enabled=True).values_list("origin").order_by()
     counts = dict(counted.annotate(count=Count("pk")))
     origins = [(label, counts.get(value, 0)) for value, label in GoldenQuery.Origin.choices]
     context |= {
         **admin.site.each_context(request),
-        "title": "Find better weights",
+        "title": gettext("Find better weights"),
         "form": form,
         "origins": origins,
         "judged": sum(counts.values()),
@@ -77,7 +78,7 @@ def _page(request: HttpRequest, form: OptimisationForm) -> HttpResponse:
         "most": synthetic.MAX_COUNT,
         "kinds": (WEIGHTS, PRESETS),
     }
-    return TemplateResponse(request, "admin/search/optimisation/page.html", context)
+    return TemplateResponse(request, "admin/tuning/optimisation/page.html", context)
 
 
 def _start(request: HttpRequest) -> HttpResponse:
@@ -120,10 +121,17 @@ def result_view(request: HttpRequest, pk: int) -> HttpResponse:
         "may_change": request.user.has_perm(CHANGE),
     }
     if "fragment" in request.GET:
-        return TemplateResponse(request, "admin/search/optimisation/state.html", context)
-    title = "Shipped profiles" if row.options.get("kind") == PRESETS else "Better weights"
-    context |= {**admin.site.each_context(request), "title": f"{title}: {row.profile}"}
-    return TemplateResponse(request, "admin/search/optimisation/result.html", context)
+        return TemplateResponse(request, "admin/tuning/optimisation/state.html", context)
+    title = (
+        gettext("Shipped profiles")
+        if row.options.get("kind") == PRESETS
+        else gettext("Better weights")
+    )
+    context |= {
+        **admin.site.each_context(request),
+        "title": f"{title}: {row.profile}",
+    }
+    return TemplateResponse(request, "admin/tuning/optimisation/result.html", context)
 
 
 @require_POST
@@ -132,7 +140,7 @@ def cancel_view(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Optimisation, pk=pk)
     try:
         optimisations.cancel(row, acting_user=actor(request))
-        messages.success(request, "The optimisation has been cancelled.")
+        messages.success(request, gettext("The optimisation has been cancelled."))
     except SearchError as error:
         messages.warning(request, str(error))
     return redirect("admin:search_optimisation", pk)
@@ -151,7 +159,9 @@ def draft_view(request: HttpRequest, pk: int) -> HttpResponse:
         messages.warning(request, str(error))
         return redirect("admin:search_optimisation", pk)
     messages.success(
-        request, f"The draft {draft} was created. Review it here before you publish it."
+        request,
+        gettext("The draft %(draft)s was created. Review it here before you publish it.")
+        % {"draft": draft},
     )
     response = redirect("admin:search_workbench")
     response["Location"] += f"?profile={draft.pk}"
@@ -169,14 +179,23 @@ def synthetic_view(request: HttpRequest) -> HttpResponse:
     count, seed = request.POST.get("count", ""), request.POST.get("seed", "")
     try:
         if removing:
-            message = f"{synthetic.remove(acting_user=actor(request))} synthetic queries removed."
+            removed = synthetic.remove(acting_user=actor(request))
+            message = ngettext(
+                "%(count)d synthetic query removed.",
+                "%(count)d synthetic queries removed.",
+                removed,
+            ) % {"count": removed}
         else:
             made = synthetic.make(
                 int(count) if count.isdecimal() else synthetic.COUNT,
                 seed=int(seed) if seed.isdecimal() else 1,
                 acting_user=actor(request),
             )
-            message = f"{made.queries} synthetic queries created; {made.already} existed already."
+            message = ngettext(
+                "%(count)d synthetic query created; %(already)d existed already.",
+                "%(count)d synthetic queries created; %(already)d existed already.",
+                made.queries,
+            ) % {"count": made.queries, "already": made.already}
         messages.success(request, message)
     except SearchError as error:
         messages.warning(request, str(error))
@@ -188,9 +207,18 @@ def clicks_view(request: HttpRequest) -> HttpResponse:
     """Derive judgements from clicks and ratings, or remove all of these."""
     check(request, *CLICKS)
     if "take_back" in request.POST:
-        message = f"{from_clicks.take_back()} judgements of searchers removed."
+        removed = from_clicks.take_back()
+        message = ngettext(
+            "%(count)d judgement of searchers removed.",
+            "%(count)d judgements of searchers removed.",
+            removed,
+        ) % {"count": removed}
     else:
         judged = from_clicks.learn(acting_user=actor(request))
-        message = f"{judged} documents judged from clicks and ratings."
+        message = ngettext(
+            "%(count)d document judged from clicks and ratings.",
+            "%(count)d documents judged from clicks and ratings.",
+            judged,
+        ) % {"count": judged}
     messages.success(request, message)
     return redirect("admin:search_optimisations")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -26,56 +27,62 @@ class OptimisationForm(forms.Form):
     profile = forms.ModelChoiceField(
         SearchProfile.objects.none(),
         widget=UnfoldAdminSelectWidget,
-        help_text="The optimisation starts from its weights; its other settings stay.",
+        help_text=_("The optimisation starts from its weights; its other settings stay."),
     )
     measure = forms.ChoiceField(
         choices=[(name, measure_label(name)) for name in MEASURES],
         initial=MEASURES[0],
         widget=UnfoldAdminSelectWidget,
-        help_text="Metric to maximise: its mean over the golden queries.",
+        help_text=_("Metric to maximise: its mean over the golden queries."),
     )
     classes = forms.MultipleChoiceField(
-        label="Query classes",
+        label=_("Query classes"),
         required=False,
         choices=[(each.value, label) for each, label in CLASS_LABELS.items()],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Default: all with enough golden queries. The others keep their weights.",
+        help_text=_("Default: all with enough golden queries. The others keep their weights."),
     )
     signals = forms.MultipleChoiceField(
         required=False,
         choices=[(each.value, label) for each, label in SIGNAL_LABELS.items()],
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Signals to optimise. Default: meaning, keywords, title, and those with a weight in "
-        "the profile.",
+        help_text=_(
+            "Signals to optimise. Default: meaning, keywords, title, and those with a "
+            "weight in the profile."
+        ),
     )
     origins = forms.MultipleChoiceField(
-        label="Origin of judgements",
+        label=_("Origin of judgements"),
         required=False,
         choices=GoldenQuery.Origin.choices,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="Default: judged by people and imported; synthetic ones only if there are no others.",
+        help_text=_(
+            "Default: judged by people and imported; synthetic ones only if there are no others."
+        ),
     )
     normalisers = forms.BooleanField(
-        label="Normalisation",
+        label=_("Normalisation"),
         required=False,
         initial=True,
         widget=UnfoldBooleanWidget,
-        help_text="Also tries other normalisations of the signals.",
+        help_text=_("Also tries other normalisations of the signals."),
     )
     folds = forms.IntegerField(
         min_value=2,
         max_value=MAX_FOLDS,
         initial=FOLDS,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Number of parts in cross-validation: each part is measured under weights "
-        "that were optimised on the others.",
+        help_text=_(
+            "Number of parts in cross-validation: each part is measured under weights "
+            "that were optimised on the others."
+        ),
     )
     seed = forms.IntegerField(
         min_value=0,
         max_value=2**31 - 1,
         initial=1,
         widget=UnfoldAdminIntegerFieldWidget,
-        help_text="Seed of the split into folds. The same seed gives the same result.",
+        help_text=_("Seed of the split into folds. The same seed gives the same result."),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -16,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -43,9 +45,9 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
-        ("Query analysis", {"fields": ("classifier", "bypass")}),
+        (_("Query analysis"), {"fields": ("classifier", "bypass")}),
         (
-            "Score fusion",
+            _("Score fusion"),
             {
                 "fields": (
                     "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
@@ -55,7 +57,7 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
             },
         ),
         (
-            "Retrieval",
+            _("Retrieval"),
             {"fields": ("depth", "keyword_scorer", "keyword_budget", "title_scorer")},
         ),
     )  # fmt: skip
@@ -83,21 +85,21 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         held = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
         return {**held, "description": "", **super().get_changeform_initial_data(request)}
 
-    @admin.display(description="profile", ordering="name")
+    @admin.display(description=_("profile"), ordering="name")
     def profile(self, profile: SearchProfile) -> str:
         return str(profile)
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, profile: SearchProfile) -> tuple[str, str]:
         return profile.state, profile.get_state_display()
 
-    @admin.display(description="published", ordering="published")
+    @admin.display(description=_("published"), ordering="published")
     def published_at(self, profile: SearchProfile) -> str:
         return (
             f"{timezone.localtime(profile.published):%Y-%m-%d %H:%M}" if profile.published else "-"
         )
 
-    @admin.display(description="weights by query class")
+    @admin.display(description=_("weights by query class"))
     def weights(self, profile: SearchProfile) -> SafeString:
         context = {"beams": beams(list(profile.class_weights.all()))}
         return SafeString(render_to_string("admin/steelyard/beams.html", context))
@@ -139,14 +141,16 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         context = {"previous": previous, "active": template_profile() if previous else None}
         return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
 
-    @admin.action(description="Publish…", permissions=["publish"])
+    @admin.action(description=_("Publish…"), permissions=["publish"])
     def publish_selected(
         self, request: HttpRequest, queryset: QuerySet[SearchProfile]
     ) -> HttpResponse | None:
         profiles = list(queryset[:2])
         if len(profiles) != 1:
             self.message_user(
-                request, "Only one profile can be active. Select exactly one.", messages.WARNING
+                request,
+                gettext("Only one profile can be active. Select exactly one."),
+                messages.WARNING,
             )
             return None
         return redirect("admin:search_searchprofile_publish", profiles[0].pk)
@@ -172,25 +176,30 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
 
     def _report_edit(self, request: HttpRequest, before: SearchProfile, done: drafts.Edit) -> None:
         if done.is_new_draft:
-            text = (
-                f"{before} is published and cannot be changed: your edit was saved as the new draft "
-                f"{done.profile}. Publish it to use it in searches."
-            )
+            text = gettext(
+                "%(profile)s is published and cannot be changed: your edit was saved as the new "
+                "draft %(draft)s. Publish it to use it in searches."
+            ) % {"profile": before, "draft": done.profile}
         elif done.changes:
             count = len(done.changes)
-            changes = "1 change" if count == 1 else f"{count} changes"
-            text = f"Draft {done.profile} was saved with {changes}."
+            text = ngettext(
+                "Draft %(draft)s was saved with %(count)d change.",
+                "Draft %(draft)s was saved with %(count)d changes.",
+                count,
+            ) % {"draft": done.profile, "count": count}
         elif "_publish" in request.POST:
             return
         else:
-            text = "No changes to save."
+            text = gettext("No changes to save.")
         self.message_user(request, text, messages.SUCCESS if done.changes else messages.INFO)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:
         if "_publish" not in request.POST:
-            self.message_user(request, f"Draft {obj} was saved.", messages.SUCCESS)
+            self.message_user(
+                request, gettext("Draft %(draft)s was saved.") % {"draft": obj}, messages.SUCCESS
+            )
         return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:

@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from common.admin.pages import ActionPages, actor, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -55,7 +56,12 @@ class PublishingPages(ActionPages[SearchProfile]):
             "fingerprint": fingerprint(profile.as_profile()),
             "gate": gate_inputs.preview(),
         }
-        return self.shown(request, "searchprofile/publish.html", f"Publish {profile}", context)
+        return self.shown(
+            request,
+            "search/searchprofile/publish.html",
+            gettext("Publish %(profile)s") % {"profile": profile},
+            context,
+        )
 
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a rollback would change, or roll back."""
@@ -73,7 +79,10 @@ class PublishingPages(ActionPages[SearchProfile]):
             "differences": ranking_differences(active, profile) if active else [],
         }
         return self.shown(
-            request, "searchprofile/rollback.html", f"Roll back to {profile}", context
+            request,
+            "search/searchprofile/rollback.html",
+            gettext("Roll back to %(profile)s") % {"profile": profile},
+            context,
         )
 
     def publish(
@@ -88,10 +97,15 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
             return None
         if done.state == Publication.State.PUBLISHED:
-            text = f"{profile} is active from the next search. {' '.join(done.findings)}"
+            active = gettext("%(profile)s is active from the next search.") % {"profile": profile}
+            text = " ".join([active, *done.findings])
             self.message_user(request, text, messages.SUCCESS)
         elif done.state != Publication.State.MEASURING:
-            self.message_user(request, f"{profile} was not published.", messages.ERROR)
+            self.message_user(
+                request,
+                gettext("%(profile)s was not published.") % {"profile": profile},
+                messages.ERROR,
+            )
         return done
 
     def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
@@ -107,7 +121,9 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
         else:
             self.message_user(
-                request, f"{profile} is active again from the next search.", messages.SUCCESS
+                request,
+                gettext("%(profile)s is active again from the next search.") % {"profile": profile},
+                messages.SUCCESS,
             )
 
 

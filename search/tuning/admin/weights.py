@@ -8,6 +8,8 @@ from decimal import Decimal
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from search.domain import QueryClass, Signal, Weights
@@ -19,16 +21,26 @@ Shares = Mapping[Signal, Decimal]
 
 
 SIGNAL_HELP = {
-    Signal.VECTOR: "Finds other words with the same meaning. Raising it gives exact terms, names and "
-    "rare words less weight.",
-    Signal.KEYWORD: "Finds the exact words, above all rare ones. Raising it loses passages that use "
-    "other words.",
-    Signal.TITLE: "Prefers documents with a matching title. Raising it hides good passages in documents "
-    "with an uninformative title.",
-    Signal.RECENCY: "Prefers recent documents, by the profile's half-life. Raising it ranks new "
-    "passages above better ones; 10% at most is advisable.",
-    Signal.SYNONYM: "Finds synonyms of the question's words. Raising it lets a synonym count as much "
-    "as the word itself.",
+    Signal.VECTOR: _(
+        "Finds other words with the same meaning. Raising it gives exact terms, "
+        "names and rare words less weight."
+    ),
+    Signal.KEYWORD: _(
+        "Finds the exact words, above all rare ones. Raising it loses passages "
+        "that use other words."
+    ),
+    Signal.TITLE: _(
+        "Prefers documents with a matching title. Raising it hides good passages "
+        "in documents with an uninformative title."
+    ),
+    Signal.RECENCY: _(
+        "Prefers recent documents, by the profile's half-life. Raising it ranks "
+        "new passages above better ones; 10% at most is advisable."
+    ),
+    Signal.SYNONYM: _(
+        "Finds synonyms of the question's words. Raising it lets a synonym count "
+        "as much as the word itself."
+    ),
 }
 
 
@@ -40,7 +52,8 @@ def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.Decim
     """The number fields of all classes and signals, by name."""
     return {
         field_name(query_class, signal): forms.DecimalField(
-            label=f"{SIGNAL_LABELS[signal]}, {label}",
+            label=gettext("%(signal)s, %(query_class)s")
+            % {"signal": SIGNAL_LABELS[signal], "query_class": label},
             required=signal not in OPTIONAL,
             min_value=0,
             max_value=1,
@@ -75,11 +88,18 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
         total = sum(shares, Decimal(0))
         if total != 1:
             away = f"{abs(1 - total):f}".rstrip("0")
-            what = f"{away} too much" if total > 1 else f"{away} is missing"
+            too_much, missing = gettext("%(amount)s too much"), gettext("%(amount)s missing")
+            what = (too_much if total > 1 else missing) % {"amount": away}
             form.add_error(
                 names[0],
-                f"{label.split(':')[0]}: the weights must sum to 1. "
-                f"These sum to {total.normalize():f}: {what}.",
+                gettext(
+                    "%(query_class)s: the weights must sum to 1. These sum to %(total)s: %(what)s."
+                )
+                % {
+                    "query_class": label.split(":")[0],
+                    "total": f"{total.normalize():f}",
+                    "what": what,
+                },
             )
         else:
             weights[query_class] = Weights(

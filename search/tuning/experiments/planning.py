@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.errors import ExperimentError, RunConflict
 from search.tuning.models import Experiment
@@ -68,7 +69,10 @@ def locked(experiment: Experiment) -> Experiment:
 def check_draft(held: Experiment) -> None:
     """Raises RunConflict once the experiment has started."""
     if held.state != State.DRAFT:
-        raise RunConflict(f"{held} has started and cannot be changed. Plan another experiment.")
+        raise RunConflict(
+            gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
+            % {"experiment": held}
+        )
 
 
 def check_published(held: Experiment) -> None:
@@ -76,7 +80,8 @@ def check_published(held: Experiment) -> None:
     for profile in (held.a, held.b):
         if profile.is_draft:
             raise ExperimentError(
-                f"{profile} is a draft. Experiments compare published profiles only."
+                gettext("%(profile)s is a draft. Experiments compare published profiles only.")
+                % {"profile": profile}
             )
 
 
@@ -84,7 +89,10 @@ def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
     """Set the fields and save. Raises ExperimentError for invalid values."""
     unknown = sorted(set(fields) - set(PLAN))
     if unknown:
-        raise ExperimentError(f"Unknown fields of an experiment: {', '.join(unknown)}.")
+        raise ExperimentError(
+            gettext("Unknown fields of an experiment: %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     for name, value in fields.items():
         setattr(experiment, name, value)
     try:

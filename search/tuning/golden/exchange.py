@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
@@ -105,7 +106,7 @@ class _DocumentFinder:
 
     def _find(self, name: str) -> Document:
         if not name:
-            raise JudgementError("the document is missing.")
+            raise JudgementError(gettext("the document is missing."))
         try:
             found = self._every.filter(public_id=UUID(name)).first()
         except ValueError:
@@ -117,8 +118,14 @@ class _DocumentFinder:
             if len(matches) == 1:
                 return matches[0]
             if matches:
-                raise JudgementError(f"more than one document is called {name!r}. Use its id.")
-        raise JudgementError(f"no document has the id, source, file name or title {name!r}.")
+                raise JudgementError(
+                    gettext("more than one document is called %(name)s. Use its id.")
+                    % {"name": repr(name)}
+                )
+        raise JudgementError(
+            gettext("no document has the id, source, file name or title %(name)s.")
+            % {"name": repr(name)}
+        )
 
 
 def find_document(name: str, *, viewer: User) -> Document:
@@ -128,14 +135,19 @@ def find_document(name: str, *, viewer: User) -> Document:
 
 def _format(name: str) -> Format:
     if name not in FORMATS:
-        raise JudgementError(f"Unknown format {name!r}. Choose one of: {', '.join(FORMATS)}.")
+        raise JudgementError(
+            gettext("Unknown format %(name)s. Choose one of: %(formats)s.")
+            % {"name": repr(name), "formats": ", ".join(FORMATS)}
+        )
     return FORMATS[name]
 
 
 def _take(row: Row, judge: str, find: _DocumentFinder, done: Imported, user: User | None) -> None:
     document = find(row.document) if row.grade is not None or row.must_be_first else None
     if row.query_class and row.query_class not in set(QueryClass):
-        raise JudgementError(f"unknown query class {row.query_class!r}.")
+        raise JudgementError(
+            gettext("unknown query class %(query_class)s.") % {"query_class": repr(row.query_class)}
+        )
     query, is_new = judging.ensure_query(
         row.query, row.collections, acting_user=user, origin=GoldenQuery.Origin.IMPORTED
     )
@@ -154,7 +166,7 @@ def _must_be_first(query: GoldenQuery, document: Document) -> None:
         query.must_be_first = document
         query.save(update_fields=["must_be_first"])
     elif query.must_be_first_id != document.pk:
-        raise JudgementError("another document must be first already; it was kept.")
+        raise JudgementError(gettext("another document must be first already; it was kept."))
 
 
 def _judgement(
@@ -187,8 +199,11 @@ def _judgement(
         done.unchanged += 1
     else:
         raise JudgementError(
-            f"{judge} has already graded this document {held.grade}, not {grade}; the earlier "
-            "grade was kept."
+            gettext(
+                "%(judge)s has already graded this document %(old_grade)s, not %(new_grade)s; the "
+                "earlier grade was kept."
+            )
+            % {"judge": judge, "old_grade": held.grade, "new_grade": grade}
         )
 
 

@@ -13,6 +13,8 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
@@ -24,7 +26,7 @@ from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-GRADES = {0: "No answer", 1: "Related", 2: "Answers", 3: "Answers in full"}
+GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}
 MAX_TEXT = 500
 Kind = JudgementAction.Kind
 
@@ -65,7 +67,9 @@ def judge(
     JudgementError for a grade outside 0 to 3 and for a document that the person may not see.
     """
     if grade not in GRADES:
-        raise JudgementError(f"The grade {grade} is not one of 0, 1, 2 and 3.")
+        raise JudgementError(
+            gettext("The grade %(grade)s is not one of 0, 1, 2 and 3.") % {"grade": grade}
+        )
     _check_visible(document, acting_user)
     query, is_new = ensure_query(text, collections, acting_user=acting_user)
     held = _own(query, document.public_id, acting_user)
@@ -171,20 +175,24 @@ def ensure_query(
 def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
     """Raises JudgementError unless the person may create this golden query."""
     if not fold_query(text):
-        raise JudgementError("Enter a question.")
+        raise JudgementError(gettext("Enter a question."))
     if len(text) > MAX_TEXT or len(fold_query(text)) > MAX_TEXT:
-        raise JudgementError(f"The question is longer than {MAX_TEXT} characters.")
+        raise JudgementError(
+            gettext("The question is longer than %(maximum)s characters.") % {"maximum": MAX_TEXT}
+        )
     collections = Collection.objects.kept()
     if acting_user is not None:
         collections = collections.visible_to(acting_user)
     known = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
     if unknown := [slug for slug in slugs if slug not in known]:
-        raise JudgementError(f"Unknown collection: {', '.join(unknown)}.")
+        raise JudgementError(
+            gettext("Unknown collection: %(unknown)s.") % {"unknown": ", ".join(unknown)}
+        )
 
 
 def _check_visible(document: Document, user: User) -> None:
     if not Document.objects.visible_to(user).filter(pk=document.pk).exists():
-        raise JudgementError("There is no such document.")
+        raise JudgementError(gettext("There is no such document."))
 
 
 def sorted_slugs(collections: Iterable[str]) -> list[str]:
@@ -234,7 +242,7 @@ def _undo_grade(action: JudgementAction, user: User) -> str:
     if before is None:
         if held is not None:
             held.delete()
-        return f"The grade for “{action.query.text}” has been removed."
+        return gettext("The grade for “%(text)s” has been removed.") % {"text": action.query.text}
     judgement = held or Judgement(
         query=action.query, reference=reference, judge=user, judge_name=user.get_username()
     )
@@ -242,21 +250,27 @@ def _undo_grade(action: JudgementAction, user: User) -> str:
     judgement.grade, judgement.note = before["grade"], before["note"]
     judgement.title = before["title"]
     judgement.save()
-    return f"The grade for “{action.query.text}” is {judgement.grade} again."
+    return gettext("The grade for “%(text)s” is %(grade)s again.") % {
+        "text": action.query.text,
+        "grade": judgement.grade,
+    }
 
 
 def _undo_first(action: JudgementAction) -> str:
     text, before = action.query.text, action.before and action.before["document"]
     if _first_state(action.query.must_be_first) != action.after:
-        return (
-            f"Another person has since changed the must-be-first document of “{text}”; it was kept."
-        )
+        return gettext(
+            "Another person has since changed the must-be-first document of “%(text)s”; it "
+            "was kept."
+        ) % {"text": text}
     document = Document.objects.kept().filter(public_id=before).first() if before else None
     action.query.must_be_first = document
     action.query.save(update_fields=["must_be_first"])
     if document:
-        return f"The previous must-be-first document of “{text}” has been restored."
-    return f"“{text}” no longer has a must-be-first document."
+        return gettext("The previous must-be-first document of “%(text)s” has been restored.") % {
+            "text": text
+        }
+    return gettext("“%(text)s” no longer has a must-be-first document.") % {"text": text}
 
 
 def _is_bare(query: GoldenQuery) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
@@ -26,7 +27,7 @@ def create(
     """Create a golden query. Raises JudgementError if there is one with this text already."""
     made, is_new = ensure_query(text, collections, acting_user=acting_user)
     if not is_new:
-        raise JudgementError("This question is already a golden query.")
+        raise JudgementError(gettext("This question is already a golden query."))
     return edit(made, fields, acting_user=acting_user)
 
 
@@ -43,7 +44,7 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     check_query(text, slugs, acting_user)
     same = GoldenQuery.objects.filter(folded=fold_query(text), collections=slugs)
     if same.exclude(pk=held.pk).exists():
-        raise JudgementError("This question is already a golden query.")
+        raise JudgementError(gettext("This question is already a golden query."))
     held.text, held.collections = " ".join(text.split()), slugs
     for name in ("query_class", "enabled", "note"):
         setattr(held, name, fields.get(name, getattr(held, name)))
@@ -60,7 +61,10 @@ def delete(query: GoldenQuery) -> None:
     held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
     if held.judgements.exists():
         raise JudgementError(
-            f"“{held.text}” has judgements, which are never deleted. Disable the query instead."
+            gettext(
+                "“%(text)s” has judgements, which are never deleted. Disable the query instead."
+            )
+            % {"text": held.text}
         )
     held.delete()
 

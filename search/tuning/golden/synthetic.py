@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Count
+from django.utils.translation import gettext
 
 from ingestion.domain import BlockKind
 from ingestion.identifiers import Pattern, find_identifiers
@@ -91,7 +92,9 @@ def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made
     """
     _check_permitted(acting_user, "tuning.add_goldenquery", "create golden queries")
     if not 1 <= count <= MAX_COUNT:
-        raise JudgementError(f"Choose a number from 1 to {MAX_COUNT}.")
+        raise JudgementError(
+            gettext("Choose a number from 1 to %(maximum)s.") % {"maximum": MAX_COUNT}
+        )
     made = already = 0
     for text, document in islice(_texts(acting_user or evaluator(), seed), count):
         is_new = _keep(text, document, acting_user)
@@ -120,7 +123,7 @@ def count() -> int:
 
 def _check_permitted(user: User | None, permission: str, what: str) -> None:
     if user is not None and not user.has_perm(permission):
-        raise NotPermitted(f"You do not have permission to {what}.")
+        raise NotPermitted(gettext("You do not have permission to %(what)s.") % {"what": what})
 
 
 def _keep(text: str, document: Document, acting_user: User | None) -> bool:

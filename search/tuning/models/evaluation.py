@@ -7,6 +7,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from search.models.profiles import SearchProfile
 
@@ -20,23 +21,23 @@ class EvaluationRun(models.Model):
     """
 
     class Kind(models.TextChoices):
-        COLLECTION = "collection", "Judged collection"
-        GOLDEN = "golden", "Golden queries"
+        COLLECTION = "collection", _("Judged collection")
+        GOLDEN = "golden", _("Golden queries")
 
     class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
     state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
-    progress = models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1.")
+    progress = models.FloatField(default=1.0, help_text=_("Share of the queries done, 0 to 1."))
     error = models.TextField(blank=True)
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
     collection = models.CharField(max_length=120, blank=True)
-    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
+    corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
     # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
     # `first`, the public id of the first document, and `must`, that of the must-be-first document;
@@ -47,7 +48,7 @@ class EvaluationRun(models.Model):
     )
     measures = models.JSONField(default=dict)
     by_class = models.JSONField(default=dict)
-    latency_ms = models.JSONField("latency (ms)", default=dict)
+    latency_ms = models.JSONField(_("latency (ms)"), default=dict)
     baseline = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
@@ -63,7 +64,7 @@ class EvaluationRun(models.Model):
 
     class Meta:
         ordering = ("-created", "-pk")
-        verbose_name = "measurement"
+        verbose_name = _("measurement")
         indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
 
     def __str__(self) -> str:
@@ -83,10 +84,10 @@ class QualityRun(models.Model):
     """
 
     class Status(models.TextChoices):
-        WAITING = "waiting", "Being measured"
-        GOOD = "good", "Good"
-        FELL = "fell", "Fell"
-        FAILED = "failed", "Not measured"
+        WAITING = "waiting", _("Being measured")
+        GOOD = "good", _("Good")
+        FELL = "fell", _("Fell")
+        FAILED = "failed", _("Not measured")
 
     date = models.DateField(unique=True)
     run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="quality_run")
@@ -108,7 +109,7 @@ class Alert(models.Model):
         EvaluationRun,
         models.CASCADE,
         related_name="alert",
-        help_text="The evaluation run that raised it; at most one alert per run.",
+        help_text=_("The evaluation run that raised it; at most one alert per run."),
     )
     subject = models.CharField(max_length=200)
     findings = models.JSONField(default=dict)

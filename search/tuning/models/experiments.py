@@ -10,6 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
@@ -31,14 +32,14 @@ class Experiment(models.Model):
     """
 
     class Kind(models.TextChoices):
-        SPLIT = "split", "A/B: each visitor sees one profile"
-        INTERLEAVED = "interleaved", "Interleaved: every visitor sees both, mixed"
+        SPLIT = "split", _("A/B: each visitor sees one profile")
+        INTERLEAVED = "interleaved", _("Interleaved: every visitor sees both, mixed")
 
     class State(models.TextChoices):
-        DRAFT = "draft", "Not started"
-        CHECKING = "checking", "Being measured"
-        RUNNING = "running", "Running"
-        ENDED = "ended", "Ended"
+        DRAFT = "draft", _("Not started")
+        CHECKING = "checking", _("Being measured")
+        RUNNING = "running", _("Running")
+        ENDED = "ended", _("Ended")
 
     name = models.CharField(max_length=120, unique=True)
     kind = models.CharField(max_length=12, choices=Kind.choices, default=Kind.INTERLEAVED)
@@ -48,19 +49,21 @@ class Experiment(models.Model):
     share = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.01), MaxValueValidator(1)],
-        help_text="Share of visitors who take part, 0.01 to 1; the others are not affected.",
+        help_text=_("Share of visitors who take part, 0.01 to 1; the others are not affected."),
     )
     indifference = models.FloatField(
         default=0.02,
         validators=[MinValueValidator(0.001), MaxValueValidator(0.5)],
-        help_text="Minimum effect size: smaller differences count as none. A/B: in the share of "
-        "visitors who open a result; interleaved: from half of the preferences.",
+        help_text=_(
+            "Minimum effect size: smaller differences count as none. A/B: in the share "
+            "of visitors who open a result; interleaved: from half of the preferences."
+        ),
     )
     days = models.PositiveSmallIntegerField(
-        "longest run",
+        _("longest run"),
         default=28,
         validators=[MinValueValidator(1), MaxValueValidator(365)],
-        help_text="Days after which the experiment ends, decided or not.",
+        help_text=_("Days after which the experiment ends, decided or not."),
     )
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
     started = models.DateTimeField(null=True, blank=True, editable=False)
@@ -104,17 +107,17 @@ class Experiment(models.Model):
                 fields=("state",),
                 condition=Q(state="running"),
                 name="experiment_one_running",
-                violation_error_message="Another experiment is running. End it first.",
+                violation_error_message=_("Another experiment is running. End it first."),
             ),
             models.CheckConstraint(
                 condition=~Q(a=F("b")),
                 name="experiment_compares_two",
-                violation_error_message="Choose two different profiles.",
+                violation_error_message=_("Choose two different profiles."),
             ),
             models.CheckConstraint(
                 condition=Q(share__gt=0, share__lte=1),
                 name="experiment_share_range",
-                violation_error_message="The share must lie between 0.01 and 1.",
+                violation_error_message=_("The share must lie between 0.01 and 1."),
             ),
         )
 
@@ -140,22 +143,24 @@ class Optimisation(models.Model):
     """
 
     class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="optimisations")
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
-    progress = models.FloatField(default=0.0, help_text="Share of the work done, 0 to 1.")
+    progress = models.FloatField(default=0.0, help_text=_("Share of the work done, 0 to 1."))
     error = models.TextField(blank=True)
     found = models.JSONField(default=dict, blank=True)
     draft = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    heard = models.DateTimeField(null=True, blank=True, help_text="The worker's latest heartbeat.")
+    heard = models.DateTimeField(
+        null=True, blank=True, help_text=_("The worker's latest heartbeat.")
+    )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )

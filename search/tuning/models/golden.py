@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Document
 from search.models.labels import QUERY_CLASSES
@@ -45,10 +46,10 @@ class GoldenQuery(models.Model):
     """
 
     class Origin(models.TextChoices):
-        PERSON = "person", "Judged by a person"
-        IMPORTED = "imported", "Imported"
-        SYNTHETIC = "synthetic", "Generated from headings and first sentences"
-        CLICKS = "clicks", "From clicks and thumbs"
+        PERSON = "person", _("Judged by a person")
+        IMPORTED = "imported", _("Imported")
+        SYNTHETIC = "synthetic", _("Generated from headings and first sentences")
+        CLICKS = "clicks", _("From clicks and thumbs")
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     text = models.CharField(max_length=500)
@@ -59,7 +60,7 @@ class GoldenQuery(models.Model):
         max_length=12,
         choices=QUERY_CLASSES,
         blank=True,
-        help_text="The class that it should have; empty: as classified by the rules.",
+        help_text=_("The class that it should have; empty: as classified by the rules."),
     )
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.PERSON)
     must_be_first = models.ForeignKey(
@@ -76,18 +77,18 @@ class GoldenQuery(models.Model):
 
     class Meta:
         ordering = ("folded", "pk")
-        verbose_name_plural = "golden queries"
+        verbose_name_plural = _("golden queries")
         constraints = (
             models.UniqueConstraint(
                 "folded",
                 "collections",
                 name="golden_query_once",
-                violation_error_message="This question is already a golden query.",
+                violation_error_message=_("This question is already a golden query."),
             ),
             models.CheckConstraint(
                 condition=~Q(folded=""),
                 name="golden_query_asks",
-                violation_error_message="Enter a question.",
+                violation_error_message=_("Enter a question."),
             ),
         )
 
@@ -121,7 +122,7 @@ class Judgement(models.Model):
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="judgements")
     document = models.ForeignKey(Document, models.SET_NULL, null=True, blank=True, related_name="+")
     reference = models.UUIDField(editable=False)
-    title = models.CharField(max_length=500, blank=True, help_text="The title when judged.")
+    title = models.CharField(max_length=500, blank=True, help_text=_("The title when judged."))
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
     judge = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
@@ -155,8 +156,8 @@ class JudgementAction(models.Model):
     """
 
     class Kind(models.TextChoices):
-        GRADE = "grade", "Judged"
-        FIRST = "first", "Must be first"
+        GRADE = "grade", _("Judged")
+        FIRST = "first", _("Must be first")
 
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="actions")
     kind = models.CharField(max_length=5, choices=Kind.choices)
@@ -192,7 +193,9 @@ class CandidatePool(models.Model):
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="pools")
     key = models.CharField(max_length=64, db_index=True)
     corpus = models.CharField(max_length=64)
-    asked = models.CharField(max_length=64, help_text="A hash of the question and its collections.")
+    asked = models.CharField(
+        max_length=64, help_text=_("A hash of the question and its collections.")
+    )
     facts = models.JSONField()
     rows = models.BinaryField()
     embeddings = models.BinaryField()

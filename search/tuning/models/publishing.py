@@ -8,18 +8,19 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
 
 # Named as in `evaluation.measures`; a test keeps the two consistent.
 MEASURES = {
-    "nDCG@10": "nDCG@10: best answers ranked early",
-    "RR@10": "Reciprocal rank: how early the first answer appears",
-    "R@10": "Recall@10: share of the answers among the first ten results",
-    "R@100": "Recall@100: share of the answers among the first hundred results",
-    "P@5": "Precision@5: share of answers among the first five results",
-    "Success@1": "Hit@1: how often the first result is an answer",
+    "nDCG@10": _("nDCG@10: best answers ranked early"),
+    "RR@10": _("Reciprocal rank: how early the first answer appears"),
+    "R@10": _("Recall@10: share of the answers among the first ten results"),
+    "R@100": _("Recall@100: share of the answers among the first hundred results"),
+    "P@5": _("Precision@5: share of answers among the first five results"),
+    "Success@1": _("Hit@1: how often the first result is an answer"),
 }
 
 
@@ -27,56 +28,63 @@ class PublishGate(models.Model):
     """The requirements on the golden queries for publishing a profile: a single row."""
 
     enabled = models.BooleanField(
-        default=True, help_text="If switched off, profiles are published without measurement."
+        default=True, help_text=_("If switched off, profiles are published without measurement.")
     )
     measure = models.CharField(
         max_length=12, choices=list(MEASURES.items()), default="nDCG@10",
-        help_text="The measure that must not fall.",
+        help_text=_("The measure that must not fall."),
     )  # fmt: skip
     margin = models.FloatField(
         default=0.01,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text="How far the mean may fall below the active profile's: 0.01 is one percentage "
-        "point. A larger fall is refused if it is significant (its 95% interval lies below 0) or "
-        "if there are too few queries for an interval.",
+        help_text=_(
+            "How far the mean may fall below the active profile's: 0.01 is one "
+            "percentage point. A larger fall is refused if it is significant (its 95% "
+            "interval lies below 0) or if there are too few queries for an interval."
+        ),
     )
     min_queries = models.PositiveSmallIntegerField(
-        "minimum queries for an interval",
+        _("minimum queries for an interval"),
         default=20,
         validators=[MinValueValidator(1)],
-        help_text="With fewer golden queries the mean alone decides, and latency is not checked.",
+        help_text=_(
+            "With fewer golden queries the mean alone decides, and latency is not checked."
+        ),
     )
     latency_margin = models.FloatField(
-        "latency margin",
+        _("latency margin"),
         default=0.3,
         validators=[MinValueValidator(0), MaxValueValidator(10)],
-        help_text="Permitted rise of the 95th percentile of search time: 0.3 is 30%.",
+        help_text=_("Permitted rise of the 95th percentile of search time: 0.3 is 30%."),
     )
     latency_floor_ms = models.PositiveIntegerField(
-        "latency floor (ms)",
+        _("latency floor (ms)"),
         default=50,
-        help_text="A smaller rise, in milliseconds, is never refused.",
+        help_text=_("A smaller rise, in milliseconds, is never refused."),
     )
     first_required = models.BooleanField(
-        "always require “must be first”",
+        _("always require “must be first”"),
         default=False,
-        help_text="Also refuse if the active profile does not rank the document first either. "
-        "Otherwise only queries that it satisfies now may not break.",
+        help_text=_(
+            "Also refuse if the active profile does not rank the document first "
+            "either. Otherwise only queries that it satisfies now may not break."
+        ),
     )
     count_synthetic = models.BooleanField(
-        "count synthetic queries",
+        _("count synthetic queries"),
         default=False,
-        help_text="Also measure queries generated from headings and first sentences.",
+        help_text=_("Also measure queries generated from headings and first sentences."),
     )
     background_above = models.PositiveSmallIntegerField(
-        "measure in the background above",
+        _("measure in the background above"),
         default=60,
-        help_text="With more golden queries than this, a worker measures, and a page shows its "
-        "progress.",
+        help_text=_(
+            "With more golden queries than this, a worker measures, and a page shows its progress."
+        ),
     )
 
     class Meta:
-        verbose_name_plural = "publish gate"
+        verbose_name_plural = _("publish gate")
         default_permissions = ("change", "view")
         constraints = (models.CheckConstraint(condition=Q(pk=1), name="gate_is_one_row"),)
 
@@ -92,11 +100,11 @@ class Publication(models.Model):
     """
 
     class State(models.TextChoices):
-        MEASURING = "measuring", "Being measured"
-        PUBLISHED = "published", "Published"
-        REFUSED = "refused", "Refused"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        MEASURING = "measuring", _("Being measured")
+        PUBLISHED = "published", _("Published")
+        REFUSED = "refused", _("Refused")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="publications")
     fingerprint = models.CharField(max_length=64)
@@ -128,15 +136,15 @@ class ProfileChange(models.Model):
     """An entry in the audit of profiles: who changed which one, when and why."""
 
     class Action(models.TextChoices):
-        CREATED = "created", "Draft created"
-        EDITED = "edited", "Draft edited"
-        PUBLISHED = "published", "Published"
-        REFUSED = "refused", "Publishing refused"
-        OVERRIDDEN = "overridden", "Published over the gate’s refusal"
-        ROLLED_BACK = "rolled_back", "Rolled back to"
-        TRIED = "exp_started", "Experiment started with"
-        NOT_TRIED = "exp_refused", "Experiment refused"
-        TRIAL_ENDED = "exp_ended", "Experiment ended"
+        CREATED = "created", _("Draft created")
+        EDITED = "edited", _("Draft edited")
+        PUBLISHED = "published", _("Published")
+        REFUSED = "refused", _("Publishing refused")
+        OVERRIDDEN = "overridden", _("Published over the gate’s refusal")
+        ROLLED_BACK = "rolled_back", _("Rolled back to")
+        TRIED = "exp_started", _("Experiment started with")
+        NOT_TRIED = "exp_refused", _("Experiment refused")
+        TRIAL_ENDED = "exp_ended", _("Experiment ended")
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
     action = models.CharField(max_length=12, choices=Action.choices)

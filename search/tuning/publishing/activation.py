@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
@@ -89,7 +90,9 @@ def activate(
     """
     before, chosen = lock(profile)
     if chosen.state == SearchProfile.State.ACTIVE:
-        raise ProfileError(f"{chosen} is already the active profile.")
+        raise ProfileError(
+            gettext("%(chosen)s is already the active profile.") % {"chosen": chosen}
+        )
     check_complete(chosen)
     if before is not None:
         before.state = SearchProfile.State.RETIRED
@@ -134,7 +137,8 @@ def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> 
     """Set the weights of a draft by class. Raises ProfileError for a published profile."""
     if not draft.is_draft:
         raise ProfileError(
-            f"{draft} is published and cannot be changed. Create a draft of it first."
+            gettext("%(draft)s is published and cannot be changed. Create a draft of it first.")
+            % {"draft": draft}
         )
     for query_class, shares in weights.items():
         ClassWeights.objects.update_or_create(
@@ -178,7 +182,10 @@ def check_complete(profile: SearchProfile) -> None:
     held = set(profile.class_weights.values_list("query_class", flat=True))
     missing = [query_class.value for query_class in QueryClass if query_class.value not in held]
     if missing:
-        raise ProfileError(f"{profile} has no weights for: {', '.join(missing)}. Add them first.")
+        raise ProfileError(
+            gettext("%(profile)s has no weights for: %(missing)s. Add them first.")
+            % {"profile": profile, "missing": ", ".join(missing)}
+        )
 
 
 def audit(

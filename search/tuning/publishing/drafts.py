@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
@@ -56,7 +57,10 @@ def edit(
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
-        raise ProfileError(f"Unknown settings of a search profile: {', '.join(unknown)}.")
+        raise ProfileError(
+            gettext("Unknown settings of a search profile: %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
@@ -87,7 +91,10 @@ def create(
 ) -> SearchProfile:
     """Create the first draft of a new profile. Raises ProfileError if the name exists."""
     if SearchProfile.objects.filter(name=name).exists():
-        raise ProfileError(f"A profile {name!r} already exists. Open it and save a new draft.")
+        raise ProfileError(
+            gettext("A profile %(name)s already exists. Open it and save a new draft.")
+            % {"name": repr(name)}
+        )
     draft = SearchProfile.objects.create(name=name, **fields)
     activation.set_weights(draft, weights)
     ProfileChange.objects.create(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Visibility
 from search.tuning.evaluation.golden import SYNTHETIC, golden_set
@@ -32,8 +33,8 @@ FIELDS = (
     "count_synthetic",
     "background_above",
 )
-NOTHING_MEASURED = "There are no golden queries, so nothing was measured."
-SWITCHED_OFF = "The gate is switched off, so nothing was measured."
+NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
+SWITCHED_OFF = _("The gate is switched off, so nothing was measured.")
 RESTRICTED = "a query of a restricted collection"
 
 
@@ -85,7 +86,7 @@ def preview() -> MeasurementPlan:
 
 def unmeasured() -> str:
     """The reason why nothing is measured: no golden queries, or the gate is off."""
-    return NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF
+    return str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
 
 
 def verdict(run: EvaluationRun) -> Decision:

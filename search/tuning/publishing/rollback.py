@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
@@ -34,21 +35,25 @@ def roll_back(
     ProfileError if there is nothing to roll back to.
     """
     if acting_user is not None and not acting_user.has_perm(ROLL_BACK):
-        raise NotPermitted("You do not have permission to roll back search profiles.")
+        raise NotPermitted(gettext("You do not have permission to roll back search profiles."))
     # Lock before reading: a concurrent rollback must be seen or wait.
     active = SearchProfile.objects.select_for_update().filter(state=SearchProfile.State.ACTIVE)
     present = active.first()
     if leaving is not None and (present is None or present.pk != leaving.pk):
         raise RunConflict(
-            f"{present or 'No profile'} is active now. Reload the page before you roll back."
+            gettext("%(present)s is active now. Reload the page before you roll back.")
+            % {"present": present or "No profile"}
         )
     target = to or previous()
     if target is None:
         raise ProfileError(
-            "No other profile was active before, so there is nothing to roll back to."
+            gettext("No other profile was active before, so there is nothing to roll back to.")
         )
     if not was_active(target):
-        raise ProfileError(f"{target} has never been active. Publish it through the gate instead.")
+        raise ProfileError(
+            gettext("%(target)s has never been active. Publish it through the gate instead.")
+            % {"target": target}
+        )
     return activation.activate(
         target, action=Action.ROLLED_BACK, acting_user=acting_user, reason=reason.strip()
     )

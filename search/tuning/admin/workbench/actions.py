@@ -6,6 +6,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin.pages import actor, whole_number
@@ -105,19 +106,33 @@ def judge_view(request: HttpRequest, posted: Answer) -> Answer:
     action = posted.get("action")
     if action == "undo":
         undone = judging.undo(acting_user=user)
-        return {"said": undone.message if undone else "There is nothing to undo."}
+        return {"said": undone.message if undone else gettext("There is nothing to undo.")}
     document = document_of(request, posted)
     text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
     if action == "clear":
         query = judging.find_query(text, collections, viewer=user)
         cleared = query is not None and judging.clear(query, document, acting_user=user)
-        return {"said": "Your grade was removed." if cleared else "You have not graded this."}
+        return {
+            "said": gettext("Your grade was removed.")
+            if cleared
+            else gettext("You have not graded this.")
+        }
     if action in ("first", "not-first"):
         chosen = document if action == "first" else None
         judging.set_must_be_first(text, collections, chosen, acting_user=user)
         if chosen is None:
-            return {"said": f"“{text}” no longer has a must-be-first document."}
-        return {"said": f"{document.title} must be first for “{text}”."}
+            return {
+                "said": gettext("“%(text)s” no longer has a must-be-first document.")
+                % {"text": text}
+            }
+        return {
+            "said": gettext("%(title)s must be first for “%(text)s”.")
+            % {"title": document.title, "text": text}
+        }
     grade = whole_number(action)
     judging.judge(text, collections, document, grade, acting_user=user)
-    return {"said": f"{judging.GRADES[grade]}: {document.title}", "grade": grade}
+    return {
+        "said": gettext("%(grades)s: %(title)s")
+        % {"grades": judging.GRADES[grade], "title": document.title},
+        "grade": grade,
+    }

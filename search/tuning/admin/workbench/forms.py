@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext_lazy as _
 
 from search.domain import Profile
 from search.tuning.admin.forms import ProfileForm
@@ -14,46 +15,78 @@ from search.tuning.workbench.preview import trial
 
 # The effect of each control and the cost of raising it.
 COSTS = {
-    "fusion": "A weighted sum keeps the distances between scores. Rank fusion uses ranks only: "
-    "more robust if raw scores are unreliable, otherwise less precise.",
-    "vector_normaliser": "How cosine similarities become strengths. Min-max scaling gives the best "
-    "candidate the full strength even if nothing matches.",
-    "keyword_normaliser": "How keyword scores become strengths. Unscaled, they have no upper bound "
-    "and dominate the other signals.",
-    "title_normaliser": "How title scores become strengths. Coverage needs no scaling.",
-    "rrf_k": "For rank fusion only. Raising it reduces the advantage of the first ranks.",
-    "both_factor": "For rank fusion only. Raising it ranks mediocre passages found by both signals "
-    "above the best match of either.",
-    "both_first": "Ranks passages found by both meaning and keywords above all others. It demotes "
-    "passages that only one signal can find, often the answers to hard questions.",
-    "own_candidates_only": "A signal counts only for its own candidates. A passage that just missed "
-    "a signal's list is scored as if it did not match at all.",
-    "boosts": "Factors for passages with certain properties. Each boost demotes all passages "
-    "without the property.",
-    "feedback": "Relevance feedback: promotes passages similar to the first results. Raising it "
-    "brings related passages together, and drifts if the first results are wrong.",
-    "recency_half_life": "Days after which a document counts half as recent, if recency has a "
-    "weight. Raising it weakens the preference for recent documents.",
-    "confidence_threshold": "Below this confidence, a search shows a warning and tries the fallback "
-    "ranking. Raising it warns about more wrong results, and more right ones.",
-    "classifier": "How queries are classified, which decides their weights.",
-    "bypass": "Matching questions are searched by keywords only. Suitable for bare codes, not "
-    "for words, whose meaning is ignored.",
-    "depth": "The number of candidates per signal. Raising it finds more and takes longer.",
-    "keyword_scorer": "BM25 weights rare words higher and is the fastest. Another scorer "
-    "requires rebuilding the golden queries' candidate pools.",
-    "keyword_budget": "The maximum number of passages scored by keywords. Raising it is slower in "
-    "large libraries; lowering it can miss answers to questions of common words.",
-    "title_scorer": "The score of a matching title. “10” outweighs all other signals unless scaled.",
+    "fusion": _(
+        "A weighted sum keeps the distances between scores. Rank fusion uses ranks "
+        "only: more robust if raw scores are unreliable, otherwise less precise."
+    ),
+    "vector_normaliser": _(
+        "How cosine similarities become strengths. Min-max scaling gives "
+        "the best candidate the full strength even if nothing matches."
+    ),
+    "keyword_normaliser": _(
+        "How keyword scores become strengths. Unscaled, they have no upper "
+        "bound and dominate the other signals."
+    ),
+    "title_normaliser": _("How title scores become strengths. Coverage needs no scaling."),
+    "rrf_k": _("For rank fusion only. Raising it reduces the advantage of the first ranks."),
+    "both_factor": _(
+        "For rank fusion only. Raising it ranks mediocre passages found by both "
+        "signals above the best match of either."
+    ),
+    "both_first": _(
+        "Ranks passages found by both meaning and keywords above all others. It "
+        "demotes passages that only one signal can find, often the answers to hard "
+        "questions."
+    ),
+    "own_candidates_only": _(
+        "A signal counts only for its own candidates. A passage that just "
+        "missed a signal's list is scored as if it did not match at all."
+    ),
+    "boosts": _(
+        "Factors for passages with certain properties. Each boost demotes all passages "
+        "without the property."
+    ),
+    "feedback": _(
+        "Relevance feedback: promotes passages similar to the first results. Raising "
+        "it brings related passages together, and drifts if the first results are "
+        "wrong."
+    ),
+    "recency_half_life": _(
+        "Days after which a document counts half as recent, if recency has "
+        "a weight. Raising it weakens the preference for recent documents."
+    ),
+    "confidence_threshold": _(
+        "Below this confidence, a search shows a warning and tries the "
+        "fallback ranking. Raising it warns about more wrong results, "
+        "and more right ones."
+    ),
+    "classifier": _("How queries are classified, which decides their weights."),
+    "bypass": _(
+        "Matching questions are searched by keywords only. Suitable for bare codes, "
+        "not for words, whose meaning is ignored."
+    ),
+    "depth": _("The number of candidates per signal. Raising it finds more and takes longer."),
+    "keyword_scorer": _(
+        "BM25 weights rare words higher and is the fastest. Another scorer "
+        "requires rebuilding the golden queries' candidate pools."
+    ),
+    "keyword_budget": _(
+        "The maximum number of passages scored by keywords. Raising it is "
+        "slower in large libraries; lowering it can miss answers to questions "
+        "of common words."
+    ),
+    "title_scorer": _(
+        "The score of a matching title. “10” outweighs all other signals unless scaled."
+    ),
 }
 GROUPS = (
-    ("Score fusion", (
+    (_("Score fusion"), (
         "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "feedback",
         "rrf_k", "both_factor", "both_first", "own_candidates_only",
     )),
-    ("Boosts and confidence", ("boosts", "recency_half_life", "confidence_threshold")),
-    ("Retrieval", ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
-    ("Query analysis", ("classifier", "bypass")),
+    (_("Boosts and confidence"), ("boosts", "recency_half_life", "confidence_threshold")),
+    (_("Retrieval"), ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
+    (_("Query analysis"), ("classifier", "bypass")),
 )  # fmt: skip
 # Controls shown as sliders: name -> minimum, maximum, step.
 RANGES = {

@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
@@ -77,7 +78,7 @@ def page(request: HttpRequest) -> HttpResponse:
     rows = SearchProfile.objects.order_by("state", "name", "-version")
     context = {
         **admin.site.each_context(request),
-        "title": "Workbench",
+        "title": gettext("Workbench"),
         "profile": chosen,
         "profiles": [row for row in rows if row.is_draft or _is_active(row)],
         "form": form,
@@ -92,7 +93,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "may_judge": request.user.has_perm(JUDGE),
         "add": True,  # weights are inputs even without permission to save
     }
-    return TemplateResponse(request, "admin/steelyard/workbench.html", context)
+    return TemplateResponse(request, "admin/tuning/workbench/page.html", context)
 
 
 def _is_active(row: SearchProfile) -> bool:
@@ -142,7 +143,7 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
     titles = (f"Active: {active.name} v{active.version}", edited)
     both = columns(shown, titles, grades_of(golden, request.user))
     html = render_to_string(
-        "admin/steelyard/workbench_rankings.html",
+        "admin/tuning/workbench/rankings.html",
         {
             "columns": both,
             "preview": shown,
@@ -177,7 +178,7 @@ def measures_view(request: HttpRequest, posted: Answer) -> Answer:
         "classes": [(CLASS_LABELS[c], *rest) for c, rest in comparison.by_class.items()],
         "milliseconds": (time.perf_counter() - started) * 1000,
     }
-    html = render_to_string("admin/steelyard/workbench_measures.html", context, request)
+    html = render_to_string("admin/tuning/workbench/measures.html", context, request)
     building = [c.building for c in comparison.coverage if c.building is not None]
     return {
         "html": html,
@@ -207,7 +208,7 @@ def curve_view(request: HttpRequest, posted: Answer) -> Answer:
         "runs": charts.latest_runs(),
         "query_class": CLASS_LABELS[query_class],
     }
-    return {"html": render_to_string("admin/steelyard/workbench_charts.html", context, request)}
+    return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
 
 
 @require_GET
@@ -216,4 +217,4 @@ def queries_view(request: HttpRequest) -> HttpResponse:
     check(request)
     tab = request.GET.get("tab", "")
     context = {"queries": queries(tab, request.user), "tab": tab}
-    return TemplateResponse(request, "admin/steelyard/workbench_queries.html", context)
+    return TemplateResponse(request, "admin/tuning/workbench/queries.html", context)

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Viewer
 from search.analytics.gaps import summaries
@@ -14,7 +16,7 @@ from search.engine import configuration
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.comparing import visible_goldens, weakest
 
-TABS = (("golden", "Golden"), ("recent", "Recent"), ("failing", "Failing"))
+TABS = (("golden", _("Golden")), ("recent", _("Recent")), ("failing", _("Failing")))
 SHOWN = 60
 # A golden query with an nDCG@10 below this counts as failing. A guess.
 LOW = 0.6
@@ -67,7 +69,7 @@ def _failing(viewer: Viewer) -> Iterator[Listed]:
     if configuration.current().active is not None:
         yield from _low(viewer)
     for gap in summaries(viewer, limit=SHOWN):
-        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading="Search gaps")
+        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading=gettext("Search gaps"))
 
 
 def _low(viewer: Viewer) -> Iterator[Listed]:
@@ -80,5 +82,5 @@ def _low(viewer: Viewer) -> Iterator[Listed]:
             notes.insert(0, "must-be-first document is not first")
         yield Listed(
             each.golden.text, ", ".join(notes), each.golden.collections,
-            heading="Golden queries that the active profile ranks badly",
+            heading=gettext("Golden queries that the active profile ranks badly"),
         )  # fmt: skip

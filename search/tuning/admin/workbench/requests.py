@@ -11,6 +11,7 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from common.admin.pages import whole_number
@@ -54,7 +55,7 @@ def asking(
             check(request, *permissions)
             posted = posted_in(request)
             if posted is None:
-                return JsonResponse({"error": "Send a JSON object."}, status=400)
+                return JsonResponse({"error": gettext("Send a JSON object.")}, status=400)
             try:
                 return JsonResponse(answer(request, posted))
             except InvalidDraft as error:
