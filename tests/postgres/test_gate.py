@@ -298,7 +298,7 @@ class TestRollback:
         assert change.differences == ["depth: 70 → 60"]
         rollback.roll_back(acting_user=administrator)
         assert active_profile() == first
-        with pytest.raises(ProfileError, match="no way back"):
+        with pytest.raises(ProfileError, match="nothing to roll back to"):
             rollback.roll_back(acting_user=administrator)
         rollback.roll_back(third, acting_user=administrator)
         assert active_profile() == third

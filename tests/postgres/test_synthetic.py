@@ -111,7 +111,7 @@ class TestMaking:
         self, library: SimpleNamespace, capsys: pytest.CaptureFixture[str]
     ) -> None:
         call_command("judgements", "synthetic", count=2)
-        assert capsys.readouterr().out == ("2 synthetic queries are new; 0 were there already.\n")
+        assert capsys.readouterr().out == ("2 new synthetic queries; 0 existed already.\n")
         call_command("judgements", "synthetic", remove=True)
         assert not GoldenQuery.objects.exists()
 

@@ -54,8 +54,8 @@ class TestMeasure:
         # Mean: (-.5 + .1 + .1 + .1) / 4 = -.05, but most draws without q0 rise.
         verdict = decide(RULES, measured([-0.5, 0.1, 0.1, 0.1]))
         assert verdict.passed
-        assert "may be chance" in verdict.findings[0].text
-        assert "Lost most: “question q0”." in verdict.findings[0].text
+        assert "is not significant" in verdict.findings[0].text
+        assert "Largest losses: “question q0”." in verdict.findings[0].text
 
     def test_with_too_few_queries_the_fall_alone_decides(self) -> None:
         # The same mean of -.05 on three: (-.35 + .1 + .1) / 3.

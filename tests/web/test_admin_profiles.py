@@ -82,7 +82,7 @@ class TestImmutability:
         self, active: SearchProfile, administrator: User
     ) -> None:
         response = save(administrator, active, opened(administrator, active))
-        assert "Nothing was changed" in said(response)
+        assert "No changes to save" in said(response)
         assert SearchProfile.objects.filter(name=active.name).count() == 1
         assert not ProfileChange.objects.exclude(user=None).exists()
 
@@ -212,7 +212,7 @@ class TestPublish:
     def test_only_one_at_a_time(self, active: SearchProfile, administrator: User) -> None:
         pks = list(SearchProfile.objects.values_list("pk", flat=True))
         chosen = {"action": "publish_selected", "_selected_action": pks}
-        assert "tick just one" in said(signed_in(administrator).post(LIST, chosen))
+        assert "Select exactly one" in said(signed_in(administrator).post(LIST, chosen))
 
     def test_publishing_the_active_one_says_so(
         self, active: SearchProfile, administrator: User

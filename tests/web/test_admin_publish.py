@@ -49,7 +49,7 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
 
     asked = client.post(publish, form_data(client.get(publish), "publish_form"), follow=True)
     page = text_of(asked)
-    assert "Why it was refused" in page
+    assert "Reasons for refusal" in page
     assert DOUGH in page
     assert "2 questions lost" in page or "1 question lost" in page
     assert "Baking" in page
@@ -74,11 +74,11 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     assert f"{before} is active again" in text_of(rolled)
     assert active_profile() == before
     again = client.post(back, form, follow=True)
-    assert f"{before} is active by now" in text_of(again)
+    assert f"{before} is active now" in text_of(again)
     assert "(rolled back to)." in text_of(client.get("/admin/"))
 
     audit = text_of(client.get(f"{ADMIN}/profilechange/"))
-    for line in ("Publishing refused", "Published against the gate", "Rolled back to",
+    for line in ("Publishing refused", "Published over the gate’s refusal", "Rolled back to",
                  "Titles are enough here.", "It was not.", "nDCG@10 falls"):  # fmt: skip
         assert line in audit
 
@@ -177,7 +177,7 @@ class TestGoldenQueries:
         data = {"text": "Ferry in fog?", "collections": ["harbour"], "must_be_first": "Crossing",
                 "enabled": "on", "query_class": "", "note": ""}  # fmt: skip
         added = client.post(f"{ADMIN}/goldenquery/add/", data, follow=True)
-        assert "Nobody has judged" in text_of(added) or added.redirect_chain
+        assert "No judgements yet" in text_of(added) or added.redirect_chain
         query = GoldenQuery.objects.get()
         assert (query.collections, query.must_be_first) == (["harbour"], harbour["ferry"])
         page = f"{ADMIN}/goldenquery/{query.pk}/change/"
@@ -221,14 +221,14 @@ class TestGoldenQueries:
         differing = text_of(client.get(f"{ADMIN}/goldenquery/?judges=far"))
         assert DOUGH in differing
         assert next(iter(QUESTIONS)) not in differing
-        assert "they agree to" in differing
+        assert "Agreement between judges" in differing
         held = Judgement.objects.filter(query=query)
         chosen = {
             "action": "take_back",
             "_selected_action": list(held.values_list("pk", flat=True)),
         }
         told = said(client.post(f"{ADMIN}/judgement/", chosen))
-        assert "1 of your judgements taken back. 1 of other people" in told
+        assert "1 of your judgements was deleted. 1 judgement of another person" in told
 
     def test_what_the_reader_may_not_see_is_hidden_everywhere(
         self, documents: dict[str, Document], administrator: User
@@ -269,10 +269,10 @@ class TestGoldenQueries:
                 {"file": SimpleUploadedFile("q.csv", data), "file_format": "quepid"},
             )
         )
-        assert "3 judgements and 3 golden queries are new" in page
+        assert "3 judgements imported, 3 new golden queries" in page
         assert "Line 5: no document has the id" in page
         broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "quepid"}
-        assert "no judgement file of Quepid" in text_of(
+        assert "Not a judgement file of Quepid" in text_of(
             client.post(f"{ADMIN}/goldenquery/import/", broken)
         )
 

@@ -97,7 +97,7 @@ class TestFrontPage:
 
 
 # The session and its user; the library's two, the ranking's three; of searches the figures; of gaps
-# the count and the costliest's three; the gate, the quality runs, the alert, the publication, the spaces.
+# the count and the costliest's three; the gate, the runs, the alert, the publication, the spaces.
 QUERIES_OF_FRONT_PAGE = 17
 
 
@@ -161,8 +161,8 @@ class TestQueue:
         assert html.index(QUERY) < html.index("how many holidays")
         assert f"{QUEUE}{gap.pk}/change/" in html
         assert "Nothing found" in html
-        assert "No question waits" not in html
-        assert "There is none" in text(admin, f"{QUEUE}?state=closed")
+        assert "No open search gaps" not in html
+        assert "<p>None.</p>" in text(admin, f"{QUEUE}?state=closed")
 
     def test_needs_a_permission(self) -> None:
         gap = gap_of(QUERY)
@@ -245,7 +245,7 @@ class TestActions:
         assert "Give a reason" in refused.content.decode()
         admin.post(f"{QUEUE}{gap.pk}/act/", {"act": "dismissed", "note": "Not ours."})
         assert GapStep.objects.get().note == "Not ours."
-        assert "No question waits" in text(admin, QUEUE)
+        assert "No open search gaps" in text(admin, QUEUE)
 
         admin.post(f"{QUEUE}{gap.pk}/act/", {"act": "reopened"})
         assert QUERY in text(admin, QUEUE)

@@ -62,7 +62,7 @@ class TestAdmin:
         assert str(other) in asks
         assert "nothing will be measured" in asks
         response = client.post(f"{ADMIN}{experiment.pk}/start/")
-        assert "the next search takes part" in said(response)
+        assert "applies from the next search" in said(response)
 
         page = client.get(f"{ADMIN}{experiment.pk}/change/").content.decode()
         assert "No visitor has taken part yet." in page

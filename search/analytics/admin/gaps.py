@@ -11,6 +11,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, URLPattern, reverse
+from django.utils.functional import Promise
 from django.utils.http import urlencode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -36,8 +37,8 @@ class Remedy:
     """A kind of row that may close a gap: the view that adds one, and its field for the query."""
 
     kind: str
-    label: str
-    hint: str
+    label: Promise
+    hint: Promise
     view: str
     field: str
     permission: str

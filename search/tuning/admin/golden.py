@@ -15,8 +15,7 @@ from unfold.decorators import display
 from common.admin.pages import actor
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning.admin.golden_forms import GoldenQueryForm
-from search.tuning.admin.golden_pages import JUDGE, GoldenPages
+from search.tuning.admin.golden_pages import JUDGE, GoldenPages, GoldenQueryForm
 from search.tuning.evaluation import measures
 from search.tuning.golden import judging, queries
 from search.tuning.golden.formats import FORMATS

@@ -18,8 +18,7 @@ from common.admin import pages
 from common.admin.pages import actor
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.tuning.admin.optimisations_form import OptimisationForm
-from search.tuning.admin.optimisations_shown import result
+from search.tuning.admin.optimisation_parts import OptimisationForm, result
 from search.tuning.admin.workbench.requests import CHANGE, check
 from search.tuning.golden import from_clicks, synthetic
 from search.tuning.models import GoldenQuery, Optimisation

@@ -200,8 +200,8 @@ def _judgement(
     else:
         raise JudgementError(
             gettext(
-                "%(judge)s has already graded this document %(old_grade)s, not %(new_grade)s; the "
-                "earlier grade was kept."
+                "%(judge)s has already graded this document %(old_grade)s, not %(new_grade)s; that "
+                "grade was kept."
             )
             % {"judge": judge, "old_grade": held.grade, "new_grade": grade}
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.forms.boundfield import BoundField
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from search.domain import Profile
@@ -101,7 +102,7 @@ class Control:
     """One setting for display; `range` has minimum, maximum and step of a slider."""
 
     field: BoundField
-    cost: str
+    cost: Promise
     range: tuple[float, float, float] | None
 
     @property
@@ -118,7 +119,7 @@ class WorkbenchForm(ProfileForm):
         del self.fields["name"]
         self.fields["boosts"].widget.attrs["rows"] = 3
 
-    def groups(self) -> list[tuple[str, list[Control]]]:
+    def groups(self) -> list[tuple[Promise, list[Control]]]:
         """The controls besides the weights, by topic."""
         return [
             (title, [Control(self[name], COSTS[name], RANGES.get(name)) for name in names])
