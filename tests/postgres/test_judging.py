@@ -62,9 +62,9 @@ class TestJudging:
     @pytest.mark.parametrize(
         ("text", "collections", "grade", "said"),
         [
-            ("  ", [], 1, "Write the question"),
+            ("  ", [], 1, "Enter a question"),
             ("x" * 501, [], 1, "longer than 500"),
-            ("ferry", ["nowhere"], 1, "no collection nowhere"),
+            ("ferry", ["nowhere"], 1, "Unknown collection: nowhere"),
             ("ferry", [], 4, "not one of 0, 1, 2 and 3"),
         ],
     )
@@ -89,7 +89,7 @@ class TestJudging:
             judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
         with pytest.raises(JudgementError, match="no such document"):
             judging.set_must_be_first(FERRY, [], documents["ferry"], acting_user=reader)
-        with pytest.raises(JudgementError, match="no collection harbour"):
+        with pytest.raises(JudgementError, match="Unknown collection: harbour"):
             judging.ensure_query(FERRY, ["harbour"], acting_user=reader)
 
     def test_what_others_may_not_see_is_not_counted_for_them(
@@ -268,6 +268,6 @@ class TestFiles:
         bad = tmp_path / "bad.csv"
         bad.write_text("query,document,grade\nferry,nowhere,1\n")
         call_command("judgements", "import", str(bad), "--format", "csv", stdout=out, stderr=err)
-        assert "Line 2: the document is missing" in err.getvalue()
+        assert "Line 2: no document" in err.getvalue()
         with pytest.raises(CommandError, match="Unknown user"):
             call_command("judgements", "export", str(file), "--format", "csv", "--user", "nobody")

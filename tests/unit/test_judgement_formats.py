@@ -64,7 +64,7 @@ def test_bad_lines_are_named_and_the_others_taken() -> None:
     assert [str(problem) for problem in found if isinstance(problem, Problem)] == [
         "Line 3: the query is empty.",
         "Line 4: the grade 4 is not one of 0, 1, 2 and 3.",
-        "Line 5: the grade 'much' is no number.",
+        "Line 5: the grade 'much' is not a number.",
         "Line 6: the grade 1.5 is not one of 0, 1, 2 and 3.",
     ]
 
@@ -116,7 +116,7 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
         ("csv", b"\xff\xfe\x00", "not UTF-8"),
         ("quepid", b"a,b\n", "Not a judgement file of Quepid"),
         ("trec", b"301 0 d-1 2\n", "provide the topics as well"),
-        ("beir", b"q1\td-1\t1\n", "add queries.jsonl"),
+        ("beir", b"q1\td-1\t1\n", "provide queries.jsonl"),
         ("beir", zipped(notes_txt="x"), "contains no file whose name includes qrels"),
     ],
 )

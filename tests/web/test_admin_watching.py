@@ -233,7 +233,7 @@ class TestActions:
     def test_a_missing_document(self, admin: Client, gap: Gap, administrator: User) -> None:
         incomplete = {"act": "document", "note": "x"}
         html = admin.post(f"{QUEUE}{gap.pk}/act/", incomplete, follow=True).content.decode()
-        assert "Choose an author" in html
+        assert "Choose who will write the document" in html
         wanted = {"act": "document", "owner": administrator.pk, "note": "How the zephyr works."}
         admin.post(f"{QUEUE}{gap.pk}/act/", wanted)
 

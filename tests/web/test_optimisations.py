@@ -123,7 +123,7 @@ class TestAsking:
     def test_cancelling(self, tuner: Client) -> None:
         row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
         response = tuner.post(f"{PAGE}{row.pk}/cancel/")
-        assert "is cancelled" in said(response)
+        assert "has been cancelled" in said(response)
         assert "data-live" not in text(tuner.get(f"{PAGE}{row.pk}/"))
         assert "ended already" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
 

@@ -88,7 +88,7 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
         total = sum(shares, Decimal(0))
         if total != 1:
             away = f"{abs(1 - total):f}".rstrip("0")
-            too_much, missing = gettext("%(amount)s too much"), gettext("%(amount)s missing")
+            too_much, missing = gettext("%(amount)s too much"), gettext("%(amount)s is missing")
             what = (too_much if total > 1 else missing) % {"amount": away}
             form.add_error(
                 names[0],

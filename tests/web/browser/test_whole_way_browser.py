@@ -186,7 +186,7 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     publish(page, "Codes must be found.")
     refused = page.locator("section[aria-label=State]")
     expect(refused).to_contain_text("Reasons for refusal", timeout=MEASURED_WITHIN)
-    expect(refused).to_contain_text(f"must be first is not: “{MUST_BE_FIRST}”")
+    expect(refused).to_contain_text(f"not first for 1 golden query: “{MUST_BE_FIRST}”")
     look(page, "3-refused")
     assert found_by_readers(reader) == at_first
 
