@@ -64,7 +64,7 @@ class GapSummary:
     def signs(self) -> tuple[str, ...]:
         """The labels of its signs, the most common first."""
         ordered = sorted(self.counts, key=lambda sign: (-self.counts[sign], COSTS[sign], sign))
-        return tuple(sign.label for sign in ordered)
+        return tuple(str(sign.label) for sign in ordered)
 
 
 def summaries(
