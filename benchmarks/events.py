@@ -16,8 +16,8 @@ from collections.abc import Callable
 from benchmarks.search import ROOT
 
 FILL = """
-INSERT INTO search_searchevent (search_id, at, channel, query, folded, visitor, query_class, rule,
-    profile_name, collections, sources, page, total, results, first_rank, best_click, milliseconds,
+INSERT INTO analytics_searchevent (search_id, at, channel, query, folded, visitor, query_class,
+    rule, profile_name, collections, sources, page, total, results, first_rank, best_click, milliseconds,
     confidence, unsure, corrected_from, degraded, anonymised, gathered, arm)
 SELECT gen_random_uuid(), now() - n * interval '25 seconds', 'page', 'question ' || n %% 9000,
     'question ' || n %% 9000, md5((n %% 700)::text), 'general', '', 'default@1', '{}', '{}', 1,
@@ -96,7 +96,7 @@ def _admin(count: int) -> None:
     SearchEvent.objects.all().delete()
     with connection.cursor() as cursor:
         cursor.execute(FILL, [count])
-        cursor.execute("ANALYZE search_searchevent")
+        cursor.execute("ANALYZE analytics_searchevent")
     print(f"\n{SearchEvent.objects.count()} events")
     _timed("figures of 30 days", lambda: reporting.figures(days=30))
     _timed("recent queries", lambda: reporting.recent_queries(None))

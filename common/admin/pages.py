@@ -150,9 +150,9 @@ class ActionPages(OwnPages[Row]):
     def shown(
         self, request: HttpRequest, template: str, title: str, context: Mapping[str, Any]
     ) -> TemplateResponse:
-        """A page in the admin's frame; `template` is below admin/search/."""
+        """A page in the admin's frame; `template` is below admin/."""
         frame = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
-        return TemplateResponse(request, f"admin/search/{template}", {**frame, **context})
+        return TemplateResponse(request, f"admin/{template}", {**frame, **context})
 
     def acted(
         self,

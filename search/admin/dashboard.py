@@ -16,7 +16,7 @@ from search.analytics.admin import figures
 from search.analytics.admin.figures import DAYS
 from search.models import SearchProfile
 from search.tuning.admin.weights import beams
-from search.tuning.models import Alert, Night, ProfileChange
+from search.tuning.models import Alert, ProfileChange, QualityRun
 from search.tuning.quality import nightly
 
 SHOWN = 8
@@ -64,12 +64,12 @@ def _ranking() -> dict[str, Any]:
 
 
 def _quality() -> dict[str, Any]:
-    """The golden set over the nights, the last publication, the spaces; five queries at most."""
+    """The quality runs, the last publication and the spaces; at most five queries."""
     measure = nightly.leading_measure()
     since = timezone.localdate() - timedelta(days=DAYS - 1)
     rows = {
-        night.date: night
-        for night in Night.objects.filter(date__gte=since).select_related("run__profile")
+        quality.date: quality
+        for quality in QualityRun.objects.filter(date__gte=since).select_related("run__profile")
     }
     dates = [since + timedelta(days=number) for number in range(DAYS)]
     values = [
@@ -78,7 +78,7 @@ def _quality() -> dict[str, Any]:
     published = ProfileChange.objects.filter(action__in=PUBLISHING)
     return {
         "measure": measure,
-        "last_night": max(rows.values(), key=lambda night: night.date, default=None),
+        "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
         "chart": line(f"{measure} of the golden queries", values) if rows else None,
         "alert": Alert.objects.filter(created__date__gte=since).first(),
         "published": published.select_related("profile", "user").first(),

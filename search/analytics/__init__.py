@@ -1,1 +1,1 @@
-"""What searchers did: recorded, counted, and forgotten in time."""
+"""Search analytics: events, gaps, reports, and the retention of personal data."""

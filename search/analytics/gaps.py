@@ -1,4 +1,4 @@
-"""What administrators do about search gaps: the queue, the actions, and closing by a new search."""
+"""Search gaps for administrators: the queue, the actions on a gap, and its closure."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 State, Kind = Gap.State, GapStep.Kind
 
-# What a visitor who met a failure costs: all they can tell us aloud, least what may mean
-# nothing. Guesses; they only order the queue.
+# Cost of one affected visitor by sign: highest for explicit complaints, lowest for signs that
+# may mean nothing. Guesses; they only order the queue.
 COSTS: Mapping[str, float] = {
     Sign.DOWN: 1.0,
     Sign.ZERO: 1.0,
@@ -33,17 +34,17 @@ COSTS: Mapping[str, float] = {
     Sign.UNSURE: 0.5,
     Sign.NO_CLICK: 0.2,
 }
-# Steps that a person begins on an open gap, and that closing finishes.
+# Remedies: steps that a person starts on an open gap and that closing it completes.
 BEGUN = (Kind.SYNONYM, Kind.PATTERN, Kind.PIN, Kind.JUDGEMENT, Kind.DOCUMENT)
 SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """A gap as one viewer may see it: only searches whose query they may read are counted.
+class GapSummary:
+    """A gap with the counts of the searches whose query one viewer may read.
 
-    `query` is the wording that most visitors used, `wordings` how many there are; `counts` has
-    the distinct visitors by sign. `cost` is the sum over signs of visitors times the sign's cost.
+    `query` is the most common wording, `wordings` the number of wordings; `counts` has the
+    distinct visitors by sign. `cost` is the sum over signs of visitors times the sign's cost.
     """
 
     gap: Gap
@@ -61,17 +62,17 @@ class Standing:
 
     @property
     def signs(self) -> tuple[str, ...]:
-        """How it fails, the commonest first."""
-        told = sorted(self.counts, key=lambda sign: (-self.counts[sign], COSTS[sign], sign))
-        return tuple(sign.label for sign in told)
+        """The labels of its signs, the most common first."""
+        ordered = sorted(self.counts, key=lambda sign: (-self.counts[sign], COSTS[sign], sign))
+        return tuple(str(sign.label) for sign in ordered)
 
 
-def standing(
+def summaries(
     viewer: Viewer, *, state: str = State.OPEN, limit: int | None = None, pk: int | None = None
-) -> list[Standing]:
-    """The gaps in a state that `viewer` may see, the costliest first; three queries.
+) -> list[GapSummary]:
+    """The gaps in `state` that `viewer` may see, the costliest first; three queries.
 
-    With `pk` that gap alone, whatever its state.
+    With `pk`, that gap alone, whatever its state.
     """
     signs = GapSign.objects.visible_to(viewer).order_by()
     signs = signs.filter(wording__gap=pk) if pk else signs.filter(wording__gap__state=state)
@@ -80,7 +81,7 @@ def standing(
     costly = costly[:limit]
     names = _main_wordings(signs.filter(wording__gap__in=costly))
     gaps = Gap.objects.select_related("owner").in_bulk(costly)
-    return [_standing(gaps[key], rows[key], *names[key]) for key in costly if key in gaps]
+    return [_summary(gaps[key], rows[key], *names[key]) for key in costly if key in gaps]
 
 
 def _tallies(signs: QuerySet[GapSign]) -> Iterable[Mapping[str, Any]]:
@@ -97,34 +98,34 @@ def _cost(row: Mapping[str, Any]) -> float:
 
 
 def _main_wordings(signs: QuerySet[GapSign]) -> dict[int, tuple[str, int]]:
-    """By gap the wording of most visitors, and how many wordings there are."""
+    """The most common wording of each gap, and the number of its wordings."""
     rows = signs.values("wording__gap", "wording", "wording__query").annotate(
         visitors=Count("visitor", distinct=True)
     )
-    found: dict[int, list[Mapping[str, Any]]] = {}
+    by_gap: dict[int, list[Mapping[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row["wording__gap"], []).append(row)
+        by_gap.setdefault(row["wording__gap"], []).append(row)
     return {
         gap: (max(of, key=lambda r: (r["visitors"], -r["wording"]))["wording__query"], len(of))
-        for gap, of in found.items()
+        for gap, of in by_gap.items()
     }
 
 
-def _standing(gap: Gap, row: Mapping[str, Any], query: str, wordings: int) -> Standing:
+def _summary(gap: Gap, row: Mapping[str, Any], query: str, wordings: int) -> GapSummary:
     counts = {sign: row[sign.value] for sign in Sign if row[sign.value]}
-    return Standing(
+    return GapSummary(
         gap, query, wordings, row["visitors"], counts, _cost(row), row["first"], row["last"]
     )
 
 
 def open_count(viewer: Viewer) -> int:
-    """How many open gaps `viewer` may see."""
+    """The number of open gaps that `viewer` may see."""
     return Gap.objects.visible_to(viewer).filter(state=State.OPEN).count()
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a search for the gap's question finds at a moment, for one viewer."""
+    """The result of searching for a gap's question, for one viewer at one time."""
 
     total: int
     results: tuple[str, ...]
@@ -143,11 +144,11 @@ class Snapshot:
 
 
 def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> Snapshot:
-    """What `viewer` is shown for `query` now. Raises SearchError where it cannot be searched."""
+    """The current search result of `query` for `viewer`. Raises SearchError."""
     narrowed = Filters(collections=tuple(collections))
     response = search(query, viewer=viewer, filters=narrowed, page_size=SHOWN)
     return Snapshot(
-        # Of a correction's results none answers the question as it was asked.
+        # Results of a spelling correction do not answer the question as asked.
         total=0 if response.corrected_from else response.total,
         results=tuple(dict.fromkeys(result.document_id for result in response.results)),
         confidence=response.confidence,
@@ -157,9 +158,11 @@ def snapshot(query: str, *, viewer: Viewer, collections: Iterable[str] = ()) -> 
 
 
 def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
-    """Notes that somebody sets about a gap, with what is found before. Raises GapError."""
+    """Record the start of a remedy, with the search result before it. Raises GapError."""
     if kind not in BEGUN:
-        raise GapError("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
+        raise GapError(
+            gettext("Choose a synonym, a pattern, a pin, a judgement or a missing document.")
+        )
     with transaction.atomic():
         _lock(gap, is_open=True)
         query, found = _run(gap, acting_user)
@@ -169,18 +172,18 @@ def begin(gap: Gap, kind: str, *, acting_user: User, note: str = "") -> GapStep:
 
 
 def assign(gap: Gap, owner: User, *, acting_user: User, note: str) -> GapStep:
-    """Notes that a document is missing, and who writes it. Raises GapError."""
+    """Record that a document is missing and who will write it. Raises GapError."""
     if not note.strip():
-        raise GapError("Say what the document should answer.")
+        raise GapError(gettext("Describe what the document should answer."))
     step = begin(gap, Kind.DOCUMENT, acting_user=acting_user, note=note)
     Gap.objects.filter(pk=gap.pk).update(owner=owner, note=note)
     return step
 
 
 def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
-    """Closes a gap with what its question finds now beside what it found before.
+    """Close a gap, recording its search result now and before the first remedy.
 
-    Raises GapError when it is not open, SearchError when the question cannot be searched.
+    Raises GapError if it is not open, SearchError if the search fails.
     """
     with transaction.atomic():
         _lock(gap, is_open=True)
@@ -201,9 +204,9 @@ def close(gap: Gap, *, acting_user: User, note: str = "") -> GapStep:
 
 
 def dismiss(gap: Gap, *, acting_user: User, reason: str) -> GapStep:
-    """Takes a gap off the queue for good, with the reason. Raises GapError."""
+    """Remove a gap from the queue permanently, with a reason. Raises GapError."""
     if not reason.strip():
-        raise GapError("Give a reason: whoever looks at it next will ask.")
+        raise GapError(gettext("Give a reason. It is kept in the history."))
     with transaction.atomic():
         _lock(gap, is_open=True)
         Gap.objects.filter(pk=gap.pk).update(state=State.DISMISSED, closed_at=timezone.now())
@@ -213,7 +216,7 @@ def dismiss(gap: Gap, *, acting_user: User, reason: str) -> GapStep:
 
 
 def reopen(gap: Gap, *, acting_user: User) -> GapStep:
-    """Puts a closed or dismissed gap back into the queue. Raises GapError."""
+    """Return a closed or dismissed gap to the queue. Raises GapError."""
     with transaction.atomic():
         _lock(gap, is_open=False)
         Gap.objects.filter(pk=gap.pk).update(state=State.OPEN, closed_at=None)
@@ -221,29 +224,35 @@ def reopen(gap: Gap, *, acting_user: User) -> GapStep:
 
 
 def _lock(gap: Gap, *, is_open: bool) -> None:
-    """Holds the gap's row until the transaction ends. Raises GapError where `is_open` is wrong."""
+    """Lock the gap's row. Raises GapError unless its state agrees with `is_open`."""
     held = Gap.objects.select_for_update(no_key=True).get(pk=gap.pk)
     if is_open and held.state != State.OPEN:
-        raise GapError(f"It is {held.get_state_display().lower()} already. Reopen it first.")
+        raise GapError(
+            gettext("This gap is already %(state)s. Reopen it first.")
+            % {"state": held.get_state_display().lower()}
+        )
     if not is_open and held.state == State.OPEN:
-        raise GapError("It is open already.")
+        raise GapError(gettext("This gap is already open."))
 
 
 def _last_begun(gap: Gap) -> GapStep | None:
-    """The first step since the gap was last opened: what was found before all of them."""
+    """The first remedy since the gap was last opened: its `before` precedes all of them."""
     reopened = gap.steps.filter(kind__in=(Kind.REOPENED, Kind.CLOSED)).order_by("-pk").first()
     steps = gap.steps.filter(kind__in=BEGUN, pk__gt=reopened.pk if reopened else 0)
     return steps.order_by("pk").first()
 
 
 def _run(gap: Gap, viewer: User) -> tuple[str, dict[str, Any]]:
-    """The gap's main wording that `viewer` may read, and what it finds for them now."""
+    """The gap's main wording that `viewer` may read, and its search result for them."""
     query, collections = question(gap, viewer)
     return query, snapshot(query, viewer=viewer, collections=collections).as_json()
 
 
 def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
-    """The wording to run again, and the collections that most visitors asked it in."""
+    """The gap's most common wording, and the collections most visitors searched with it.
+
+    Raises GapError when no sign is left that `viewer` may read.
+    """
     signs = GapSign.objects.visible_to(viewer).filter(wording__gap=gap).order_by()
     asked = (
         signs.values("wording", "wording__query", "collections")
@@ -252,14 +261,14 @@ def question(gap: Gap, viewer: Viewer) -> tuple[str, list[str]]:
         .first()
     )
     if asked is None:
-        raise GapError("Nobody asks this any longer.")
-    # Named in the query itself, they narrow the search from there.
+        raise GapError(gettext("No recent search belongs to this gap."))
+    # Collections named in the query itself restrict the search already.
     inside = "collection:" in asked["wording__query"].casefold()
     return asked["wording__query"], [] if inside else asked["collections"]
 
 
 def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
-    """The wordings that `viewer` may read, with `visitors` and `last`, the commonest first."""
+    """The wordings that `viewer` may read, with `visitors` and `last`, the most common first."""
     readable = GapSign.objects.visible_to(viewer).filter(wording__gap=gap)
     return (
         GapWording.objects.filter(signs__in=readable)
@@ -269,7 +278,7 @@ def wordings(gap: Gap, viewer: Viewer) -> QuerySet[GapWording]:
 
 
 def readable_results(steps: Iterable[GapStep], viewer: Viewer) -> dict[str, Document]:
-    """The documents of the steps' results that `viewer` may see, by public id; one query."""
+    """The documents in the steps' results that `viewer` may see, by public id; one query."""
     named = {
         UUID(public_id)
         for step in steps

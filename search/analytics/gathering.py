@@ -1,4 +1,4 @@
-"""Gather searches that failed into gaps, similar wordings together."""
+"""Group failed searches into gaps by the meaning of their questions."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ Vectors = NDArray[np.float32]
 # Above the cosines of all 20 pairs of different questions on one subject (to .70) and below 16 of
 # 20 pairs of paraphrases, with the packaged model (docs/adr/0027); for another model a guess.
 SAME_MEANING = 0.72
-# Of two questions in a row: near enough that the second may be the first in other words.
+# Two consecutive questions at least this similar count as one question reformulated. A guess.
 SAME_SUBJECT = 0.55
-# The same by words alone, where there are no vectors: the share of words in common. A guess.
+# The same test on words alone: the share of words in common. A guess.
 SHARED_WORDS = 0.4
 
 _WORD = re.compile(r"\w+")
 
 
 def unit(vector: Sequence[float]) -> Vectors:
-    """The vector at length 1, so that inner products are cosines; zeros stay zeros."""
+    """The vector scaled to length 1, so that inner products are cosines; zeros stay zeros."""
     array = np.asarray(vector, dtype=np.float32)
     length = float(np.linalg.norm(array))
     return array / length if length else array
@@ -50,9 +50,9 @@ def unit(vector: Sequence[float]) -> Vectors:
 def nearest_group(
     vector: Vectors, members: Vectors, groups: Sequence[int], *, at_least: float = SAME_MEANING
 ) -> int | None:
-    """The group whose members are nearest to `vector` on average; None below `at_least`.
+    """The group with the highest mean cosine to `vector`; None below `at_least`.
 
-    `members` has a row a member, of length 1, and `groups` their groups. Of equals the lowest.
+    `members` has one row of length 1 per member, `groups` their groups. Ties go to the lowest.
     """
     if not len(groups):
         return None
@@ -64,7 +64,7 @@ def nearest_group(
 
 
 def shares_words(one: str, other: str) -> bool:
-    """Whether two folded questions have so many words in common that one may be the other."""
+    """True if two folded questions share at least SHARED_WORDS of their words (Jaccard)."""
     first, second = set(_WORD.findall(one)), set(_WORD.findall(other))
     union = first | second
     return bool(union) and len(first & second) / len(union) >= SHARED_WORDS
@@ -74,29 +74,29 @@ logger = logging.getLogger(__name__)
 
 Kind = Interaction.Kind
 
-# A search is looked at when its visitor has had the time to click, to judge or to ask again.
+# A search is processed once its visitor has had time to click, to rate or to ask again.
 SETTLE = timedelta(minutes=15)
-# Asked again so soon, the first answer was none: a guess.
+# A similar question within this time means that the first one was not answered. A guess.
 ASKED_AGAIN = timedelta(minutes=3)
-# Who reads so long has found something: a guess, twice what a glance takes.
+# Reading a document for this long means that it was useful: a guess, twice a glance.
 READ_SECONDS = 30.0
 BATCH = 200
-# A search that nobody opened anything of brings no closed gap back: its snippet may have answered.
+# A search without a click does not reopen a closed gap: a snippet may have answered it.
 REOPENS = frozenset(Sign) - {Sign.NO_CLICK}
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An event and how it failed."""
+    """An event and the signs of its failure."""
 
     event: SearchEvent
     signs: tuple[Sign, ...]
 
 
 def gather(*, now: datetime | None = None) -> int:
-    """How many events were looked through: all whose visitors have had their time, oldest first.
+    """Process all settled events, oldest first; return how many.
 
-    Where the embedding model is away the rest waits for the next run.
+    If the embedding model is unavailable, the remaining events wait for the next run.
     """
     settled = (now or timezone.now()) - SETTLE
     seen = 0
@@ -104,13 +104,13 @@ def gather(*, now: datetime | None = None) -> int:
         while count := _gather_batch(settled):
             seen += count
     except EmbeddingError as error:
-        logger.warning("Search gaps wait for the embedding model: %s", error)
+        logger.warning("Search gaps are waiting for the embedding model: %s", error)
     return seen
 
 
 @transaction.atomic
 def _gather_batch(settled: datetime) -> int:
-    # Two at once would open two gaps for one question.
+    # Two concurrent runs could open two gaps for one question.
     locks.hold(locks.SEARCH_EVENTS)
     waiting = SearchEvent.objects.filter(gathered=False, at__lte=settled).order_by("pk")
     events = list(waiting.select_for_update(skip_locked=True, no_key=True)[:BATCH])
@@ -125,23 +125,23 @@ def _gather_batch(settled: datetime) -> int:
 
 def _failures(events: Sequence[SearchEvent]) -> Iterable[Failure]:
     searches = [e for e in events if e.page == 1 and e.follows_id is None and e.folded]
-    said: dict[int, list[Interaction]] = defaultdict(list)
+    interactions: dict[int, list[Interaction]] = defaultdict(list)
     for interaction in Interaction.objects.filter(event__in=searches):
-        said[interaction.event_id].append(interaction)
+        interactions[interaction.event_id].append(interaction)
     asked_next = _asked_next(searches)
     for event in searches:
-        yield Failure(event, signs_of(event, said[event.pk], asked_next.get(event.pk)))
+        yield Failure(event, signs_of(event, interactions[event.pk], asked_next.get(event.pk)))
 
 
 def signs_of(
-    event: SearchEvent, said: Iterable[Interaction], asked_next: SearchEvent | None
+    event: SearchEvent, interactions: Iterable[Interaction], asked_next: SearchEvent | None
 ) -> tuple[Sign, ...]:
-    """How a search failed; none for one whose visitor said or showed that it did not.
+    """The signs that a search failed; empty if its visitor gave evidence of success.
 
-    `asked_next` is what the visitor asked soon after, None for nothing.
+    `asked_next` is the visitor's next question within ASKED_AGAIN, if any.
     """
-    kinds = {interaction.kind for interaction in said}
-    read = any((interaction.seconds or 0) >= READ_SECONDS for interaction in said)
+    kinds = {interaction.kind for interaction in interactions}
+    read = any((interaction.seconds or 0) >= READ_SECONDS for interaction in interactions)
     if kinds & {Kind.DOWN, Kind.UNSOLVED}:
         return tuple(sign for sign in (Sign.DOWN, *_silent_signs(event)) if sign)
     if kinds & {Kind.UP, Kind.SOLVED} or read:
@@ -150,7 +150,7 @@ def signs_of(
     if event.best_click is None:
         if asked_next is not None and _asks_the_same(event, asked_next):
             signs.append(Sign.REFORMULATED)
-        # Programs open nothing: of them it says nothing.
+        # API clients never click, so the absence of a click tells nothing.
         elif event.total and event.channel == SearchEvent.Channel.PAGE:
             signs.append(Sign.NO_CLICK)
     return tuple(signs)
@@ -164,7 +164,7 @@ def _silent_signs(event: SearchEvent) -> Iterable[Sign]:
 
 
 def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
-    """Whether a later question is the same in other words."""
+    """True if `later` asks the same question in other words."""
     if shares_words(event.folded, later.folded):
         return True
     first, second = (unit(_embed(each.query)) for each in (event, later))
@@ -172,7 +172,7 @@ def _asks_the_same(event: SearchEvent, later: SearchEvent) -> bool:
 
 
 def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
-    """By event, the next other question of its visitor, where it came soon; in one query."""
+    """The next different question of each event's visitor within ASKED_AGAIN; one query."""
     known = [event for event in searches if event.visitor]
     if not known:
         return {}
@@ -195,7 +195,7 @@ def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
 
 
 def _file(failures: Sequence[Failure]) -> None:
-    """Writes the signs of failed searches under the wordings, and these under gaps."""
+    """Save the signs of failed searches under their wordings and gaps."""
     wordings = _wordings(failures)
     signs = []
     for failure in failures:
@@ -213,7 +213,7 @@ def _file(failures: Sequence[Failure]) -> None:
             )
             for sign in failure.signs
         ]
-    # One row cannot be written twice by one statement: the last of equals stands for them.
+    # One statement cannot upsert a row twice: keep the last of equal signs.
     once = {(s.wording_id, s.kind, s.visitor, *s.sources, *s.collections): s for s in signs}
     GapSign.objects.bulk_create(
         once.values(),
@@ -224,20 +224,20 @@ def _file(failures: Sequence[Failure]) -> None:
 
 
 def _wordings(failures: Sequence[Failure]) -> dict[str, GapWording]:
-    """The wording of each folded question: those there are, and new ones in their nearest gap."""
+    """The wording of each folded question; a new one is added to its nearest gap."""
     asked = {failure.event.folded: failure.event.query for failure in reversed(failures)}
     rows = GapWording.objects.filter(folded__in=asked).select_related("gap")
     found = {wording.folded: wording for wording in rows}
     new = dict.fromkeys(f.event.folded for f in failures if f.event.folded not in found)
     if new:
-        shelf = _Shelf()
+        open_gaps = _OpenGaps()
         for folded in new:
-            found[folded] = shelf.place(asked[folded], folded)
+            found[folded] = open_gaps.place(asked[folded], folded)
     return found
 
 
-class _Shelf:
-    """The open gaps by the meaning of their wordings, to place new questions among."""
+class _OpenGaps:
+    """The embedded wordings of all open gaps, to which new questions are assigned."""
 
     def __init__(self) -> None:
         self.space = spaces.embedder().card.fingerprint
@@ -248,18 +248,18 @@ class _Shelf:
         )
         self.gaps = {row.gap_id: row.gap for row in rows}
         for row in rows:
-            self._embed_anew(row)
+            self._refresh(row)
         self.groups = [row.gap_id for row in rows]
         self.vectors = [unit(row.vector) for row in rows]
 
-    def _embed_anew(self, row: GapWording) -> None:
-        """Vectors of two models cannot be compared: those of another are made again."""
+    def _refresh(self, row: GapWording) -> None:
+        """Embed the wording again if its vector comes from another model."""
         if row.vector is None or row.space != self.space:
             row.vector, row.space = _embed(row.query), self.space
             row.save(update_fields=["vector", "space"])
 
     def place(self, query: str, folded: str) -> GapWording:
-        """A new wording in the gap nearest in meaning, or in one of its own."""
+        """Create a wording in the gap nearest in meaning, or in a new gap."""
         vector = _embed(query)
         members = np.array(self.vectors, dtype=np.float32)
         nearest = nearest_group(unit(vector), members, self.groups)
@@ -278,14 +278,14 @@ def _embed(text: str) -> list[float]:
 
 
 def _reopen(gap: Gap, failure: Failure) -> None:
-    """Opens a closed gap whose question failed again since; its history stays."""
+    """Reopen a closed gap whose question has failed again since."""
     if gap.state != Gap.State.CLOSED or gap.closed_at is None:
         return
     if failure.event.at <= gap.closed_at or not REOPENS & set(failure.signs):
         return
     gap.state, gap.closed_at = Gap.State.OPEN, None
     gap.save(update_fields=["state", "closed_at"])
-    told = ", ".join(sign.label.lower() for sign in failure.signs)
+    signs = ", ".join(sign.label.lower() for sign in failure.signs)
     GapStep.objects.create(
-        gap=gap, kind=GapStep.Kind.REOPENED, note=f"It failed again: {told}.", at=failure.event.at
+        gap=gap, kind=GapStep.Kind.REOPENED, note=f"It failed again: {signs}.", at=failure.event.at
     )

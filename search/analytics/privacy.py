@@ -1,4 +1,4 @@
-"""What is forgotten of searchers, and when: first who they were, then that they searched at all."""
+"""Retention of search events: anonymised first, deleted later."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ logger = logging.getLogger(__name__)
 
 BATCH = 1_000
 
-# Signs of a gap by one visitor stay one visitor's, under a name that leads back to nobody: the
-# key is made for this statement and kept nowhere.
+# Signs of one visitor within a gap keep a common pseudonym that cannot be traced back: the key is
+# random and is not stored.
 RENAME_VISITORS = """
-UPDATE search_gapsign SET anonymised = true,
+UPDATE analytics_gapsign SET anonymised = true,
        visitor = encode(sha256(convert_to(%s || wording_id_gap.gap_id || visitor, 'UTF8')), 'hex')
-FROM (SELECT id AS wording_id, gap_id FROM search_gapwording) AS wording_id_gap
-WHERE wording_id_gap.wording_id = search_gapsign.wording_id AND NOT anonymised AND last < %s
+FROM (SELECT id AS wording_id, gap_id FROM analytics_gapwording) AS wording_id_gap
+WHERE wording_id_gap.wording_id = analytics_gapsign.wording_id AND NOT anonymised AND last < %s
 """
 
 
 def forget(*, now: datetime | None = None) -> int:
-    """How many events were anonymised or deleted. Safe to repeat, and to stop anywhere.
+    """Anonymise and delete old events; return how many. Safe to repeat and to interrupt.
 
-    After SEARCH_EVENTS_ANONYMISE_DAYS an event names nobody, and its words go unless
-    SEARCH_EVENTS_KEEP_WORDS_FROM different visitors asked the same; after SEARCH_EVENTS_DAYS it
-    goes altogether. The same holds for the wordings of open gaps that nobody has worked on.
+    After SEARCH_EVENTS_ANONYMISE_DAYS an event loses its visitor, and its query unless at least
+    SEARCH_EVENTS_KEEP_WORDS_FROM different visitors asked it; after SEARCH_EVENTS_DAYS it is
+    deleted. The same applies to the wordings of open gaps that nobody has worked on.
     """
     now = now or timezone.now()
     anonymous_from = now - timedelta(days=settings.SEARCH_EVENTS_ANONYMISE_DAYS)
@@ -44,7 +44,7 @@ def forget(*, now: datetime | None = None) -> int:
         locks.hold(locks.SEARCH_EVENTS)
         _forget_gaps(anonymous_from, gone_from)
     if deleted or anonymised:
-        logger.info("Searches: %d forgotten, %d anonymised", deleted, anonymised)
+        logger.info("Search events: %d deleted, %d anonymised", deleted, anonymised)
     return deleted + anonymised
 
 
@@ -61,7 +61,7 @@ def _delete_events(before: datetime) -> int:
 def _anonymise_events(before: datetime) -> int:
     due = SearchEvent.objects.filter(anonymised=False, at__lt=before)
     named = due.filter(~Q(query="")).order_by()
-    # Counted before anybody is forgotten: afterwards visitors cannot be told apart.
+    # Counted before anonymising: afterwards visitors cannot be distinguished.
     for folded in list(named.values_list("folded", flat=True).distinct()):
         if not _asked_by_many(folded):
             due.filter(folded=folded).update(query="", folded="", corrected_from="")
@@ -69,7 +69,7 @@ def _anonymise_events(before: datetime) -> int:
 
 
 def _asked_by_many(folded: str) -> bool:
-    """Whether enough different visitors asked it, now or when others were forgotten."""
+    """True if enough different visitors asked it, now or at an earlier anonymisation."""
     same = SearchEvent.objects.filter(folded=folded)
     if same.filter(anonymised=True).exists():
         return True
@@ -81,7 +81,7 @@ def _forget_gaps(anonymous_from: datetime, gone_from: datetime) -> None:
     GapSign.objects.filter(last__lt=gone_from, wording__gap__state=Gap.State.OPEN).delete()
     with connection.cursor() as cursor:
         cursor.execute(RENAME_VISITORS, [secrets.token_hex(16), anonymous_from])
-    # A gap that somebody works or has worked on is a record of that work.
+    # A gap that somebody has worked on is kept as a record of that work.
     untouched = Gap.objects.filter(state=Gap.State.OPEN, owner=None, steps=None, note="")
     recent = GapSign.objects.filter(wording=OuterRef("pk"), last__gte=anonymous_from)
     lone = (

@@ -1,6 +1,6 @@
-"""A search becomes an event: one statement, after the response is made, that no search waits for.
+"""Record searches as events, in one statement after the response has been built.
 
-What cannot be recorded is logged and forgotten: nobody's search fails for a statistic.
+A failure to record is logged and does not affect the search.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from search.analytics.models import SearchEvent
-from search.analytics.visitors import is_watched, visitor_of
+from search.analytics.visitors import is_recorded, visitor_of
 from search.models import SearchProfile
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
@@ -27,25 +27,25 @@ logger = logging.getLogger(__name__)
 
 Channel = SearchEvent.Channel
 
-# The same question within this time goes on with the search before: a reload, a way back from a
+# The same question within this time continues the previous search: a reload, a return from a
 # document, a second page.
 SAME_SEARCH = timedelta(minutes=30)
-# What is typed on within this time was not yet the question: a guess between the 0.3 s after
-# which the page searches while somebody types, and the time it takes to read a result.
+# A question extended within this time was not finished: a guess between the 0.3 s after which
+# the page searches during typing, and the time it takes to read a result.
 TYPING = timedelta(seconds=5)
 MAX_FOLDED = 500
 MAX_TEXT = 1000
-# In `SearchEvent.teams`: a result that two mixed rankings had in common.
+# In `SearchEvent.teams`: a result that both interleaved rankings contributed.
 NO_TEAM = "-"
 
 
 def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID | None:
-    """An id for a search that will be recorded; None for one that will not be.
+    """A new id for a search that will be recorded; None for one that will not be.
 
-    Not recorded are empty questions, and searches whose caller forced the profile, the class or
-    the weights: those try search out, and say nothing of what readers meet.
+    Empty questions are not recorded, nor are searches whose caller forced the profile, the class
+    or the weights: such tests say nothing about readers' searches.
     """
-    if response.query.is_empty or response.forced or not is_watched(request):
+    if response.query.is_empty or response.forced or not is_recorded(request):
         return None
     return uuid.uuid4()
 
@@ -59,11 +59,10 @@ def record_search(
     collections: Iterable[str] = (),
     typing: bool = False,
 ) -> None:
-    """Writes the event of an answered search in one statement; nothing without a `search_id`.
+    """Save the event of an answered search in one statement; nothing without a `search_id`.
 
-    `collections` are the slugs that the search was narrowed to. `typing`: the question may still
-    be being typed, and takes the place of the one that it goes on from. Never raises for the
-    database: it logs.
+    `collections` are the slugs that the search was restricted to. With `typing` the question may be
+    unfinished, and replaces the event of its own beginning. Database errors are logged, not raised.
     """
     if search_id is None:
         return
@@ -115,14 +114,14 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
 
 
 def _asked_in(response: SearchResponse, collections: Iterable[str]) -> set[str]:
-    """The collections that were asked for, by a filter or within the query."""
+    """The collections named by a filter or within the query."""
     query = response.query
     named = (*collections, *query.filters.collections, *query.unwanted.collections)
     return {name.casefold()[:120] for name in named}
 
 
 def _passages(results: Iterable[Result]) -> Iterable[Result]:
-    """All that a page shows text of."""
+    """The results with their folded passages and copies: all whose text a page shows."""
     for result in results:
         yield result
         yield from result.folded
@@ -130,9 +129,9 @@ def _passages(results: Iterable[Result]) -> Iterable[Result]:
 
 
 def _search_before(visitor: str, folded: str, experiment: int | None) -> Subquery:
-    """The visitor's search that the same question goes on with, asked inside the INSERT.
+    """The visitor's earlier search with the same question, as a subquery of the INSERT.
 
-    Not one outside the experiment or of an earlier one: it showed other results.
+    Only within the same experiment: other searches showed other results.
     """
     since = timezone.now() - SAME_SEARCH
     before = SearchEvent.objects.filter(
@@ -148,7 +147,7 @@ def _profile(response: SearchResponse) -> Subquery:
 
 
 def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:
-    """Whether the question took the place of its own beginning, typed a moment ago."""
+    """Replace the event of the question's own beginning, if it is recent; return whether it did."""
     folded = fields["folded"]
     latest = SearchEvent.objects.filter(visitor=visitor, at__gte=timezone.now() - TYPING)
     taken = (

@@ -1,7 +1,7 @@
-"""What searchers asked, for administrators: recent questions, and figures by day.
+"""Search reports for administrators: recent questions, and figures by day.
 
-The questions are only those that their viewer may read (`SearchEvent.visible_to`); figures count
-all searches, since they name none.
+Questions are limited to those that the viewer may read (`SearchEvent.visible_to`); figures count
+all searches, since they reveal no question.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from django.utils import timezone
 from ingestion.models.library import Viewer
 from search.analytics.models import SearchEvent
 
-# How many events are read to find the latest questions among them: a guess.
+# The number of events read to find the latest questions. A guess.
 LOOKED_AT = 2_000
 
 FIGURES = """
@@ -33,7 +33,7 @@ SELECT grouping(day), day, count(*),
 FROM (
     SELECT (at AT TIME ZONE %(zone)s)::date AS day, total, corrected_from, unsure, best_click,
            milliseconds, total > 0 AND channel = 'page' AS clickable
-    FROM search_searchevent
+    FROM analytics_searchevent
     WHERE at >= %(since)s AND page = 1 AND follows_id IS NULL
 ) AS searches
 GROUP BY GROUPING SETS ((day), ())
@@ -43,7 +43,7 @@ ORDER BY 1 DESC, 2
 
 @dataclass(frozen=True, slots=True)
 class AskedQuery:
-    """A question as it was last typed. `searches` counts it once a visitor and half hour."""
+    """A question as last typed. `searches` counts it once per visitor and half hour."""
 
     query: str
     searches: int
@@ -52,9 +52,9 @@ class AskedQuery:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a number of searches came to. Rates are None where nothing was counted.
+    """Totals and rates over a set of searches. Rates are None when nothing was counted.
 
-    Clicks are counted among searches on the page that found something.
+    Clicks are counted among searches on the search page that had results.
     """
 
     searches: int = 0
@@ -92,9 +92,9 @@ class Period:
 
 
 def recent_queries(viewer: Viewer, *, limit: int = 20, days: int = 30) -> list[AskedQuery]:
-    """The questions asked last that `viewer` may read, each once, the newest first.
+    """The latest distinct questions that `viewer` may read, the newest first.
 
-    One query, and another for what a viewer who is no superuser may read.
+    One query; a second one for the permissions of a viewer who is not a superuser.
     """
     since = timezone.now() - timedelta(days=days)
     latest = SearchEvent.objects.visible_to(viewer).searches().filter(at__gte=since)
@@ -125,7 +125,7 @@ def figures(*, days: int = 30) -> Period:
 
 
 def _figures(row: Sequence[Any]) -> Figures:
-    """The figures of a row of FIGURES."""
+    """The figures in one row of the FIGURES query."""
     searches, nothing, unsure, clickable, at_1, at_3, at_10 = row[2:9]
     p50, p95 = row[9] or (None, None)
     return Figures(searches, nothing, unsure, clickable, at_1, at_3, at_10, p50, p95)

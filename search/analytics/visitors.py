@@ -1,4 +1,4 @@
-"""Who searches, without a cookie: a keyed hash; and whose searches are not recorded at all."""
+"""Visitors, identified by a keyed hash instead of a cookie, and the opt-outs of recording."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.utils.crypto import salted_hmac
 
 from common.accounts.models import User
 
-# What programs that ask for themselves call themselves. A person's own script is none of them.
+# User agents of crawlers and monitors. A person's own script does not match.
 ROBOT = re.compile(
     r"bot\b|crawl|spider|slurp|scrap|monitor|uptime|pingdom|healthcheck|health-check|kube-probe"
     r"|preview|facebookexternalhit|lighthouse|prometheus|blackbox",
@@ -24,14 +24,14 @@ ROBOT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who asks. `key` tells visitors apart and says nothing else of them."""
+    """A visitor. `key` distinguishes visitors and reveals nothing else about them."""
 
     user: User | None
     key: str
 
 
 def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
-    """The visitor behind a request: a user, or an address and browser for the length of `day`."""
+    """The visitor behind a request: a user, or an address and browser on one day."""
     user: User | AnonymousUser | None = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
         return Visitor(user, _hashed(f"user {user.pk}"))
@@ -40,19 +40,19 @@ def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
     return Visitor(None, _hashed(f"{day} {_address(request)} {browser}"))
 
 
-def is_watched(request: HttpRequest) -> bool:
-    """Whether what this request does may be recorded.
+def is_recorded(request: HttpRequest) -> bool:
+    """True if this request may be recorded.
 
-    Not where recording is off, where the browser asks not to be tracked (`DNT`, `Sec-GPC`), of
-    robots, and of pages that a browser only fetches ahead.
+    False when recording is off, when the browser asks not to be tracked (`DNT`, `Sec-GPC`), for
+    robots, and for prefetched pages.
     """
     if not settings.SEARCH_EVENTS or request.method == "HEAD":
         return False
-    said = request.headers
-    if said.get("DNT") == "1" or said.get("Sec-GPC") == "1":
+    headers = request.headers
+    if headers.get("DNT") == "1" or headers.get("Sec-GPC") == "1":
         return False
-    ahead = said.get("Sec-Purpose", "") + said.get("Purpose", "") + said.get("X-Moz", "")
-    return "prefetch" not in ahead and not ROBOT.search(said.get("User-Agent", ""))
+    purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
+    return "prefetch" not in purpose and not ROBOT.search(headers.get("User-Agent", ""))
 
 
 def _hashed(text: str) -> str:
@@ -60,7 +60,7 @@ def _hashed(text: str) -> str:
 
 
 def _address(request: HttpRequest) -> str:
-    """The client's address; behind NUM_PROXIES proxies the one that the first of them saw."""
+    """The client's address; behind NUM_PROXIES proxies, the one that the first of them saw."""
     proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
     forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
     direct = str(request.META.get("REMOTE_ADDR", ""))

@@ -30,7 +30,7 @@ def measure_label(name: str) -> str:
 @register.filter
 def grade_label(grade: str) -> str:
     """What a grade means, in two words."""
-    return GRADES[int(grade)]
+    return str(GRADES[int(grade)])
 
 
 @register.filter

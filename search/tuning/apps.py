@@ -1,4 +1,4 @@
-"""The application of tuning: installs its groups, and follows documents that are removed."""
+"""The Django application of tuning: installs its groups, and handles deleted documents."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate, pre_delete
+from django.utils.translation import gettext_lazy as _
 
 
 class TuningConfig(AppConfig):
     name = "search.tuning"
     label = "tuning"
-    verbose_name = "Tuning"
+    verbose_name = _("Tuning")
 
     def ready(self) -> None:
         from ingestion.exporting.format import attach
@@ -24,16 +25,16 @@ class TuningConfig(AppConfig):
 
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
-    """Install the groups that are missing; groups that exist stay as they are."""
+    """Install missing groups; existing groups are not changed."""
     from search.tuning.roles import install_groups
 
     undone = any(backwards for _, backwards in plan or ())
-    if using == "default" and not undone:  # they fit the newest tables only
+    if using == "default" and not undone:  # they need the newest tables
         install_groups()
 
 
 def _forget_title(instance: Any, **_signal: Any) -> None:
-    """Remove the title of a document that is deleted for good from the judgements of it."""
+    """Clear the title of a permanently deleted document in its judgements."""
     from search.tuning.models import Judgement
 
     Judgement.objects.filter(reference=instance.public_id).exclude(title="").update(title="")

@@ -1,6 +1,6 @@
-"""Golden queries and judgements, as parts of a collection's export: see `ingestion.exporting`.
+"""Golden queries and judgements as parts of a collection's export: see `ingestion.exporting`.
 
-Golden queries go only as far as they name the collection's documents.
+A golden query is exported if it refers to the collection or to its documents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from search.tuning.models import GoldenQuery, Judgement
 
 
 class GoldenQueries:
-    """The questions that one of its documents was judged for, or that are asked in it alone."""
+    """The golden queries of a collection: limited to it, or with its documents as answers."""
 
     name = "golden-queries"
 
@@ -35,7 +35,7 @@ class GoldenQueries:
             yield {
                 "id": str(query.public_id),
                 "text": query.text,
-                # Its own collection, or every one; not those that do not go along.
+                # Either all collections or this one: the others are not exported.
                 "everywhere": not query.collections,
                 "query_class": query.query_class,
                 "origin": query.origin,
@@ -68,7 +68,7 @@ class GoldenQueries:
 
 
 class Judgements:
-    """What people think of its documents as answers."""
+    """The judgements of a collection's documents."""
 
     name = "judgements"
 
@@ -93,7 +93,7 @@ class Judgements:
         if query is None:
             raise ValueError(f"no golden query {row['query']}")
         document = Document.objects.get(public_id=row["document"], collection=collection)
-        # Judged by a name: who that is here nobody can tell.
+        # The judge is a name only: accounts differ between installations.
         _judgement, made = Judgement.objects.get_or_create(
             query=query,
             reference=document.public_id,
@@ -110,6 +110,6 @@ class Judgements:
 
 
 def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | None:
-    """The golden query under that id, or the one that asks the same in the same place."""
+    """The golden query with this id, or with the same text and collections."""
     same = Q(folded=fold_query(text), collections=collections)
     return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()

@@ -1,6 +1,6 @@
-"""W: who may do what about search: four groups, installed with every migration.
+"""Permissions of four groups for search and tuning, installed after every migration.
 
-A group that is there stays as it is: an administrator may have changed it.
+Existing groups are not changed: an administrator may have edited them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EDITED = (
 
 
 def _right(action: str, model: str) -> str:
-    """The permission to do `action` to `model`, which is `app.model`: `app.action_model`."""
+    """The name `app.action_model` of the permission for an action on `app.model`."""
     app, _, name = model.partition(".")
     return f"{app}.{action}_{name}"
 
@@ -41,7 +41,7 @@ JUDGE = (
 )
 TUNER = (
     *JUDGE,
-    # Searches are private: members who only judge or read do not see them.
+    # Searches are private: judges and viewers do not see them.
     "analytics.view_searchevent",
     "analytics.view_gap",
     "analytics.change_gap",
@@ -68,11 +68,11 @@ GROUPS = {
 
 @transaction.atomic
 def install_groups() -> None:
-    """Makes the groups that are missing, with their permissions."""
+    """Create missing groups with their permissions."""
     missing = [name for name in GROUPS if not Group.objects.filter(name=name).exists()]
     if not missing:
         return
-    # Django makes permissions after all migrations as well, in no order that we could rely on.
+    # Django also creates permissions after migrations, but in no guaranteed order.
     for app in ("search", "tuning", "analytics"):
         create_permissions(apps.get_app_config(app), verbosity=0)
     for name in missing:
@@ -86,5 +86,5 @@ def _permissions(names: Iterable[str]) -> list[Permission]:
     rows = Permission.objects.filter(codename__in=codenames).select_related("content_type")
     named = {f"{row.content_type.app_label}.{row.codename}": row for row in rows}
     if lacking := sorted(wanted - named.keys()):
-        raise LookupError(f"There is no permission {', '.join(lacking)} to give to a group.")
+        raise LookupError(f"Unknown permissions of a group: {', '.join(lacking)}.")
     return [named[name] for name in sorted(wanted)]

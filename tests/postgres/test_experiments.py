@@ -319,11 +319,11 @@ class TestVerdict:
                 event=event, kind="click", document=event.results[place], rank=place + 1, team=team
             )
         make_event("c", visitor="idle", experiment=experiment.pk, arm="mixed", teams="ab")
-        told = outcomes.told(experiment)
+        concluded = outcomes.conclude(experiment)
         # busy: one search each way, a tie. 2 for B, 1 for A, of 5 visitors.
-        assert (told.counts, told.units, told.visitors) == ((1, 2), 3, 5)
-        assert told.value == pytest.approx(2 / 3)
-        assert told.verdict == "undecided"
+        assert (concluded.counts, concluded.units, concluded.visitors) == ((1, 2), 3, 5)
+        assert concluded.value == pytest.approx(2 / 3)
+        assert concluded.verdict == "undecided"
 
     def test_a_clear_winner_ends_it_and_publishes_nothing(self) -> None:
         experiment = started(published(depth=60))
@@ -368,12 +368,12 @@ class TestVerdict:
                     Interaction.objects.create(
                         event=event, kind=kind, document=event.results[0], rank=1
                     )
-        told = outcomes.told(experiment)
-        assert told.rates == (15 / 60, 50 / 60)
-        assert told.verdict == "b"
-        assert told.low is not None
-        assert told.low > 0
-        assert "83% of B's visitors opened a result, 25% of A's: +58.3 points" in told.sentence
+        concluded = outcomes.conclude(experiment)
+        assert concluded.rates == (15 / 60, 50 / 60)
+        assert concluded.verdict == "b"
+        assert concluded.low is not None
+        assert concluded.low > 0
+        assert "83% of B's visitors opened a result, 25% of A's: +58.3 points" in concluded.sentence
 
     def test_the_longest_run_ends_it_undecided(self) -> None:
         experiment = started(published(depth=60), days=3)

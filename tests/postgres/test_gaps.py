@@ -176,7 +176,7 @@ class TestQueue:
         make_event(VPN, visitor="cleo")
         gathering.gather()
 
-        (found,) = gaps.standing(administrator)
+        (found,) = gaps.summaries(administrator)
         assert (found.query, found.visitors, found.wordings) == (VPN, 3, 1)
         assert found.counts == {"zero": 2, "no_click": 1}
         assert found.cost == pytest.approx(2 * 1.0 + 1 * 0.2)
@@ -188,8 +188,8 @@ class TestQueue:
             make_event(VPN, total=0, visitor=visitor)
         gathering.gather()
 
-        assert [gap.query for gap in gaps.standing(administrator)] == [VPN, HOLIDAYS[0]]
-        assert [gap.query for gap in gaps.standing(administrator, limit=1)] == [VPN]
+        assert [gap.query for gap in gaps.summaries(administrator)] == [VPN, HOLIDAYS[0]]
+        assert [gap.query for gap in gaps.summaries(administrator, limit=1)] == [VPN]
 
     def test_costs_three_queries(self, administrator: User, django_assert_num_queries: Any) -> None:
         for query in (*HOLIDAYS, VPN, "parental leave", "company car"):
@@ -197,7 +197,7 @@ class TestQueue:
         gathering.gather()
 
         with django_assert_num_queries(3):
-            assert len(gaps.standing(administrator)) == 4
+            assert len(gaps.summaries(administrator)) == 4
 
 
 class TestWhoMaySee:
@@ -213,9 +213,9 @@ class TestWhoMaySee:
         make_event("open the cabin", total=0, collections=["cabin"])
         gathering.gather()
 
-        assert gaps.standing(colleague) == []
+        assert gaps.summaries(colleague) == []
         assert gaps.open_count(colleague) == 0
-        assert {gap.query for gap in gaps.standing(member)} == {
+        assert {gap.query for gap in gaps.summaries(member)} == {
             "where the treasure lies", "open the cabin",
         }  # fmt: skip
         assert gaps.open_count(administrator) == 2
@@ -226,7 +226,7 @@ class TestWhoMaySee:
         make_event(HOLIDAYS[1], unsure=True, sources=[cabin.pk], visitor="bob")
         gathering.gather()
 
-        (seen,) = gaps.standing(colleague)
+        (seen,) = gaps.summaries(colleague)
         assert (seen.query, seen.visitors, seen.wordings) == (HOLIDAYS[0], 1, 1)
         assert [w.query for w in gaps.wordings(seen.gap, colleague)] == [HOLIDAYS[0]]
 
@@ -302,10 +302,10 @@ class TestClosing:
 
         gap.refresh_from_db()
         assert gap.state == "dismissed"
-        with pytest.raises(GapError, match="dismissed already"):
+        with pytest.raises(GapError, match="already dismissed"):
             gaps.close(gap, acting_user=administrator)
         gaps.reopen(gap, acting_user=administrator)
-        with pytest.raises(GapError, match="open already"):
+        with pytest.raises(GapError, match="already open"):
             gaps.reopen(gap, acting_user=administrator)
 
     def test_a_missing_document_has_an_owner(

@@ -94,7 +94,7 @@ class TestPublishing:
             Action.PUBLISHED, administrator, "Less is faster.", before,
         )  # fmt: skip
         assert change.differences == ["depth: 100 → 60"]
-        assert change.findings[0].startswith("nDCG@10 stays as it is on 3 golden queries")
+        assert change.findings[0].startswith("nDCG@10 does not change on 3 golden queries")
         run = change.run
         assert run is not None
         assert (run.state, run.queries, run.baseline) == ("done", 3, before)
@@ -131,7 +131,8 @@ class TestPublishing:
         refused = publications.publish(draft_with(TITLE_ONLY), acting_user=administrator)
         assert refused.state == State.REFUSED
         (refusal,) = refused.refusals
-        assert "must be first is not: “why does yeast make the dough of a loaf rise”" in refusal
+        question = "why does yeast make the dough of a loaf rise"
+        assert f"not first for 1 golden query: “{question}”" in refusal
         assert refused.run is not None
         assert refused.run.differences["RR@10"]["mean"] == 0
 
@@ -299,7 +300,7 @@ class TestRollback:
         assert change.differences == ["depth: 70 → 60"]
         rollback.roll_back(acting_user=administrator)
         assert active_profile() == first
-        with pytest.raises(ProfileError, match="no way back"):
+        with pytest.raises(ProfileError, match="nothing to roll back to"):
             rollback.roll_back(acting_user=administrator)
         rollback.roll_back(third, acting_user=administrator)
         assert active_profile() == third

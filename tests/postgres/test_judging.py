@@ -62,9 +62,9 @@ class TestJudging:
     @pytest.mark.parametrize(
         ("text", "collections", "grade", "said"),
         [
-            ("  ", [], 1, "Write the question"),
+            ("  ", [], 1, "Enter a question"),
             ("x" * 501, [], 1, "longer than 500"),
-            ("ferry", ["nowhere"], 1, "no collection nowhere"),
+            ("ferry", ["nowhere"], 1, "Unknown collection: nowhere"),
             ("ferry", [], 4, "not one of 0, 1, 2 and 3"),
         ],
     )
@@ -89,7 +89,7 @@ class TestJudging:
             judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
         with pytest.raises(JudgementError, match="no such document"):
             judging.set_must_be_first(FERRY, [], documents["ferry"], acting_user=reader)
-        with pytest.raises(JudgementError, match="no collection harbour"):
+        with pytest.raises(JudgementError, match="Unknown collection: harbour"):
             judging.ensure_query(FERRY, ["harbour"], acting_user=reader)
 
     def test_what_others_may_not_see_is_not_counted_for_them(
@@ -168,7 +168,7 @@ class TestUndo:
         judging.set_must_be_first(FERRY, [], documents["bread"], acting_user=member)
         done = judging.undo(acting_user=reader)
         assert done is not None
-        assert "stays so" in done.message
+        assert "was kept" in done.message
         assert GoldenQuery.objects.get().must_be_first == documents["bread"]
 
     def test_judging_the_same_again_is_no_step(
@@ -183,7 +183,7 @@ class TestUndo:
         self, documents: dict[str, Document], reader: User
     ) -> None:
         judging.judge(FERRY, [], documents["ferry"], 3, acting_user=reader)
-        with pytest.raises(JudgementError, match="no judgement is lost"):
+        with pytest.raises(JudgementError, match="never deleted"):
             queries.delete(GoldenQuery.objects.get())
 
 
@@ -237,10 +237,10 @@ class TestFiles:
         done = exchange.import_file("csv", data.encode(), acting_user=administrator)
         assert (done.judgements, done.queries) == (4, 4)
         assert [str(problem) for problem in done.problems] == [
-            "Line 6: more than one document is called 'Baking'. Name it by its id.",
+            "Line 6: more than one document is called 'Baking'. Use its id.",
             "Line 7: no document has the id, source, file name or title 'nothing'.",
             "Line 8: the grade 9 is not one of 0, 1, 2 and 3.",
-            "Line 9: imported has graded this document 1 already, not 2; that was left as it is.",
+            "Line 9: imported has already graded this document 1, not 2; that grade was kept.",
         ]
         assert Judgement.objects.get(query__text="a").grade == 1
 
@@ -263,11 +263,11 @@ class TestFiles:
         call_command("judgements", "export", str(file), "--format", "beir", stdout=out)
         GoldenQuery.objects.all().delete()
         call_command("judgements", "import", str(file), "--format", "beir", stdout=out, stderr=err)
-        assert "3 judgements and 3 golden queries are new" in out.getvalue()
+        assert "3 new judgements and 3 new golden queries" in out.getvalue()
         assert {judge for _, judge, _ in grades()} == {"imported"}
         bad = tmp_path / "bad.csv"
         bad.write_text("query,document,grade\nferry,nowhere,1\n")
         call_command("judgements", "import", str(bad), "--format", "csv", stdout=out, stderr=err)
         assert "Line 2: no document" in err.getvalue()
-        with pytest.raises(CommandError, match="no user"):
+        with pytest.raises(CommandError, match="Unknown user"):
             call_command("judgements", "export", str(file), "--format", "csv", "--user", "nobody")

@@ -15,7 +15,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import Visibility
 from search.errors import JudgementError, NotPermitted
 from search.tuning.golden import judging, synthetic
-from search.tuning.golden.synthetic import as_query, is_telling, shortened
+from search.tuning.golden.synthetic import as_query, is_informative, shortened
 from search.tuning.models import GoldenQuery, Judgement
 from tests.support.admin_client import staff
 from tests.support.factories import make_collection, make_document
@@ -129,7 +129,7 @@ class TestTexts:
         ],
     )
     def test_a_telling_heading(self, heading: str, telling: bool) -> None:
-        assert is_telling(heading) is telling
+        assert is_informative(heading) is telling
 
     def test_a_long_sentence_is_cut_and_keeps_its_identifiers(self) -> None:
         sentence = (

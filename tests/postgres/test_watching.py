@@ -18,7 +18,7 @@ from ingestion.models import Visibility
 from search.analytics import gaps, gathering, privacy, reporting
 from search.analytics.models import Gap, GapSign, GapWording, Interaction, SearchEvent
 from search.models import SearchProfile
-from search.tuning.models import Alert, EvaluationRun, GoldenQuery, Night
+from search.tuning.models import Alert, EvaluationRun, GoldenQuery, QualityRun
 from search.tuning.quality import alerts, nightly
 from tests.support.events import make_event, minutes_ago, say
 from tests.support.factories import make_collection
@@ -78,9 +78,9 @@ class TestQueries:
         gathering.gather()
 
         assert reporting.recent_queries(reader) == []
-        assert gaps.standing(reader) == []
+        assert gaps.summaries(reader) == []
         assert len(reporting.recent_queries(member)) == 1
-        (failing,) = gaps.standing(member)
+        (failing,) = gaps.summaries(member)
         assert (failing.query, failing.visitors) == ("the treasure lies in the cabin", 1)
 
 
@@ -154,7 +154,7 @@ class TestForgetting:
 
 def make_night(
     date: str, values: dict[str, float], *, first: str = "", verdict: str = "waiting"
-) -> Night:
+) -> QualityRun:
     """A night whose golden queries measured so, by text; `first` came first where "a" must."""
     profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
     rows = {
@@ -164,7 +164,7 @@ def make_night(
     run = EvaluationRun.objects.create(
         kind="golden", state="done", profile=profile, by_query=rows, queries=len(rows)
     )
-    return Night.objects.create(date=date, run=run, verdict=verdict)
+    return QualityRun.objects.create(date=date, run=run, status=verdict)
 
 
 class TestNights:
@@ -200,8 +200,8 @@ class TestNights:
 
         assert nightly.judge() == 1
 
-        night = Night.objects.get(date="2026-03-09")
-        assert (night.verdict, night.fall) == ("fell", pytest.approx(0.12))
+        night = QualityRun.objects.get(date="2026-03-09")
+        assert (night.status, night.fall) == ("fell", pytest.approx(0.12))
         alert = Alert.objects.get()
         assert [row["query"] for row in alert.findings["queries"]] == ["anchor", "pump"]
         assert "0.800 -> 0.500  anchor" in alerts.text_of(alert)
@@ -211,7 +211,7 @@ class TestNights:
         make_night("2026-03-09", {"pump": 0.9, "new": 0.0})
         nightly.judge()
 
-        assert Night.objects.get(date="2026-03-09").verdict == "good"
+        assert QualityRun.objects.get(date="2026-03-09").status == "good"
         assert not Alert.objects.exists()
 
     def test_a_lost_first_place_alone_is_told(self) -> None:
@@ -227,7 +227,7 @@ class TestNights:
             make_night(f"2026-03-{date}", {"pump": value})
         nightly.judge()
 
-        told = [alert.findings["night"] for alert in Alert.objects.order_by("pk")]
+        told = [alert.findings["date"] for alert in Alert.objects.order_by("pk")]
         assert told == ["2026-03-08", "2026-03-10", "2026-03-12"]
 
     def test_a_small_fall_and_a_failed_run_are_none(self) -> None:
@@ -237,7 +237,7 @@ class TestNights:
         EvaluationRun.objects.filter(pk=failed.run_id).update(state="failed", error="No model.")
         nightly.judge()
 
-        assert [night.verdict for night in Night.objects.order_by("date")] == [
+        assert [night.status for night in QualityRun.objects.order_by("date")] == [
             "good", "good", "failed",
         ]  # fmt: skip
         assert not Alert.objects.exists()

@@ -33,7 +33,7 @@ class TestMeasure:
     def test_no_change_passes(self) -> None:
         verdict = decide(RULES, measured([0.0] * 6))
         assert verdict.passed
-        assert verdict.findings[0].text == "nDCG@10 stays as it is on 6 golden queries."
+        assert verdict.findings[0].text == "nDCG@10 does not change on 6 golden queries."
 
     def test_a_clear_fall_beyond_the_margin_is_refused_and_names_the_worst(self) -> None:
         # Mean: -(.3 + .2 + .1 + .1 + .1 + .1) / 6 = -.15; every draw of them is negative.
@@ -54,8 +54,8 @@ class TestMeasure:
         # Mean: (-.5 + .1 + .1 + .1) / 4 = -.05, but most draws without q0 rise.
         verdict = decide(RULES, measured([-0.5, 0.1, 0.1, 0.1]))
         assert verdict.passed
-        assert "may be chance" in verdict.findings[0].text
-        assert "Lost most: “question q0”." in verdict.findings[0].text
+        assert "is not significant" in verdict.findings[0].text
+        assert "Largest losses: “question q0”." in verdict.findings[0].text
 
     def test_with_too_few_queries_the_fall_alone_decides(self) -> None:
         # The same mean of -.05 on three: (-.35 + .1 + .1) / 3.
@@ -117,7 +117,7 @@ class TestMustBeFirst:
         firsts = {f"q{n}": First(holds=False, held=True) for n in range(11)}
         verdict = decide(RULES, measured([0.0] * 11, firsts=firsts))
         assert verdict.refusals[0].text.startswith(
-            "For 11 golden queries the document that must be"
+            "The must-be-first document is not first for 11 golden queries"
         )
         assert verdict.refusals[0].text.endswith("“question q7” and 3 more.")
 
@@ -134,7 +134,7 @@ class TestLatency:
         # Allowed: the larger of before * 1.3 and before + 50.
         verdict = decide(RULES, measured([0.0] * 4, p95=now, p95_before=before))
         assert verdict.passed is passes
-        assert f"up to {now} ms, before {before} ms" in verdict.findings[-1].text
+        assert f"is {now} ms, before {before} ms" in verdict.findings[-1].text
 
     def test_of_few_queries_it_says_nothing(self) -> None:
         assert decide(RULES, measured([0.0] * 3, p95=900, p95_before=10)).passed

@@ -64,7 +64,7 @@ def test_bad_lines_are_named_and_the_others_taken() -> None:
     assert [str(problem) for problem in found if isinstance(problem, Problem)] == [
         "Line 3: the query is empty.",
         "Line 4: the grade 4 is not one of 0, 1, 2 and 3.",
-        "Line 5: the grade 'much' is no number.",
+        "Line 5: the grade 'much' is not a number.",
         "Line 6: the grade 1.5 is not one of 0, 1, 2 and 3.",
     ]
 
@@ -106,7 +106,7 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
     )
     row, problem = read("beir", data)
     assert row == Row(2, "ferry", "d-1", 1)
-    assert str(problem) == "Line 3: query q7 is not among the queries."
+    assert str(problem) == "Line 3: query q7 is not in the file of queries."
 
 
 @pytest.mark.parametrize(
@@ -114,10 +114,10 @@ def test_beirs_own_layout_is_read_and_the_test_set_preferred() -> None:
     [
         ("csv", b"question,document\n", "query, grade is missing"),
         ("csv", b"\xff\xfe\x00", "not UTF-8"),
-        ("quepid", b"a,b\n", "no judgement file of Quepid"),
-        ("trec", b"301 0 d-1 2\n", "give the topics as well"),
-        ("beir", b"q1\td-1\t1\n", "give queries.jsonl"),
-        ("beir", zipped(notes_txt="x"), "holds no file named after qrels"),
+        ("quepid", b"a,b\n", "Not a judgement file of Quepid"),
+        ("trec", b"301 0 d-1 2\n", "provide the topics as well"),
+        ("beir", b"q1\td-1\t1\n", "provide queries.jsonl"),
+        ("beir", zipped(notes_txt="x"), "contains no file whose name includes qrels"),
     ],
 )
 def test_a_file_of_another_format_says_so(name: str, data: bytes, said: str) -> None:

@@ -105,8 +105,8 @@ class TestTelling:
     @pytest.mark.parametrize(
         ("wins", "losses", "verdict", "said"),
         [
-            (0, 0, "undecided", "none prefers either yet"),
-            (3, 2, "undecided", "more visitors would tell."),
+            (0, 0, "undecided", "none with a preference yet"),
+            (3, 2, "undecided", "more visitors are needed."),
             (60, 20, "b", "B is preferred by 75% of the 80 visitors"),
             (20, 60, "a", "A is preferred by 75% of the 80 visitors"),
             (50_000, 50_000, "no_difference", "no difference larger than 2 points from a half"),
@@ -134,4 +134,4 @@ class TestTelling:
         told = of_split([1.0] * 20, [1.0] * 70, 0.02)
         assert (told.low, told.needed) == (None, 60)
         assert "about 60 more visitors" in told.sentence
-        assert of_split([], [], 0.02).sentence == "Nobody has taken part yet."
+        assert of_split([], [], 0.02).sentence == "No visitor has taken part yet."

@@ -82,7 +82,7 @@ class TestImmutability:
         self, active: SearchProfile, administrator: User
     ) -> None:
         response = save(administrator, active, opened(administrator, active))
-        assert "Nothing was changed" in said(response)
+        assert "No changes to save" in said(response)
         assert SearchProfile.objects.filter(name=active.name).count() == 1
         assert not ProfileChange.objects.exclude(user=None).exists()
 
@@ -177,7 +177,7 @@ class TestPublish:
         assert search("majority nodes", viewer=None).profile.version == active.version
         data = opened(administrator, active) | KEYWORDS_ONLY | {"reason": "Try words."}
         response = save(administrator, active, data, "_publish")
-        assert "default v3 is active: the next search uses it." in said(response)
+        assert "default v3 is active from the next search." in said(response)
         answer = search("majority nodes", viewer=None)
         assert (answer.profile.version, answer.weights) == (3, Weights(0, 1, 0))
         published = ProfileChange.objects.get(action="published", user=administrator)
@@ -212,7 +212,7 @@ class TestPublish:
     def test_only_one_at_a_time(self, active: SearchProfile, administrator: User) -> None:
         pks = list(SearchProfile.objects.values_list("pk", flat=True))
         chosen = {"action": "publish_selected", "_selected_action": pks}
-        assert "tick just one" in said(signed_in(administrator).post(LIST, chosen))
+        assert "Select exactly one" in said(signed_in(administrator).post(LIST, chosen))
 
     def test_publishing_the_active_one_says_so(
         self, active: SearchProfile, administrator: User
@@ -298,7 +298,7 @@ class TestNewProfile:
         client = signed_in(administrator)
         data = form_data(client.get(f"{LIST}add/"), "searchprofile_form")
         response = client.post(f"{LIST}add/", {**data, "name": "default", "_save": "1"})
-        assert "There is a profile “default” already" in errors(response)
+        assert "A profile “default” already exists" in errors(response)
 
 
 class TestListAndAudit:
@@ -343,5 +343,5 @@ class TestListAndAudit:
 def test_an_edit_names_only_what_a_profile_has(draft: SearchProfile) -> None:
     from search.errors import ProfileError
 
-    with pytest.raises(ProfileError, match="no state"):
+    with pytest.raises(ProfileError, match="settings of a search profile: state"):
         drafts.edit(draft, {"state": "active"}, {}, acting_user=None)

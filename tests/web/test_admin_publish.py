@@ -26,7 +26,7 @@ from tests.support.golden_library import (
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "one_round")]
-ADMIN = "/admin/search"
+ADMIN = "/admin/tuning"
 DOUGH = "why does yeast make the dough of a loaf rise"
 
 
@@ -44,12 +44,12 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     client: Client, documents: dict[str, Document]
 ) -> None:
     before, draft = active_profile(), draft_with(TITLE_ONLY)
-    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    publish = f"/admin/search/searchprofile/{draft.pk}/publish/"
     assert "on <strong>3 golden queries</strong>" in text_of(client.get(publish))
 
     asked = client.post(publish, form_data(client.get(publish), "publish_form"), follow=True)
     page = text_of(asked)
-    assert "Why it was refused" in page
+    assert "Reasons for refusal" in page
     assert DOUGH in page
     assert "2 questions lost" in page or "1 question lost" in page
     assert "Baking" in page
@@ -60,25 +60,25 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     without = client.post(override, {"reason": ""}, follow=True)
     assert "needs a reason" in text_of(without)
     done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
-    assert "against the gate" in text_of(done)
+    assert "overriding the gate" in text_of(done)
     assert active_profile() == draft
     column = '<td class="field-overridden'
     (cell,) = text_of(client.get(f"{ADMIN}/publication/")).split(column)[1:]
     assert ">yes" in "".join(cell.split("</td>")[0].split())
 
-    profiles = text_of(client.get(f"{ADMIN}/searchprofile/"))
+    profiles = text_of(client.get("/admin/search/searchprofile/"))
     assert f"Roll back to {before}" in profiles
-    back = f"{ADMIN}/searchprofile/{before.pk}/rollback/"
+    back = f"/admin/search/searchprofile/{before.pk}/rollback/"
     form = form_data(client.get(back), "rollback_form")
     rolled = client.post(back, {**form, "reason": "It was not."}, follow=True)
     assert f"{before} is active again" in text_of(rolled)
     assert active_profile() == before
     again = client.post(back, form, follow=True)
-    assert f"{before} is active by now" in text_of(again)
+    assert f"{before} is active now" in text_of(again)
     assert "(rolled back to)." in text_of(client.get("/admin/"))
 
     audit = text_of(client.get(f"{ADMIN}/profilechange/"))
-    for line in ("Publishing refused", "Published against the gate", "Rolled back to",
+    for line in ("Publishing refused", "Published over the gate’s refusal", "Rolled back to",
                  "Titles are enough here.", "It was not.", "nDCG@10 falls"):  # fmt: skip
         assert line in audit
 
@@ -87,7 +87,7 @@ def test_save_and_publish_passes_the_same_gate(
     client: Client, documents: dict[str, Document]
 ) -> None:
     before = active_profile()
-    address = f"{ADMIN}/searchprofile/{before.pk}/change/"
+    address = f"/admin/search/searchprofile/{before.pk}/change/"
     data = form_data(client.get(address), "searchprofile_form")
     for name in [name for name in data if name.startswith("weight-")]:
         data[name] = "1" if name.endswith("-title") else "0"
@@ -102,7 +102,7 @@ def test_what_was_edited_behind_the_page_is_not_published(
     client: Client, documents: dict[str, Document]
 ) -> None:
     before, draft = active_profile(), draft_with(depth=60)
-    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    publish = f"/admin/search/searchprofile/{draft.pk}/publish/"
     form = form_data(client.get(publish), "publish_form")
     draft.depth = 70
     draft.save()
@@ -116,7 +116,7 @@ def test_a_long_measurement_is_watched_and_can_be_stopped(
     gate_inputs.gate_row()
     PublishGate.objects.update(background_above=1)
     draft = draft_with(depth=60)
-    publish = f"{ADMIN}/searchprofile/{draft.pk}/publish/"
+    publish = f"/admin/search/searchprofile/{draft.pk}/publish/"
     assert "by a worker" in text_of(client.get(publish))
     page = text_of(client.post(publish, follow=True))
     assert 'http-equiv="refresh"' in page
@@ -159,7 +159,7 @@ class TestRuns:
         assert b'http-equiv="refresh"' in client.get(f"{ADMIN}/evaluationrun/").content
         run = EvaluationRun.objects.get()
         stopped = client.post(f"{ADMIN}/evaluationrun/{run.pk}/cancel/", follow=True)
-        assert "Start it again" in text_of(stopped)
+        assert "Restart" in text_of(stopped)
         client.post(f"{ADMIN}/evaluationrun/{run.pk}/restart/")
         golden_runs.measure(run.pk)
         page = text_of(client.get(f"{ADMIN}/evaluationrun/{run.pk}/change/"))
@@ -177,7 +177,7 @@ class TestGoldenQueries:
         data = {"text": "Ferry in fog?", "collections": ["harbour"], "must_be_first": "Crossing",
                 "enabled": "on", "query_class": "", "note": ""}  # fmt: skip
         added = client.post(f"{ADMIN}/goldenquery/add/", data, follow=True)
-        assert "Nobody has judged" in text_of(added) or added.redirect_chain
+        assert "No judgements yet" in text_of(added) or added.redirect_chain
         query = GoldenQuery.objects.get()
         assert (query.collections, query.must_be_first) == (["harbour"], harbour["ferry"])
         page = f"{ADMIN}/goldenquery/{query.pk}/change/"
@@ -221,14 +221,14 @@ class TestGoldenQueries:
         differing = text_of(client.get(f"{ADMIN}/goldenquery/?judges=far"))
         assert DOUGH in differing
         assert next(iter(QUESTIONS)) not in differing
-        assert "they agree to" in differing
+        assert "Agreement between judges" in differing
         held = Judgement.objects.filter(query=query)
         chosen = {
             "action": "take_back",
             "_selected_action": list(held.values_list("pk", flat=True)),
         }
         told = said(client.post(f"{ADMIN}/judgement/", chosen))
-        assert "1 of your judgements taken back. 1 of other people" in told
+        assert "1 of your judgements was deleted. 1 judgement of another person" in told
 
     def test_what_the_reader_may_not_see_is_hidden_everywhere(
         self, documents: dict[str, Document], administrator: User
@@ -269,10 +269,10 @@ class TestGoldenQueries:
                 {"file": SimpleUploadedFile("q.csv", data), "file_format": "quepid"},
             )
         )
-        assert "3 judgements and 3 golden queries are new" in page
+        assert "3 judgements imported, 3 new golden queries" in page
         assert "Line 5: no document has the id" in page
         broken = {"file": SimpleUploadedFile("q.csv", b"a,b\n"), "file_format": "quepid"}
-        assert "no judgement file of Quepid" in text_of(
+        assert "Not a judgement file of Quepid" in text_of(
             client.post(f"{ADMIN}/goldenquery/import/", broken)
         )
 

@@ -13,7 +13,7 @@ from ingestion.models import Visibility
 from search.analytics import gathering
 from search.analytics.models import Gap, GapStep
 from search.models import Pin, SearchProfile
-from search.tuning.models import EvaluationRun, Night
+from search.tuning.models import EvaluationRun, QualityRun
 from tests.support.events import make_event, say
 from tests.support.factories import make_collection, make_document
 
@@ -61,27 +61,27 @@ class TestFrontPage:
         assert "33.3%" in html  # of three searches one found nothing, one was unsure
         assert "50.0%" in html  # of two that found something one was opened
         assert "10 ms" in html
-        assert 'aria-label="Searches a day,' in html
+        assert 'aria-label="Searches per day,' in html
         assert html.count("As a table") == 4
         assert "2 open search gaps" in html
 
-    def test_of_the_nights(self, admin: Client) -> None:
+    def test_shows_the_latest_quality_run(self, admin: Client) -> None:
         profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
         run = EvaluationRun.objects.create(
             kind="golden", profile=profile, measures={"nDCG@10": 0.731}, queries=12
         )
-        Night.objects.create(date=run.created.date(), run=run, verdict="good")
+        QualityRun.objects.create(date=run.created.date(), run=run, status="good")
 
         html = text(admin, "/admin/")
         assert "latest 0.731" in html
-        assert "12 queries" in html
+        assert "12 golden queries" in html
 
     def test_only_to_who_may_see_them(self) -> None:
         make_event("pumps")
         gap_of(QUERY)
 
         html = text(staff("view_document"), "/admin/")
-        for heading in ("What searchers met", "open search gap", "Golden queries, night by night"):
+        for heading in ("Searches <span", "open search gap", "Search quality"):
             assert heading not in html
 
     @pytest.mark.parametrize("searches", [1, 40])
@@ -97,7 +97,7 @@ class TestFrontPage:
 
 
 # The session and its user; the library's two, the ranking's three; of searches the figures; of gaps
-# the count and the costliest's three; the gate, the nights, the alert, the publication, the spaces.
+# the count and the costliest's three; the gate, the runs, the alert, the publication, the spaces.
 QUERIES_OF_FRONT_PAGE = 17
 
 
@@ -161,8 +161,8 @@ class TestQueue:
         assert html.index(QUERY) < html.index("how many holidays")
         assert f"{QUEUE}{gap.pk}/change/" in html
         assert "Nothing found" in html
-        assert "No question waits" not in html
-        assert "There is none" in text(admin, f"{QUEUE}?state=closed")
+        assert "No open search gaps" not in html
+        assert "<p>None.</p>" in text(admin, f"{QUEUE}?state=closed")
 
     def test_needs_a_permission(self) -> None:
         gap = gap_of(QUERY)
@@ -233,7 +233,7 @@ class TestActions:
     def test_a_missing_document(self, admin: Client, gap: Gap, administrator: User) -> None:
         incomplete = {"act": "document", "note": "x"}
         html = admin.post(f"{QUEUE}{gap.pk}/act/", incomplete, follow=True).content.decode()
-        assert "Choose who writes the document" in html
+        assert "Choose who will write the document" in html
         wanted = {"act": "document", "owner": administrator.pk, "note": "How the zephyr works."}
         admin.post(f"{QUEUE}{gap.pk}/act/", wanted)
 
@@ -245,7 +245,7 @@ class TestActions:
         assert "Give a reason" in refused.content.decode()
         admin.post(f"{QUEUE}{gap.pk}/act/", {"act": "dismissed", "note": "Not ours."})
         assert GapStep.objects.get().note == "Not ours."
-        assert "No question waits" in text(admin, QUEUE)
+        assert "No open search gaps" in text(admin, QUEUE)
 
         admin.post(f"{QUEUE}{gap.pk}/act/", {"act": "reopened"})
         assert QUERY in text(admin, QUEUE)

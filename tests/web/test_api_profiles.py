@@ -129,7 +129,7 @@ class TestPublishing:
         assert wrong.status_code == 409
         done = post(api, "profiles/default@3/publish/", fingerprint=made["fingerprint"])
         assert (done.status_code, done.json()["state"]) == (200, "published")
-        assert done.json()["findings"][0].startswith("nDCG@10 stays as it is on 3")
+        assert done.json()["findings"][0].startswith("nDCG@10 does not change on 3")
         back = post(api, "rollback/", leaving="default@3", reason="Complaints.")
         assert (back.status_code, back.json()) == (200, {"name": "default", "version": 2})
         assert post(api, "rollback/", leaving="default@3").status_code == 409

@@ -62,13 +62,13 @@ class TestAdmin:
         assert str(other) in asks
         assert "nothing will be measured" in asks
         response = client.post(f"{ADMIN}{experiment.pk}/start/")
-        assert "the next search takes part" in said(response)
+        assert "applies from the next search" in said(response)
 
         page = client.get(f"{ADMIN}{experiment.pk}/change/").content.decode()
-        assert "Nobody has taken part yet." in page
+        assert "No visitor has taken part yet." in page
         assert "Running" in page
         assert 'name="days"' not in page  # what runs changes no more
-        assert "Nobody has taken part yet." in client.get(ADMIN).content.decode()
+        assert "No visitor has taken part yet." in client.get(ADMIN).content.decode()
 
         without = client.post(f"{ADMIN}{experiment.pk}/end/", {"reason": " "})
         assert "Say why" in said(without)

@@ -123,7 +123,7 @@ class TestAsking:
     def test_cancelling(self, tuner: Client) -> None:
         row = Optimisation.objects.create(profile=active_profile(), state=State.RUNNING)
         response = tuner.post(f"{PAGE}{row.pk}/cancel/")
-        assert "is cancelled" in said(response)
+        assert "has been cancelled" in said(response)
         assert "data-live" not in text(tuner.get(f"{PAGE}{row.pk}/"))
         assert "ended already" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
 
@@ -137,12 +137,12 @@ class TestResult:
         assert "67 →</span> <strong>50%" in page
         assert 'aria-label="Concept: +0.020, −0.010 to +0.050"' in page
         assert "too few questions" in page
-        assert "About 55 more judged questions would tell" in page
-        assert "Meaning</strong> now" in page
-        assert "Make a draft all the same" not in page  # who only looks
+        assert "About 55 more judged questions are needed" in page
+        assert "Meaning</strong>:" in page
+        assert "Create a draft anyway" not in page  # who only looks
 
     def test_a_draft_is_made_by_hand_and_opened(self, tuner: Client, found: Optimisation) -> None:
-        assert "Make a draft all the same" in text(tuner.get(f"{PAGE}{found.pk}/"))
+        assert "Create a draft anyway" in text(tuner.get(f"{PAGE}{found.pk}/"))
         response = tuner.post(f"{PAGE}{found.pk}/draft/")
         found.refresh_from_db()
         draft = found.draft
@@ -175,7 +175,7 @@ class TestStarting:
 
     def test_synthetic_queries_come_and_go(self, tuner: Client, shelf: None) -> None:
         told = said(tuner.post(f"{PAGE}synthetic/", {"count": "5", "seed": "2"}))
-        assert told == "1 synthetic queries made; 0 were there already."
+        assert told == "1 synthetic query created; 0 existed already."
         assert "Remove all 1" in text(tuner.get(PAGE))
         assert said(tuner.post(f"{PAGE}synthetic/", {"remove": "1"})).startswith("1 synthetic")
         assert not GoldenQuery.objects.exists()

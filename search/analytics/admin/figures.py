@@ -1,8 +1,10 @@
-"""The front page's figures of searches, their charts, and the gaps that are open."""
+"""Search figures, charts and open gaps on the admin's front page."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from django.utils.translation import gettext
 
 from common.admin.charts import bars, line
 from ingestion.models.library import Viewer
@@ -13,7 +15,7 @@ GAPS_SHOWN = 5
 
 
 def searching() -> dict[str, Any]:
-    """The figures of the last DAYS days and their charts, in one query."""
+    """The search figures of the last DAYS days with their charts; one query."""
     period = reporting.figures(days=DAYS)
     whole, days = period.whole, period.days.items()
     return {
@@ -22,32 +24,45 @@ def searching() -> dict[str, Any]:
         "searches": whole.searches,
         "per_day": whole.searches / DAYS,
         "figures": [
-            ("Nothing found", _percent(whole.zero_rate), "of searches"),
-            ("Low confidence", _percent(whole.unsure_rate), "of searches"),
-            ("Median time", _ms(whole.p50_ms), "a search"),
-            ("95th percentile", _ms(whole.p95_ms), "of search times"),
+            (gettext("No results"), _percent(whole.zero_rate), gettext("of searches")),
+            (gettext("Low confidence"), _percent(whole.unsure_rate), gettext("of searches")),
+            (gettext("Median time"), _ms(whole.p50_ms), gettext("per search")),
+            (gettext("95th percentile"), _ms(whole.p95_ms), gettext("of search times")),
             *(
-                (f"Opened in the first {place}" if place > 1 else "Opened the first",
-                 _percent(rate), "of searches that found something")
+                (
+                    gettext("Opened in the first %(count)d") % {"count": place}
+                    if place > 1
+                    else gettext("Opened the first"),
+                    _percent(rate),
+                    gettext("of searches with results"),
+                )
                 for place, rate in whole.click_rates.items()
             ),
         ],
         "charts": [
-            bars("Searches a day", [(day, each.searches) for day, each in days]),
-            line("Nothing found, %", [(day, _hundredths(each.zero_rate)) for day, each in days],
-                 "{:.1f}"),
-            line("Low confidence, %", [(day, _hundredths(each.unsure_rate)) for day, each in days],
-                 "{:.1f}"),
-            line("95th percentile, ms", [(day, each.p95_ms) for day, each in days], "{:.0f}"),
+            bars(gettext("Searches per day"), [(day, each.searches) for day, each in days]),
+            line(
+                gettext("No results, %"),
+                [(day, _hundredths(each.zero_rate)) for day, each in days],
+                "{:.1f}",
+            ),
+            line(
+                gettext("Low confidence, %"),
+                [(day, _hundredths(each.unsure_rate)) for day, each in days],
+                "{:.1f}",
+            ),
+            line(
+                gettext("95th percentile, ms"), [(day, each.p95_ms) for day, each in days], "{:.0f}"
+            ),
         ],
-    }  # fmt: skip
+    }
 
 
 def open_gaps(viewer: Viewer) -> dict[str, Any]:
-    """How many gaps are open, and the costliest; four queries."""
+    """The number of open gaps, and the costliest of them; four queries."""
     return {
         "count": gaps.open_count(viewer),
-        "costliest": gaps.standing(viewer, limit=GAPS_SHOWN),
+        "costliest": gaps.summaries(viewer, limit=GAPS_SHOWN),
     }
 
 

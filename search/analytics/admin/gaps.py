@@ -1,4 +1,4 @@
-"""The queue of search gaps: what failed, whom it cost, and what to do about it in place."""
+"""The queue of search gaps in the admin, with the remedies for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import NoReverseMatch, URLPattern, reverse
+from django.utils.functional import Promise
 from django.utils.http import urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
@@ -19,7 +22,7 @@ from common.accounts.models import User
 from common.admin.pages import ActionPages, VisibleOnly, actor
 from ingestion.models import Document
 from search.analytics import gaps
-from search.analytics.gaps import COSTS, Standing
+from search.analytics.gaps import COSTS, GapSummary
 from search.analytics.models import Gap, GapStep, Sign
 from search.errors import GapError, SearchError
 
@@ -31,11 +34,11 @@ STATES = {state.value: state.label for state in Gap.State}
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """A row that may close a gap: where one is made, and which of its fields takes the query."""
+    """A kind of row that may close a gap: the view that adds one, and its field for the query."""
 
     kind: str
-    label: str
-    hint: str
+    label: Promise
+    hint: Promise
     view: str
     field: str
     permission: str
@@ -43,19 +46,20 @@ class Remedy:
 
 REMEDIES = (
     Remedy(
-        Kind.SYNONYM, "Add a synonym", "The documents say it in other words.",
+        Kind.SYNONYM, _("Add a synonym"), _("The documents use other words for it."),
         "admin:search_synonym_add", "terms", "search.add_synonym",
     ),
     Remedy(
-        Kind.PATTERN, "Add an identifier pattern", "It is a code that is not recognised.",
+        Kind.PATTERN, _("Add an identifier pattern"), _("The query is a code that is not "
+"recognised."),
         "admin:ingestion_identifierpattern_add", "examples", "ingestion.add_identifierpattern",
     ),
     Remedy(
-        Kind.PIN, "Pin a document", "One document is the answer.",
+        Kind.PIN, _("Pin a document"), _("One document answers the question."),
         "admin:search_pin_add", "query", "search.add_pin",
     ),
     Remedy(
-        Kind.JUDGEMENT, "Judge the results", "Measure it, and tune the weights.",
+        Kind.JUDGEMENT, _("Judge the results"), _("Measure the ranking, then tune the weights."),
         "admin:search_workbench", "q", "tuning.add_judgement",
     ),
 )  # fmt: skip
@@ -71,7 +75,7 @@ class OwnerForm(NoteForm):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a search found, for one reader: documents that they may not see are left out."""
+    """A search result without the documents that the reader may not see."""
 
     total: int
     confidence: float | None
@@ -103,12 +107,12 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The queue, the costliest first. Django's own list orders by columns alone."""
+        """Show the queue, the costliest first; Django's own list can sort by columns only."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         state = request.GET.get("state", "")
         state = state if state in STATES else Gap.State.OPEN
-        found = gaps.standing(request.user, state=state, limit=SHOWN)
+        found = gaps.summaries(request.user, state=state, limit=SHOWN)
         context = {
             "cl": None,
             "gaps": found,
@@ -118,7 +122,7 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
             "costs": [(Sign(sign).label, cost) for sign, cost in COSTS.items()],
             **(extra_context or {}),
         }
-        return self.shown(request, "gap/queue.html", "Search gaps", context)
+        return self.shown(request, "analytics/gap/queue.html", gettext("Search gaps"), context)
 
     def change_view(
         self,
@@ -129,40 +133,45 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
     ) -> HttpResponse:
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        standing = self._standing(request, int(object_id) if object_id.isdecimal() else 0)
+        summary = self._summary(request, int(object_id) if object_id.isdecimal() else 0)
         may_change = self.has_change_permission(request)
         context = {
-            "standing": standing,
-            "gap": standing.gap,
-            "counts": [(sign.label, count) for sign, count in standing.counts.items()],
-            "wordings": gaps.wordings(standing.gap, request.user),
+            "summary": summary,
+            "gap": summary.gap,
+            "counts": [(sign.label, count) for sign, count in summary.counts.items()],
+            "wordings": gaps.wordings(summary.gap, request.user),
             "may_change": may_change,
             "remedies": list(_remedies(request)) if may_change else [],
             "owners": User.objects.filter(is_active=True, is_staff=True) if may_change else [],
-            **_findings(request, standing),
+            **_findings(request, summary.gap),
             **(extra_context or {}),
         }
-        return self.shown(request, "gap/gap.html", standing.query, context)
+        return self.shown(request, "analytics/gap/page.html", summary.query, context)
 
     def act_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Does what the page's buttons say, and goes on to the row that is to be made."""
-        standing = self._standing(request, pk)
+        """Carry out the chosen action, then redirect to the form of its remedy or back."""
+        summary = self._summary(request, pk)
         if not self.has_change_permission(request):
             raise PermissionDenied
         here = reverse("admin:analytics_gap_change", args=(pk,))
         try:
-            address = self._act(request, standing)
+            address = self._act(request, summary)
         except (GapError, SearchError) as error:
             self.message_user(request, str(error), messages.ERROR)
             address = here
         return HttpResponseRedirect(address or here)
 
-    def _act(self, request: HttpRequest, standing: Standing) -> str:
-        """Where to go on; empty for the gap's own page. Raises GapError, SearchError."""
-        gap, asked, user = standing.gap, request.POST.get("act", ""), actor(request)
+    def _act(self, request: HttpRequest, summary: GapSummary) -> str:
+        """Carry out the action; return the address to continue at, empty for the gap's page.
+
+        Raises GapError, SearchError.
+        """
+        gap, asked, user = summary.gap, request.POST.get("act", ""), actor(request)
         form = OwnerForm(request.POST) if asked == Kind.DOCUMENT else NoteForm(request.POST)
         if not form.is_valid():
-            raise GapError("Choose who writes the document, and say what it should answer.")
+            raise GapError(
+                gettext("Choose who will write the document, and describe what it should answer.")
+            )
         note = form.cleaned_data["note"]
         remedy = next((each for each in _remedies(request) if each[0].kind == asked), None)
         if remedy is not None:
@@ -178,21 +187,21 @@ class GapAdmin(VisibleOnly, ActionPages[Gap], ModelAdmin):  # type: ignore[misc]
         elif asked == Kind.REOPENED:
             gaps.reopen(gap, acting_user=user)
         else:
-            raise GapError("There is no such action, or you may not do it.")
+            raise GapError(gettext("Unknown action, or you do not have permission for it."))
         return ""
 
-    def _standing(self, request: HttpRequest, pk: int) -> Standing:
-        """The gap as the reader may see it. Raises Http404: hidden and missing are the same."""
+    def _summary(self, request: HttpRequest, pk: int) -> GapSummary:
+        """The gap's summary for the reader. Raises Http404 for hidden and missing gaps alike."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
-        found = gaps.standing(request.user, pk=pk) if pk else []
+        found = gaps.summaries(request.user, pk=pk) if pk else []
         if not found:
             raise Http404
         return found[0]
 
 
 def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
-    """What the reader may make, with the address where they do."""
+    """The remedies that the reader has permission for, with the addresses of their forms."""
     for remedy in REMEDIES:
         try:
             address = reverse(remedy.view)
@@ -202,13 +211,13 @@ def _remedies(request: HttpRequest) -> Iterator[tuple[Remedy, str]]:
             yield remedy, address
 
 
-def _findings(request: HttpRequest, standing: Standing) -> dict[str, Any]:
-    """What the question finds now, and the history with what it found before and after."""
-    steps = list(standing.gap.steps.select_related("user"))
+def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
+    """The current search result of the gap's question, and the history with its results."""
+    steps = list(gap.steps.select_related("user"))
     now: GapStep | None = None
     problem = ""
     try:
-        query, collections = gaps.question(standing.gap, request.user)
+        query, collections = gaps.question(gap, request.user)
         found = gaps.snapshot(query, viewer=request.user, collections=collections)
         now = GapStep(after=found.as_json(), query=query)
     except SearchError as error:

@@ -1,4 +1,4 @@
-"""What searchers asked and did, and the gaps where search failed them."""
+"""Search events, interactions with results, and search gaps."""
 
 from search.analytics.models.events import Interaction, SearchEvent
 from search.analytics.models.gaps import Gap, GapSign, GapStep, GapWording, Sign

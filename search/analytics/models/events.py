@@ -1,4 +1,4 @@
-"""W5: what searchers do: a row a search, a row a click, dwell, thumb or answer."""
+"""Search events and interactions: one row per search, click, reading, thumb or answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Collection, Viewer
 from search.models.labels import QUERY_CLASSES
@@ -16,9 +17,9 @@ from search.models.profiles import SearchProfile
 
 
 def readable_sources(viewer: Viewer) -> Q:
-    """Of rows with `sources` and `collections`: those of which `viewer` may read every one.
+    """A filter for rows all of whose `sources` and `collections` the viewer may read.
 
-    A name that names no collection hides the row like one of a hidden collection.
+    The name of an unknown collection hides a row like that of a hidden collection.
     """
     if viewer is not None and viewer.is_active and viewer.is_superuser:
         return Q()
@@ -31,37 +32,36 @@ def readable_sources(viewer: Viewer) -> Q:
 
 class SearchEventQuerySet(models.QuerySet["SearchEvent"]):
     def visible_to(self, viewer: Viewer) -> SearchEventQuerySet:
-        """The events whose query `viewer` may read: those of which they may read every source."""
+        """The events whose query `viewer` may read: those whose every source they may read."""
         return self.filter(readable_sources(viewer))
 
     def searches(self) -> SearchEventQuerySet:
-        """One event a search: without further pages and repeats."""
+        """One event per search: without further pages and repeats."""
         return self.filter(page=1, follows=None)
 
 
 class SearchEvent(models.Model):
-    """One search as it was answered. Documents stand by public id: no text of theirs is kept.
+    """A search as it was answered. Documents are stored by public id, without their text.
 
     `visitor` is a keyed hash of the user, or of the day, address and browser of someone who is
-    not signed in. `results` are the public ids of the shown page's documents, in order, of which
-    the first stands at `first_rank`. `sources` are the ids of the collections whose text was
-    shown, `collections` the names that were asked for: who may not read one of them may not read
-    the query either. `follows` is
-    the visitor's search that this repeats or continues on another page. `best_click` is the
-    highest place that was opened.
+    not signed in. `results` are the public ids of the documents on the page, in order; the rank of
+    the first is `first_rank`. `sources` are the ids of the collections whose text was shown,
+    `collections` the names that were asked for: whoever may not read one of them may not read the
+    query. `follows` is the visitor's search that this one repeats or continues on another page.
+    `best_click` is the best rank that was opened.
     """
 
     class Channel(models.TextChoices):
-        PAGE = "page", "Search page"
-        API = "api", "API"
+        PAGE = "page", _("Search page")
+        API = "api", _("API")
 
     search_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)
     channel = models.CharField(max_length=4, choices=Channel.choices)
     query = models.CharField(max_length=1000)
-    # Short enough for an index in any script.
+    # Short enough to be indexed in any script.
     folded = models.CharField(max_length=500, db_index=True)
-    # Without constraints in the database: recording takes no lock that a search could wait for.
+    # No database constraint: recording must not take a lock that a search could wait for.
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -99,23 +99,23 @@ class SearchEvent(models.Model):
     best_click = models.PositiveIntegerField(null=True, blank=True)
     milliseconds = models.FloatField()
     confidence = models.FloatField(null=True, blank=True)
-    unsure = models.BooleanField(default=False, help_text="Below the profile's threshold.")
+    unsure = models.BooleanField(default=False, help_text=_("Below the profile's threshold."))
     corrected_from = models.CharField(max_length=1000, blank=True)
     degraded = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     anonymised = models.BooleanField(default=False)
-    gathered = models.BooleanField(default=False, help_text="Looked through for search gaps.")
-    # Which arm of an experiment answered, by name; empty outside experiments.
+    gathered = models.BooleanField(default=False, help_text=_("Processed for search gaps."))
+    # The experiment arm that answered; empty outside experiments.
     experiment = models.PositiveBigIntegerField(null=True, blank=True, db_index=True)
     arm = models.CharField(max_length=12, blank=True)
-    # Of interleaved results whose pick each is, a letter a result: "-" for both rankings' alike.
+    # The team of each interleaved result, one letter per result; "-": in both rankings alike.
     teams = models.CharField(max_length=100, blank=True)
 
     objects = SearchEventQuerySet.as_manager()
 
     class Meta:
         ordering = ("-at", "-pk")
-        verbose_name = "search"
-        verbose_name_plural = "searches"
+        verbose_name = _("search")
+        verbose_name_plural = _("searches")
         indexes = (
             models.Index(fields=("visitor", "at"), name="event_of_visitor"),
             models.Index(fields=("id",), condition=Q(gathered=False), name="event_to_gather"),
@@ -126,28 +126,30 @@ class SearchEvent(models.Model):
 
 
 class Interaction(models.Model):
-    """What a searcher did with a result of a search, or said of all of them.
+    """A searcher's interaction with a result, or an answer about the whole search.
 
-    `event` is the search itself, also for what was done on its second page. `document` and
-    `rank` are empty for an answer about the whole search.
+    `event` is the first page's event, even for interactions on a later page. `document` and `rank`
+    are empty for an answer about the whole search.
     """
 
     class Kind(models.TextChoices):
-        CLICK = "click", "Opened"
-        DWELL = "dwell", "Read"
-        UP = "up", "Thumb up"
-        DOWN = "down", "Thumb down"
-        SOLVED = "solved", "Question answered"
-        UNSOLVED = "unsolved", "Question not answered"
+        CLICK = "click", _("Opened")
+        DWELL = "dwell", _("Read")
+        UP = "up", _("Thumb up")
+        DOWN = "down", _("Thumb down")
+        SOLVED = "solved", _("Question answered")
+        UNSOLVED = "unsolved", _("Question not answered")
 
     event = models.ForeignKey(SearchEvent, models.CASCADE, related_name="interactions")
     kind = models.CharField(max_length=8, choices=Kind.choices)
-    document = models.UUIDField(null=True, blank=True, help_text="The document's public id.")
+    document = models.UUIDField(null=True, blank=True, help_text=_("The document's public id."))
     rank = models.PositiveIntegerField(
-        null=True, blank=True, help_text="Its place among the results, from 1."
+        null=True, blank=True, help_text=_("Rank among the results, from 1.")
     )
-    seconds = models.FloatField(null=True, blank=True, help_text="How long it was read.")
-    team = models.CharField(max_length=1, blank=True, help_text="Whose result, in interleaving.")
+    seconds = models.FloatField(null=True, blank=True, help_text=_("Reading time in seconds."))
+    team = models.CharField(
+        max_length=1, blank=True, help_text=_("Interleaving team of the result.")
+    )
     at = models.DateTimeField(default=timezone.now)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""W5: where search fails: questions of one meaning, who met the failure, and what was done."""
+"""Search gaps: failed questions of one meaning, the affected visitors, and the remedies."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from ingestion.models.library import Viewer
@@ -13,18 +14,18 @@ from search.analytics.models.events import readable_sources
 
 
 class Sign(models.TextChoices):
-    """How a search showed that it failed."""
+    """A sign that a search failed."""
 
-    ZERO = "zero", "Nothing found"
-    DOWN = "down", "Thumb down"
-    REFORMULATED = "reformulated", "Asked again in other words"
-    UNSURE = "unsure", "Low confidence"
-    NO_CLICK = "no_click", "Nothing opened"
+    ZERO = "zero", _("Nothing found")
+    DOWN = "down", _("Thumb down")
+    REFORMULATED = "reformulated", _("Asked again in other words")
+    UNSURE = "unsure", _("Low confidence")
+    NO_CLICK = "no_click", _("Nothing opened")
 
 
 class GapQuerySet(models.QuerySet["Gap"]):
     def visible_to(self, viewer: Viewer) -> GapQuerySet:
-        """The gaps of which `viewer` may read a wording at least."""
+        """The gaps with at least one wording that `viewer` may read."""
         signs = GapSign.objects.visible_to(viewer)
         return self.filter(pk__in=signs.order_by().values("wording__gap"))
 
@@ -33,9 +34,9 @@ class Gap(models.Model):
     """A question, in all its wordings, that search did not answer well."""
 
     class State(models.TextChoices):
-        OPEN = "open", "Open"
-        CLOSED = "closed", "Closed"
-        DISMISSED = "dismissed", "Dismissed"
+        OPEN = "open", _("Open")
+        CLOSED = "closed", _("Closed")
+        DISMISSED = "dismissed", _("Dismissed")
 
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
     owner = models.ForeignKey(
@@ -44,7 +45,7 @@ class Gap(models.Model):
         null=True,
         blank=True,
         related_name="+",
-        help_text="Who writes the document that is missing.",
+        help_text=_("The person who will write the missing document."),
     )
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -54,7 +55,7 @@ class Gap(models.Model):
 
     class Meta:
         ordering = ("-created", "-pk")
-        verbose_name = "search gap"
+        verbose_name = _("search gap")
         indexes = (models.Index(fields=("state",), name="gap_state"),)
 
     def __str__(self) -> str:
@@ -63,13 +64,13 @@ class Gap(models.Model):
 
 class GapWordingQuerySet(models.QuerySet["GapWording"]):
     def visible_to(self, viewer: Viewer) -> GapWordingQuerySet:
-        """The wordings that were asked at least once where `viewer` could have read along."""
+        """The wordings with at least one search whose query `viewer` may read."""
         signs = GapSign.objects.visible_to(viewer)
         return self.filter(pk__in=signs.order_by().values("wording"))
 
 
 class GapWording(models.Model):
-    """One wording of a gap's question. `vector` is its embedding in the space named."""
+    """One wording of a gap's question. `vector` is its embedding in the space `space`."""
 
     gap = models.ForeignKey(Gap, models.CASCADE, related_name="wordings")
     query = models.CharField(max_length=1000)
@@ -94,13 +95,13 @@ class GapSignQuerySet(models.QuerySet["GapSign"]):
 
 
 class GapSign(models.Model):
-    """One visitor met one kind of failure with one wording; asking again adds nothing."""
+    """One kind of failure of one wording for one visitor; repeated searches add no row."""
 
     wording = models.ForeignKey(GapWording, models.CASCADE, related_name="signs")
     kind = models.CharField(max_length=12, choices=Sign.choices)
     visitor = models.CharField(max_length=64)
     sources = ArrayField(models.BigIntegerField(), default=list, blank=True)
-    # Names of collections that the question was asked in; empty: all.
+    # Names of the collections that were searched; empty: all.
     collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     first = models.DateTimeField()
     last = models.DateTimeField(db_index=True)
@@ -126,21 +127,21 @@ class GapSign(models.Model):
 
 
 class GapStep(models.Model):
-    """The history of a gap: what was done about it, and what a search found before and after.
+    """A step in a gap's history, with the search results before and after.
 
     `before` and `after` hold `total`, `confidence`, `unsure`, `profile` and `results`, the public
     ids of the first ten documents that `user` was shown.
     """
 
     class Kind(models.TextChoices):
-        SYNONYM = "synonym", "Synonym"
-        PATTERN = "pattern", "Identifier pattern"
-        PIN = "pin", "Pin"
-        JUDGEMENT = "judgement", "Judgement"
-        DOCUMENT = "document", "Needs a document"
-        DISMISSED = "dismissed", "Dismissed"
-        CLOSED = "closed", "Closed"
-        REOPENED = "reopened", "Reopened"
+        SYNONYM = "synonym", _("Synonym")
+        PATTERN = "pattern", _("Identifier pattern")
+        PIN = "pin", _("Pin")
+        JUDGEMENT = "judgement", _("Judgement")
+        DOCUMENT = "document", _("Needs a document")
+        DISMISSED = "dismissed", _("Dismissed")
+        CLOSED = "closed", _("Closed")
+        REOPENED = "reopened", _("Reopened")
 
     gap = models.ForeignKey(Gap, models.CASCADE, related_name="steps")
     kind = models.CharField(max_length=10, choices=Kind.choices)
@@ -149,7 +150,9 @@ class GapStep(models.Model):
     )
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
-    query = models.CharField(max_length=1000, blank=True, help_text="The wording that was run.")
+    query = models.CharField(
+        max_length=1000, blank=True, help_text=_("The wording that was searched.")
+    )
     before = models.JSONField(null=True, blank=True)
     after = models.JSONField(null=True, blank=True)
 

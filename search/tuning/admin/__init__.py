@@ -1,8 +1,7 @@
-"""W1: tuning in the admin: profiles, the workbench, golden queries, runs, the gate, the audit."""
+"""Tuning in the admin: profiles, workbench, golden queries, runs, publishing, experiments."""
 
-from search.tuning.admin.changes import ProfileChangeAdmin
 from search.tuning.admin.experiments import ExperimentAdmin
-from search.tuning.admin.gate import PublicationAdmin, PublishGateAdmin
+from search.tuning.admin.gate import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
 from search.tuning.admin.golden import GoldenQueryAdmin
 from search.tuning.admin.golden_pages import JudgementAdmin
 from search.tuning.admin.profiles import SearchProfileAdmin

@@ -1,4 +1,4 @@
-"""W: experiments in the admin: planned, started through the gate, watched, ended."""
+"""Experiments in the admin: plan, start through the gate, follow, end."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -40,40 +42,40 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
         super().__init__(*args, **kwargs)
         published = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
         for name in ("a", "b"):
-            if name in self.fields:  # not where the page only shows them
+            if name in self.fields:  # absent on a read-only page
                 field: Any = self.fields[name]
                 field.queryset = published
-                field.help_text = "A published profile: drafts are measured in the workbench."
+                field.help_text = "A published profile. Measure drafts in the workbench."
 
 
 @admin.register(Experiment)
 class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "No experiment yet. One shows two profiles to visitors and counts whose results they open."
+    empty_text = _(
+        "No experiments yet. An experiment compares two profiles by the results that visitors open."
     )
     form = ExperimentForm
     fieldsets = (
         (None, {"fields": ("name", "kind", "a", "b")}),
-        ("Who takes part, and until when", {"fields": ("share", "days", "indifference")}),
+        (_("Participation and duration"), {"fields": ("share", "days", "indifference")}),
         (None, {"fields": ("note",)}),
     )
-    list_display = ("name", "kind", "state_label", "a", "b", "visitors", "told", "started")
+    list_display = ("name", "kind", "state_label", "a", "b", "visitors", "conclusion", "started")
     list_select_related = ("a", "b")
     list_filter = ("state", "kind")
     search_fields = ("name", "note")
-    change_form_template = "admin/search/experiment/page.html"
-    list_before_template = "admin/steelyard/experiments_note.html"
+    change_form_template = "admin/tuning/experiment/page.html"
+    list_before_template = "admin/tuning/experiment/note.html"
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, experiment: Experiment) -> tuple[str, str]:
         return experiment.state, experiment.get_state_display()
 
-    @admin.display(description="visitors")
+    @admin.display(description=_("visitors"))
     def visitors(self, experiment: Experiment) -> str:
         return f"{experiment.verdict['visitors']:,}" if experiment.verdict else "-"
 
-    @admin.display(description="what they tell")
-    def told(self, experiment: Experiment) -> str:
+    @admin.display(description=_("conclusion"))
+    def conclusion(self, experiment: Experiment) -> str:
         return str(experiment.verdict.get("sentence", "-"))
 
     def get_urls(self) -> list[URLPattern]:
@@ -102,7 +104,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
         )
 
     def start_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Says what starting does first; then does it."""
+        """Show what starting would do, or start the experiment."""
         experiment = self.seen(request, pk)
         if not request.user.has_perm(publications.PUBLISH):
             raise PermissionDenied
@@ -113,7 +115,12 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             "gate": gate_inputs.preview(),
             "differences": ranking_differences(experiment.a, experiment.b),
         }
-        return self.shown(request, "experiment/start.html", f"Start {experiment}", context)
+        return self.shown(
+            request,
+            "tuning/experiment/start.html",
+            gettext("Start %(experiment)s") % {"experiment": experiment},
+            context,
+        )
 
     def _start(self, request: HttpRequest, experiment: Experiment) -> HttpResponse:
         try:
@@ -127,31 +134,39 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
             self.message_user(request, str(error), messages.ERROR)
         else:
             if held.state == State.RUNNING:
-                self.message_user(request, f"{held} runs: the next search takes part.")
+                self.message_user(
+                    request,
+                    gettext("%(experiment)s has started and applies from the next search.")
+                    % {"experiment": held},
+                )
             elif held.state == State.DRAFT:
-                self.message_user(request, f"{held} was not started.", messages.ERROR)
+                self.message_user(
+                    request,
+                    gettext("%(experiment)s was not started.") % {"experiment": held},
+                    messages.ERROR,
+                )
         return self.back_to(experiment.pk)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Stops measuring; nothing starts."""
+        """Cancel the measurement; the experiment does not start."""
 
         def act(experiment: Experiment) -> str:
             running.cancel(experiment, acting_user=actor(request))
-            return "It is a plan again. Nothing was started."
+            return gettext("The start was cancelled.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
     def end_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Ends it for the reason that the form gives."""
+        """End the experiment with the given reason."""
 
         def act(experiment: Experiment) -> str:
             reason = request.POST.get("reason", "")
             running.end(experiment, acting_user=actor(request), reason=reason)
-            return "It has ended. Nothing was published by it."
+            return gettext("The experiment has ended. No profile was published.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
-    # --- what is written: all of it by tuning ------------------------------------------------
+    # --- saving: through `planning` ------------------------------------------------
 
     def save_model(self, request: HttpRequest, obj: Experiment, form: Any, change: bool) -> None:
         fields = {name: form.cleaned_data[name] for name in planning.PLAN}
@@ -166,14 +181,14 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
         planning.delete(obj, acting_user=actor(request))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        # Plans are removed one by one: what has started is kept.
+        # Only plans can be deleted, one by one.
         actions: dict[str, Any] = super().get_actions(request)
         actions.pop("delete_selected", None)
         return actions
 
 
 def _shown(experiment: Experiment, request: HttpRequest) -> dict[str, Any]:
-    """What the page says above the plan."""
+    """The context of the panels above the plan."""
     verdict = experiment.verdict
     winner = {"a": experiment.a, "b": experiment.b}.get(verdict.get("verdict", ""))
     chart = interval_chart(experiment.history, split=experiment.kind == Experiment.Kind.SPLIT)

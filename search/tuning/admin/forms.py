@@ -1,4 +1,4 @@
-"""The form of a search profile: its settings, its weights, and why they change."""
+"""The form of a search profile: settings, weights, and the reason of a change."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, cast
 from django import forms
 from django.http import QueryDict
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from search.domain import QueryClass, Weights
@@ -19,37 +21,56 @@ from search.tuning.publishing import activation, drafts
 from search.tuning.publishing.drafts import edit_stamp
 
 COSTS = {
-    "vector_normaliser": "How cosine similarities become strengths. As they are, they keep their "
-    "meaning from one question to the next; the others look only at this question's candidates.",
-    "keyword_normaliser": "How keyword scores become strengths. BM25 has no upper end: leave it "
-    "unscaled and it drowns the other signals.",
-    "title_normaliser": "How title scores become strengths. Coverage lies between 0 and 1 already.",
-    "keyword_scorer": "BM25 knows rare words from common ones and is the fastest. The others are "
-    "for comparison.",
-    "keyword_budget": "At most so many chunks are scored by keywords; most questions need far "
-    "fewer. More is slower on large libraries; less can miss passages for questions of common "
-    "words alone.",
-    "both_factor": "For rank fusion: what meaning and keywords both found counts so many times. "
-    "Above 1.2 or so, a mediocre passage with a common word passes the best match of either.",
-    "bypass": "A regular expression. Questions that it matches are answered by keywords alone, "
-    "without asking the embedding model: right for bare codes, wrong for words.",
-    "feedback": "How much it counts that a passage is like the first results: 0.5 is half as much "
-    "as the best score. Raising it gathers what belongs together, and drifts away from the "
-    "question where the first results are wrong.",
-    "recency_half_life": "Days after which a document counts half as recent. Matters only where "
-    "recency has a weight.",
-    "title_scorer": "What a fitting title is worth. “10” outweighs every other signal unless it is "
-    "scaled.",
+    "vector_normaliser": _(
+        "How cosine similarities become strengths. Unscaled, they are "
+        "comparable between questions; the other methods depend on the "
+        "question's candidates."
+    ),
+    "keyword_normaliser": _(
+        "How keyword scores become strengths. BM25 has no upper bound: "
+        "unscaled, it dominates the other signals."
+    ),
+    "title_normaliser": _(
+        "How title scores become strengths. Coverage is between 0 and 1 already."
+    ),
+    "keyword_scorer": _(
+        "BM25 weights rare words higher and is the fastest. The others are for comparison."
+    ),
+    "keyword_budget": _(
+        "The maximum number of chunks scored by keywords; most questions need "
+        "far fewer. More is slower on large libraries; fewer can miss passages "
+        "for questions of common words only."
+    ),
+    "both_factor": _(
+        "For rank fusion: the factor for passages found by both meaning and "
+        "keywords. Above about 1.2, a mediocre passage with a common word "
+        "outranks the best match of either."
+    ),
+    "bypass": _(
+        "A regular expression. Matching questions are answered by keywords alone, "
+        "without the embedding model: suitable for bare codes, not for words."
+    ),
+    "feedback": _(
+        "The weight of similarity to the first results (relevance feedback), "
+        "relative to the best score. Raising it brings related passages together, "
+        "and drifts away from the question if the first results are wrong."
+    ),
+    "recency_half_life": _(
+        "Days after which a document counts half as recent. Applies only if recency has a weight."
+    ),
+    "title_scorer": _(
+        "The score of a matching title. “10” outweighs every other signal unless scaled."
+    ),
 }
 FIELDS_OF_ALL = ("name", *activation.FIELDS)
 
 
 class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
     reason = forms.CharField(
-        label="Why",
+        label=_("Reason"),
         required=False,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
-        help_text="Optional. Kept with the change, for whoever asks later.",
+        help_text=_("Optional. Stored with the change in the audit."),
     )
     stamp = forms.CharField(required=False, widget=forms.HiddenInput)
 
@@ -71,7 +92,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
     @property
     def settings(self) -> dict[str, object]:
-        """The cleaned values of what a profile is made of besides its weights."""
+        """The cleaned values of the profile's settings, without its weights."""
         return {name: self.cleaned_data[name] for name in activation.FIELDS}
 
     def clean_name(self) -> str:
@@ -90,9 +111,9 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def _check_untouched(self, opened: str) -> None:
-        """Adds an error when somebody else has edited or published the draft meanwhile.
+        """Add an error if somebody else has edited or published the draft meanwhile.
 
-        The admin's view is one transaction: the lock holds until this edit is written.
+        The admin's view is one transaction: the lock is held until this edit is saved.
         """
         held = SearchProfile.objects.select_for_update().get(pk=self.instance.pk)
         stamp = edit_stamp(held)
@@ -100,7 +121,7 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         if stamp == opened or not (was_draft or held.is_draft):
             return
         posted = cast("QueryDict", self.data).copy()
-        posted["stamp"] = stamp  # whoever saves again has been told
+        posted["stamp"] = stamp  # saving again overrides the conflict
         self.data = posted
         self.add_error(None, self._conflict(held, opened))
 
@@ -108,20 +129,26 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         seen = opened.partition("-")[2]
         known = int(seen) if seen.isdecimal() else 0
         since = ProfileChange.objects.filter(profile=held, pk__gt=known)
-        said = "; ".join(
+        edits = "; ".join(
             f"{change.user or 'someone'} at {timezone.localtime(change.at):%H:%M}"
             + (f" ({', '.join(change.differences[:3])})" if change.differences else "")
             for change in since.select_related("user").order_by("pk")
         )
-        happened = "was saved" if held.is_draft else "was published"
-        again = "puts them in its place" if held.is_draft else "makes a new draft of them"
-        return (
-            f"{held} {happened} after you opened it: {said or 'by someone'}. Nothing of yours is "
-            f"lost: your figures are still below, and saving again {again}. To see the other "
-            "version first, open the profile anew."
-        )
+        if held.is_draft:
+            message = gettext(
+                "%(profile)s was saved after you opened it: %(edits)s. Your values are still in "
+                "the form; saving again overwrites the other version. To see that version "
+                "first, reload the profile."
+            ) % {"profile": held, "edits": edits or gettext("by someone")}
+        else:
+            message = gettext(
+                "%(profile)s was published after you opened it: %(edits)s. Your values are "
+                "still in the form; saving again creates a new draft. To see the published "
+                "version first, reload the profile."
+            ) % {"profile": held, "edits": edits or gettext("by someone")}
+        return message
 
 
 def template_profile() -> SearchProfile | None:
-    """What a new profile starts from: the active one."""
+    """The profile that a new one is copied from: the active profile."""
     return SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()

@@ -1,4 +1,4 @@
-"""W3: the gate in the admin: its settings, and what came of each attempt to publish."""
+"""The publish gate, publications and the audit of profiles in the admin."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
 from search.tuning.admin.publishing import differences_from_active
 from search.tuning.evaluation.run_figures import QueryRow, query_rows
-from search.tuning.models import EvaluationRun, Publication, PublishGate
+from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
 from search.tuning.publishing import gate, gate_inputs, publications
 
 State = Publication.State
@@ -32,13 +36,13 @@ STATE_LABELS = {
 class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("enabled",)}),
-        ("The measure", {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
-        ("Must be first", {"fields": ("first_required",)}),
-        ("Time", {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
+        (_("Measure"), {"fields": ("measure", "margin", "min_queries", "count_synthetic")}),
+        (_("Must be first"), {"fields": ("first_required",)}),
+        (_("Latency"), {"fields": ("latency_margin", "latency_floor_ms", "background_above")}),
     )
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """There is one gate: its list is its page."""
+        """Redirect to the only gate."""
         if not self.has_view_or_change_permission(request):
             raise PermissionDenied
         return redirect("admin:tuning_publishgate_change", gate_inputs.gate_row().pk)
@@ -59,23 +63,25 @@ class PublishGateAdmin(AuditedByServices, ModelAdmin):  # type: ignore[misc]
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "No profile has been published through the gate yet. Make a draft under Search "
-        "profiles or in the workbench, and publish it."
+    empty_text = _(
+        "No profile has been published through the gate yet. Create a draft under Search "
+        "profiles or in the workbench, then publish it."
     )
     list_display = ("asked", "profile", "state_label", "user", "reason", "overridden")
     list_select_related = ("profile", "user")
     list_filter = ("state",)
     search_fields = ("profile__name", "reason")
-    change_form_template = "admin/search/publication/page.html"
+    change_form_template = "admin/tuning/publication/page.html"
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, publication: Publication) -> tuple[str, str]:
         return publication.state, publication.get_state_display()
 
-    @admin.display(description="against the gate", ordering="override")
+    @admin.display(description=_("gate overridden"), ordering="override")
     def overridden(self, publication: Publication) -> str:
-        return "yes" if publication.override else "–"  # an icon would call the rule a fault
+        return (
+            "yes" if publication.override else "–"
+        )  # an icon would mark the usual case as a fault
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -105,21 +111,23 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
         )
 
     def override_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Publishes what was refused, for the reason that the form gives."""
+        """Publish a refused profile with the given reason."""
 
         def act(publication: Publication) -> str:
             reason = request.POST.get("reason", "")
             publications.override(publication, acting_user=actor(request), reason=reason)
-            return f"{publication.profile} is active, against the gate: the next search uses it."
+            return gettext("%(profile)s is active, overriding the gate, from the next search.") % {
+                "profile": publication.profile
+            }
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Stops measuring; nothing is published."""
+        """Cancel the measurement; nothing is published."""
 
         def act(publication: Publication) -> str:
             publications.cancel(publication, acting_user=actor(request))
-            return "It is cancelled. Nothing was published."
+            return gettext("Publishing was cancelled.")
 
         return self.acted(request, pk, act, permission=publications.PUBLISH)
 
@@ -134,7 +142,7 @@ def _lost_and_won(publication: Publication, request: HttpRequest) -> dict[str, A
 
 
 def split(rows: list[QueryRow], measure: str) -> dict[str, Any]:
-    """The queries that lost, won, and break what must be first, the furthest first."""
+    """The queries that lost, that won, and whose must-be-first document is not first."""
     moves = [(row, row.change(measure)) for row in rows]
     changed = [(row, by) for row, by in moves if by is not None and abs(by) >= gate.MOVED]
     lost = sorted((each for each in changed if each[1] < 0), key=lambda each: each[1])
@@ -155,3 +163,52 @@ def _line(row: QueryRow, by: float | None) -> dict[str, Any]:
         "first": row.title(row.first),
         "must": row.title(row.must_be_first),
     }
+
+
+@admin.register(ProfileChange)
+class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+    list_display = ("at", "profile_link", "action_label", "user", "reason", "what", "found")
+    list_display_links = None
+    list_select_related = ("profile", "user")
+    list_filter = ("action", ("profile__name", admin.AllValuesFieldListFilter))
+    search_fields = ("profile__name", "reason")
+    list_per_page = 50
+
+    @admin.display(description=_("profile"), ordering="profile__name")
+    def profile_link(self, change: ProfileChange) -> SafeString:
+        url = reverse("admin:search_searchprofile_change", args=(change.profile_id,))
+        return format_html('<a class="text-link" href="{}">{}</a>', url, change.profile)
+
+    @display(
+        description=_("action"),
+        ordering="action",
+        label={
+            "created": "",
+            "edited": "info",
+            "published": "success",
+            "refused": "danger",
+            "overridden": "warning",
+            "rolled_back": "success",
+            "exp_started": "info",
+            "exp_refused": "danger",
+            "exp_ended": "info",
+        },
+    )
+    def action_label(self, change: ProfileChange) -> tuple[str, str]:
+        return change.action, change.get_action_display()
+
+    @admin.display(description=_("what changed"))
+    def what(self, change: ProfileChange) -> SafeString:
+        return format_html(
+            '<ul class="sy-differences">{}</ul>',
+            format_html_join("", "<li>{}</li>", ((line,) for line in change.differences)),
+        )
+
+    @admin.display(description=_("gate findings"))
+    def found(self, change: ProfileChange) -> SafeString:
+        lines = format_html_join("", "<li>{}</li>", ((line,) for line in change.findings))
+        run = SafeString("")
+        if change.run_id:
+            url = reverse("admin:tuning_evaluationrun_change", args=(change.run_id,))
+            run = format_html('<li><a class="text-link" href="{}">Evaluation run</a></li>', url)
+        return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)

@@ -1,4 +1,4 @@
-"""W3: golden queries in the admin: listed, edited, with what was judged of each."""
+"""Golden queries in the admin: the list and the form, with the judgements of each."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from django.contrib import admin
 from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import actor
 from ingestion.models import Document
 from search.models import SearchProfile
-from search.tuning.admin.golden_forms import GoldenQueryForm
-from search.tuning.admin.golden_pages import JUDGE, GoldenPages
+from search.tuning.admin.golden_pages import JUDGE, GoldenPages, GoldenQueryForm
 from search.tuning.evaluation import measures
 from search.tuning.golden import judging, queries
 from search.tuning.golden.formats import FORMATS
@@ -23,16 +23,16 @@ from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 
 GRADES = [
     ("", "Not judged"),
-    *((str(grade), f"{grade}: {said}") for grade, said in judging.GRADES.items()),
+    *((str(grade), f"{grade}: {label}") for grade, label in judging.GRADES.items()),
 ]
 
 
 class DiffersFilter(admin.SimpleListFilter):
-    title = "judges"
+    title = _("judges")
     parameter_name = "judges"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("differ", "Differ"), ("far", "Differ by 2 or more"), ("none", "Nobody yet")]
+        return [("differ", "Differ"), ("far", "Differ by 2 or more"), ("none", "No judgements")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         match self.value():
@@ -47,9 +47,9 @@ class DiffersFilter(admin.SimpleListFilter):
 
 @admin.register(GoldenQuery)
 class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "No question has been judged yet. Judge results in the workbench, add a question "
-        "here, or import judgements."
+    empty_text = _(
+        "No golden queries yet. Judge results in the workbench, add a question here, or "
+        "import judgements."
     )
     form = GoldenQueryForm
     list_display = (
@@ -59,11 +59,11 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
     list_filter = (DiffersFilter, "origin", "query_class", "enabled")
     search_fields = ("folded",)
     fields = ("text", "collections", "must_be_first", "query_class", "enabled", "note")
-    change_form_template = "admin/search/goldenquery/page.html"
-    change_list_template = "admin/search/goldenquery/list.html"
-    list_before_template = "admin/search/goldenquery/agreement.html"
+    change_form_template = "admin/tuning/goldenquery/page.html"
+    change_list_template = "admin/tuning/goldenquery/list.html"
+    list_before_template = "admin/tuning/goldenquery/agreement.html"
 
-    # --- what is shown ---------------------------------------------------------------------
+    # --- display ---------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GoldenQuery]:
         viewer = actor(request)
@@ -74,7 +74,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         return rows.order_by("folded", "pk")
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Where it cannot be edited, the title of what must be first, for who may see it."""
+        """The fields; an uneditable must-be-first document is shown by its title."""
         if self._first_is_editable(request, obj):
             return self.fields
         return tuple("first_shown" if name == "must_be_first" else name for name in self.fields)
@@ -92,12 +92,12 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         form = super().get_form(request, obj, **kwargs)
         return type("BoundGoldenQueryForm", (form,), {"viewer": request.user})
 
-    @admin.display(description="judged documents", ordering="judged")
+    @admin.display(description=_("judged documents"), ordering="judged")
     def judged(self, query: Any) -> int:
         return int(query.judged)
 
     @display(
-        description="judges differ by",
+        description=_("largest disagreement"),
         ordering="spread",
         label={"far": "danger", "near": "warning"},
     )
@@ -106,7 +106,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
             return "-"
         return ("far" if query.spread > 1 else "near"), str(query.spread)
 
-    @admin.display(description="must be first")
+    @admin.display(description=_("must be first"))
     def first_shown(self, query: Any) -> str:
         return query.first_title or "-"
 
@@ -137,16 +137,16 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
             }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
 
-    # --- what is done: all of it by judging -----------------------------------------------------
+    # --- saving: through `golden.queries` --------------------------------------------------------
 
     def save_form(self, request: HttpRequest, form: Any, change: bool) -> Any:
         return form.written
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        """Nothing: the form has written it."""
+        """Do nothing: the form has saved the query."""
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
-        """Nothing: there is none."""
+        """Do nothing: there are no related forms."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         allowed: bool = super().has_delete_permission(request, obj)
@@ -157,7 +157,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         queries = list(objs)
         lacking = set()
         if any(query.judgements.exists() for query in queries):
-            lacking.add("golden queries with judgements (none is lost: switch them off instead)")
+            lacking.add("golden queries with judgements (disable them instead)")
         return [str(query) for query in queries], {"golden queries": len(queries)}, lacking, []
 
     def delete_model(self, request: HttpRequest, obj: GoldenQuery) -> None:
@@ -179,7 +179,7 @@ def _row(judgement: Judgement, request: HttpRequest) -> dict[str, Any]:
 
 
 def _last_measure() -> Subquery:
-    """What the active profile's last run measured of a golden query."""
+    """A golden query's leading measure in the active profile's latest run."""
     runs = EvaluationRun.objects.filter(
         kind=EvaluationRun.Kind.GOLDEN,
         state=EvaluationRun.State.DONE,

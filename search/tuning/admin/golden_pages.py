@@ -1,7 +1,10 @@
-"""The pages of golden queries and judgements besides Django's own."""
+"""Forms and pages of golden queries, and the list of judgements."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -10,19 +13,137 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
 from django.utils.text import capfirst
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminFileFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from common.admin.pages import ActionPages, ReadOnly, actor
+from ingestion.models import Collection, Document
 from search.errors import JudgementError
-from search.tuning.admin.golden_forms import ImportForm
-from search.tuning.golden import exchange, judging
+from search.tuning.golden import exchange, judging, queries
+from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+
+class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
+    """A golden query; the document is named by id, source, file name or title."""
+
+    collections = forms.MultipleChoiceField(
+        required=False,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_(
+            "Collections to search; none selected: all. Only people who may read them "
+            "see the query."
+        ),
+    )
+    must_be_first = forms.CharField(
+        required=False,
+        max_length=1000,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_(
+            "The document that must be the first result: its id, source, file name or "
+            "title. The gate refuses profiles that do not rank it first."
+        ),
+    )
+
+    class Meta:
+        model = GoldenQuery
+        fields = ("text", "collections", "query_class", "enabled", "note")
+        widgets = {"note": UnfoldAdminTextareaWidget(attrs={"rows": 2})}
+
+    viewer: User
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        visible = Collection.objects.visible_to(self.viewer)
+        self.fields["collections"].choices = list(visible.values_list("slug", "name"))  # type: ignore[attr-defined]
+        first = self.instance.must_be_first if self.instance.pk else None
+        if first is not None and self._may_see(first):
+            self.initial["must_be_first"] = str(first.public_id)
+            self.fields["must_be_first"].help_text += f" Currently: “{first.title}”."
+        elif first is not None:
+            # A person who may not see it must not replace it.
+            del self.fields["must_be_first"]
+
+    def _may_see(self, document: Document) -> bool:
+        return Document.objects.visible_to(self.viewer).filter(pk=document.pk).exists()
+
+    def clean_must_be_first(self) -> Document | None:
+        name = str(self.cleaned_data["must_be_first"]).strip()
+        try:
+            return exchange.find_document(name, viewer=self.viewer) if name else None
+        except JudgementError as error:
+            raise forms.ValidationError(capfirst(str(error))) from error
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            self._write(cleaned)
+        return cleaned
+
+    def _write(self, cleaned: dict[str, Any]) -> None:
+        """Save the query during validation, so that errors of the service become form errors.
+
+        The admin's view is one transaction, which a later failure rolls back.
+        """
+        names = ("text", "collections", "query_class", "enabled", "note", "must_be_first")
+        fields = {name: cleaned[name] for name in names if name in cleaned}
+        try:
+            with transaction.atomic():
+                if self.instance.pk:
+                    done = queries.edit(self.instance, fields, acting_user=self.viewer)
+                else:
+                    done = queries.create(
+                        cleaned["text"], cleaned["collections"], fields, acting_user=self.viewer
+                    )
+        except JudgementError as error:
+            raise forms.ValidationError(str(error)) from error
+        self.written = done
+
+    def _post_clean(self) -> None:
+        """Do nothing: the service has validated and saved the row."""
+
+
+class ImportForm(forms.Form):
+    """A file of judgements."""
+
+    file = forms.FileField(widget=UnfoldAdminFileFieldWidget)
+    file_format = forms.ChoiceField(
+        label=_("Format"),
+        choices=[(name, each.label) for name, each in FORMATS.items()],
+        widget=UnfoldAdminSelectWidget,
+    )
+    queries = forms.FileField(
+        required=False,
+        widget=UnfoldAdminFileFieldWidget,
+        help_text=_(
+            "The topics (TREC) or queries.jsonl (BEIR), unless the file is a ZIP that "
+            "contains them."
+        ),
+    )
+    judge = forms.CharField(
+        required=False,
+        max_length=150,
+        widget=UnfoldAdminTextInputWidget,
+        help_text=_("The judge of lines that name none."),
+    )
+
 
 JUDGE = "tuning.add_judgement"
 
 
 class GoldenPages(ActionPages[GoldenQuery]):
-    """For the ModelAdmin of golden queries."""
+    """Pages of the golden queries' ModelAdmin: import, export, judge, undo."""
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -34,7 +155,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         ]
 
     def import_view(self, request: HttpRequest) -> HttpResponse:
-        """A file's judgements, taken in; every line that was not, with its reason."""
+        """Import a file of judgements, and show the rejected lines."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = ImportForm(request.POST or None, request.FILES or None)
@@ -52,7 +173,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
             except JudgementError as error:
                 form.add_error("file", str(error))
         context = {"form": form, "done": done}
-        return self.shown(request, "goldenquery/import.html", "Import judgements", context)
+        return self.shown(
+            request, "tuning/goldenquery/import.html", gettext("Import judgements"), context
+        )
 
     def export_view(self, request: HttpRequest) -> HttpResponse:
         if not request.user.has_perm("tuning.view_judgement"):
@@ -67,7 +190,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         return HttpResponse(made.content, content_type=made.media_type, headers=headers)
 
     def judge_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Takes the person's own grades from the query's page."""
+        """Save the person's own grades from the query's page."""
         query = self.get_object(request, str(pk))
         if query is None or not request.user.has_perm(JUDGE):
             raise PermissionDenied
@@ -76,7 +199,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
                 with transaction.atomic():
                     count = self._judge(request, query)
                 if count:
-                    self.message_user(request, "Your grades are saved.", messages.SUCCESS)
+                    self.message_user(
+                        request, gettext("Your grades have been saved."), messages.SUCCESS
+                    )
             except JudgementError as error:
                 self.message_user(request, capfirst(str(error)), messages.ERROR)
         return self.back_to(pk)
@@ -107,7 +232,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         done = judging.undo(acting_user=actor(request))
         self.message_user(
             request,
-            done.message if done else "There is nothing of yours to take back.",
+            done.message if done else gettext("There is nothing to undo."),
             messages.SUCCESS if done else messages.INFO,
         )
         if done is None or done.query is None:
@@ -117,12 +242,9 @@ class GoldenPages(ActionPages[GoldenQuery]):
 
 @admin.register(Judgement)
 class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
-    """Everyone's judgements of the documents that the reader may see; made on other pages."""
+    """All judgements of documents that the reader may see, read-only."""
 
-    empty_text = (
-        "Nobody has judged a document yet. Judge results in the workbench or on a golden "
-        "query's page."
-    )
+    empty_text = _("No judgements yet. Judge results in the workbench or on a golden query's page.")
     list_display = ("query", "title", "grade", "judge_name", "note", "updated")
     list_display_links = None
     list_select_related = ("query",)
@@ -134,17 +256,25 @@ class JudgementAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         visible = Judgement.objects.visible_to(request.user).select_related("query")
         return visible.order_by("query__folded", "title", "judge_name")
 
-    @admin.action(description="Take my judgements back", permissions=["judge"])
+    @admin.action(description=_("Delete my judgements"), permissions=["judge"])
     def take_back(self, request: HttpRequest, queryset: QuerySet[Judgement]) -> None:
         user, count = actor(request), 0
         for judgement in queryset.filter(judge_name=user.get_username()):
             if judgement.document is not None:
                 count += judging.clear(judgement.query, judgement.document, acting_user=user)
         others = queryset.exclude(judge_name=user.get_username()).count()
-        told = f"{count} of your judgements taken back."
+        message = ngettext(
+            "%(count)d of your judgements was deleted.",
+            "%(count)d of your judgements were deleted.",
+            count,
+        ) % {"count": count}
         if others:
-            told += f" {others} of other people were left as they are."
-        self.message_user(request, told, messages.SUCCESS)
+            message += " " + ngettext(
+                "%(count)d judgement of another person was kept.",
+                "%(count)d judgements of other people were kept.",
+                others,
+            ) % {"count": others}
+        self.message_user(request, message, messages.SUCCESS)
 
     def has_judge_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(JUDGE)

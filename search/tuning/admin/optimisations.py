@@ -1,4 +1,4 @@
-"""W1: "Find better weights": ask for them, watch, read the verdict, make a draft of it."""
+"""The pages of weight optimisation: start, follow, read the result, create a draft."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from common.admin import pages
 from common.admin.pages import actor
 from search.errors import SearchError
 from search.models import SearchProfile
-from search.tuning.admin.optimisations_form import FindForm
-from search.tuning.admin.optimisations_shown import result
+from search.tuning.admin.optimisation_parts import OptimisationForm, result
 from search.tuning.admin.workbench.requests import CHANGE, check
 from search.tuning.golden import from_clicks, synthetic
 from search.tuning.models import GoldenQuery, Optimisation
@@ -43,28 +43,28 @@ def urls(site: AdminSite) -> list[URLPattern]:
     return pages.urls(site, "search/optimisations/", views)
 
 
-# --- the list, and asking for one -----------------------------------------------------------------
+# --- the list and the form ------------------------------------------------------------------------
 
 
 def page(request: HttpRequest) -> HttpResponse:
-    """The form and the latest runs; a POST asks for one."""
+    """Show the form and the latest optimisations; a POST starts one."""
     check(request)
     if request.method == "POST":
         return _start(request)
-    return _page(request, FindForm(initial=_initial(request)))
+    return _page(request, OptimisationForm(initial=_initial(request)))
 
 
-def _page(request: HttpRequest, form: FindForm) -> HttpResponse:
+def _page(request: HttpRequest, form: OptimisationForm) -> HttpResponse:
     rows = Optimisation.objects.select_related("profile", "draft", "user")[:LISTED]
     context = {"rows": rows, "live": any(row.is_open for row in rows)}
     if "fragment" in request.GET:
-        return TemplateResponse(request, "admin/search/optimisation/rows.html", context)
+        return TemplateResponse(request, "admin/tuning/optimisation/rows.html", context)
     counted = GoldenQuery.objects.filter(enabled=True).values_list("origin").order_by()
     counts = dict(counted.annotate(count=Count("pk")))
     origins = [(label, counts.get(value, 0)) for value, label in GoldenQuery.Origin.choices]
     context |= {
         **admin.site.each_context(request),
-        "title": "Find better weights",
+        "title": gettext("Find better weights"),
         "form": form,
         "origins": origins,
         "judged": sum(counts.values()),
@@ -77,12 +77,12 @@ def _page(request: HttpRequest, form: FindForm) -> HttpResponse:
         "most": synthetic.MAX_COUNT,
         "kinds": (WEIGHTS, PRESETS),
     }
-    return TemplateResponse(request, "admin/search/optimisation/page.html", context)
+    return TemplateResponse(request, "admin/tuning/optimisation/page.html", context)
 
 
 def _start(request: HttpRequest) -> HttpResponse:
     check(request, CHANGE)
-    form = FindForm(request.POST)
+    form = OptimisationForm(request.POST)
     if not form.is_valid():
         return _page(request, form)
     kind = PRESETS if request.POST.get("kind") == PRESETS else WEIGHTS
@@ -103,12 +103,12 @@ def _initial(request: HttpRequest) -> dict[str, Any]:
     return {"profile": active.pk if active else None}
 
 
-# --- one of them ----------------------------------------------------------------------------------
+# --- one optimisation -----------------------------------------------------------------------------
 
 
 @require_GET
 def result_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far it is, or what was found."""
+    """Show the progress or the result of an optimisation."""
     check(request)
     rows = Optimisation.objects.select_related("profile", "draft", "user")
     row = get_object_or_404(rows, pk=pk)
@@ -120,10 +120,17 @@ def result_view(request: HttpRequest, pk: int) -> HttpResponse:
         "may_change": request.user.has_perm(CHANGE),
     }
     if "fragment" in request.GET:
-        return TemplateResponse(request, "admin/search/optimisation/state.html", context)
-    title = "Shipped profiles" if row.options.get("kind") == PRESETS else "Better weights"
-    context |= {**admin.site.each_context(request), "title": f"{title}: {row.profile}"}
-    return TemplateResponse(request, "admin/search/optimisation/result.html", context)
+        return TemplateResponse(request, "admin/tuning/optimisation/state.html", context)
+    title = (
+        gettext("Shipped profiles")
+        if row.options.get("kind") == PRESETS
+        else gettext("Better weights")
+    )
+    context |= {
+        **admin.site.each_context(request),
+        "title": f"{title}: {row.profile}",
+    }
+    return TemplateResponse(request, "admin/tuning/optimisation/result.html", context)
 
 
 @require_POST
@@ -132,7 +139,7 @@ def cancel_view(request: HttpRequest, pk: int) -> HttpResponse:
     row = get_object_or_404(Optimisation, pk=pk)
     try:
         optimisations.cancel(row, acting_user=actor(request))
-        messages.success(request, "The search for better weights is cancelled.")
+        messages.success(request, gettext("The optimisation has been cancelled."))
     except SearchError as error:
         messages.warning(request, str(error))
     return redirect("admin:search_optimisation", pk)
@@ -140,7 +147,7 @@ def cancel_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def draft_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """Makes the draft, and opens it in the workbench."""
+    """Create a draft from the result, and open it in the workbench."""
     check(request, CHANGE)
     row = get_object_or_404(Optimisation, pk=pk)
     given = request.POST.get("preset", "")
@@ -150,32 +157,45 @@ def draft_view(request: HttpRequest, pk: int) -> HttpResponse:
     except SearchError as error:
         messages.warning(request, str(error))
         return redirect("admin:search_optimisation", pk)
-    messages.success(request, f"{draft} is a draft: look at it here before you publish it.")
+    messages.success(
+        request,
+        gettext("The draft %(draft)s was created. Review it here before you publish it.")
+        % {"draft": draft},
+    )
     response = redirect("admin:search_workbench")
     response["Location"] += f"?profile={draft.pk}"
     return response
 
 
-# --- judgements to start with ---------------------------------------------------------------------
+# --- generated judgements -------------------------------------------------------------------------
 
 
 @require_POST
 def synthetic_view(request: HttpRequest) -> HttpResponse:
-    """Makes synthetic golden queries, or removes all of them."""
+    """Generate synthetic golden queries, or remove all of them."""
     removing = "remove" in request.POST
     check(request, REMOVE if removing else SYNTHETIC)
     count, seed = request.POST.get("count", ""), request.POST.get("seed", "")
     try:
         if removing:
-            told = f"{synthetic.remove(acting_user=actor(request))} synthetic queries removed."
+            removed = synthetic.remove(acting_user=actor(request))
+            message = ngettext(
+                "%(count)d synthetic query removed.",
+                "%(count)d synthetic queries removed.",
+                removed,
+            ) % {"count": removed}
         else:
             made = synthetic.make(
                 int(count) if count.isdecimal() else synthetic.COUNT,
                 seed=int(seed) if seed.isdecimal() else 1,
                 acting_user=actor(request),
             )
-            told = f"{made.queries} synthetic queries made; {made.already} were there already."
-        messages.success(request, told)
+            message = ngettext(
+                "%(count)d synthetic query created; %(already)d existed already.",
+                "%(count)d synthetic queries created; %(already)d existed already.",
+                made.queries,
+            ) % {"count": made.queries, "already": made.already}
+        messages.success(request, message)
     except SearchError as error:
         messages.warning(request, str(error))
     return redirect("admin:search_optimisations")
@@ -183,12 +203,21 @@ def synthetic_view(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def clicks_view(request: HttpRequest) -> HttpResponse:
-    """Makes judgements of what searchers did, or takes all of these back."""
+    """Derive judgements from clicks and ratings, or remove all of these."""
     check(request, *CLICKS)
     if "take_back" in request.POST:
-        told = f"{from_clicks.take_back()} judgements of searchers taken back."
+        removed = from_clicks.take_back()
+        message = ngettext(
+            "%(count)d judgement of searchers removed.",
+            "%(count)d judgements of searchers removed.",
+            removed,
+        ) % {"count": removed}
     else:
         judged = from_clicks.learn(acting_user=actor(request))
-        told = f"{judged} documents are judged by what searchers did."
-    messages.success(request, told)
+        message = ngettext(
+            "%(count)d document judged from clicks and ratings.",
+            "%(count)d documents judged from clicks and ratings.",
+            judged,
+        ) % {"count": judged}
+    messages.success(request, message)
     return redirect("admin:search_optimisations")

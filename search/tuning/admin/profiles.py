@@ -1,4 +1,4 @@
-"""W1: search profiles in the admin: linked weights, drafts, one button to publish."""
+"""Search profiles in the admin: linked weights, drafts and publishing."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
@@ -43,9 +45,9 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
-        ("How questions are read", {"fields": ("classifier", "bypass")}),
+        (_("Query analysis"), {"fields": ("classifier", "bypass")}),
         (
-            "How scores are combined",
+            _("Score fusion"),
             {
                 "fields": (
                     "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
@@ -55,7 +57,7 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
             },
         ),
         (
-            "What is looked at",
+            _("Retrieval"),
             {"fields": ("depth", "keyword_scorer", "keyword_budget", "title_scorer")},
         ),
     )  # fmt: skip
@@ -63,14 +65,14 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     class Media:
         js = (Script("admin/steelyard/weights.js", defer=True),)
 
-    # --- what is shown ---------------------------------------------------------------------
+    # --- display ---------------------------------------------------------------------------
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchProfile]:
         queryset: QuerySet[SearchProfile] = super().get_queryset(request)
         return queryset.prefetch_related("class_weights")
 
     def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
-        """The active profile first, then the drafts: the seeds' fill pages."""
+        """The active profile first, then drafts, before the many shipped profiles."""
         places = (SearchProfile.State.ACTIVE, SearchProfile.State.DRAFT)
         cases = (When(state=state, then=place) for place, state in enumerate(places))
         return (Case(*cases, default=len(places)), "name", "-version")
@@ -83,21 +85,21 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         held = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
         return {**held, "description": "", **super().get_changeform_initial_data(request)}
 
-    @admin.display(description="profile", ordering="name")
+    @admin.display(description=_("profile"), ordering="name")
     def profile(self, profile: SearchProfile) -> str:
         return str(profile)
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, profile: SearchProfile) -> tuple[str, str]:
         return profile.state, profile.get_state_display()
 
-    @admin.display(description="published", ordering="published")
+    @admin.display(description=_("published"), ordering="published")
     def published_at(self, profile: SearchProfile) -> str:
         return (
             f"{timezone.localtime(profile.published):%Y-%m-%d %H:%M}" if profile.published else "-"
         )
 
-    @admin.display(description="weights by class of question")
+    @admin.display(description=_("weights by query class"))
     def weights(self, profile: SearchProfile) -> SafeString:
         context = {"beams": beams(list(profile.class_weights.all()))}
         return SafeString(render_to_string("admin/steelyard/beams.html", context))
@@ -126,7 +128,7 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """The profile's audit, over all versions of its name."""
+        """Redirect to the audit of all versions of the profile."""
         profile = self.get_object(request, object_id)
         if profile is None:
             raise Http404
@@ -139,29 +141,31 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         context = {"previous": previous, "active": template_profile() if previous else None}
         return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
 
-    @admin.action(description="Publish…", permissions=["publish"])
+    @admin.action(description=_("Publish…"), permissions=["publish"])
     def publish_selected(
         self, request: HttpRequest, queryset: QuerySet[SearchProfile]
     ) -> HttpResponse | None:
         profiles = list(queryset[:2])
         if len(profiles) != 1:
             self.message_user(
-                request, "One profile is active at a time: tick just one.", messages.WARNING
+                request,
+                gettext("Only one profile can be active. Select exactly one."),
+                messages.WARNING,
             )
             return None
         return redirect("admin:search_searchprofile_publish", profiles[0].pk)
 
-    # --- what is done: all of it by tuning ------------------------------------------------------
+    # --- saving: through `publishing.drafts` ------------------------------------------------------
 
     def save_model(
         self, request: HttpRequest, obj: SearchProfile, form: ProfileForm, change: bool
     ) -> None:
-        """Saves the draft, or a new draft of a published profile: `obj` becomes that draft."""
+        """Save the draft, or a new draft of a published profile: `obj` becomes that draft."""
         user, reason = actor(request), form.cleaned_data["reason"].strip()
         if change:
             done = drafts.edit(obj, form.settings, form.weights, acting_user=user, reason=reason)
             saved = done.profile
-            self._tell_edit(request, obj, done)
+            self._report_edit(request, obj, done)
         else:
             saved = drafts.create(
                 obj.name, form.settings, form.weights, acting_user=user, reason=reason
@@ -170,34 +174,39 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         if "_publish" in request.POST:
             request._publication = self.publish(request, obj, reason)  # type: ignore[attr-defined]
 
-    def _tell_edit(self, request: HttpRequest, before: SearchProfile, done: drafts.Edit) -> None:
+    def _report_edit(self, request: HttpRequest, before: SearchProfile, done: drafts.Edit) -> None:
         if done.is_new_draft:
-            text = (
-                f"{before} is published and never changes: your edit is the new draft "
-                f"{done.profile}. Searches use it once it is published."
-            )
+            text = gettext(
+                "%(profile)s is published and cannot be changed: your edit was saved as the new "
+                "draft %(draft)s. Publish it to use it in searches."
+            ) % {"profile": before, "draft": done.profile}
         elif done.changes:
             count = len(done.changes)
-            changes = "1 change" if count == 1 else f"{count} changes"
-            text = f"Draft {done.profile} is saved, with {changes}."
+            text = ngettext(
+                "Draft %(draft)s was saved with %(count)d change.",
+                "Draft %(draft)s was saved with %(count)d changes.",
+                count,
+            ) % {"draft": done.profile, "count": count}
         elif "_publish" in request.POST:
             return
         else:
-            text = "Nothing was changed, so nothing was saved."
+            text = gettext("No changes to save.")
         self.message_user(request, text, messages.SUCCESS if done.changes else messages.INFO)
 
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:
         if "_publish" not in request.POST:
-            self.message_user(request, f"Draft {obj} is saved.", messages.SUCCESS)
+            self.message_user(
+                request, gettext("Draft %(draft)s was saved.") % {"draft": obj}, messages.SUCCESS
+            )
         return self.response_change(request, obj)
 
     def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:
         return gate_page(getattr(request, "_publication", None)) or self.back_to(obj.pk)
 
     def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Nothing: ProfileChange is the audit."""
+        """Do nothing: ProfileChange is the audit."""
 
     log_change = log_addition
 
@@ -211,7 +220,7 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         profiles = list(objs)
         lacking = set() if self.has_delete_permission(request) else {"search profile"}
         if any(not profile.is_draft for profile in profiles):
-            lacking.add("published search profiles (they are kept for good)")
+            lacking.add("published search profiles (they are never deleted)")
         return [str(profile) for profile in profiles], {"drafts": len(profiles)}, lacking, []
 
     def delete_model(self, request: HttpRequest, obj: SearchProfile) -> None:
@@ -219,7 +228,7 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
 
     @transaction.atomic
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SearchProfile]) -> None:
-        # One may have been published while the confirmation was on the screen.
+        # A draft may have been published during the confirmation.
         pks = [profile.pk for profile in queryset]
         locked = SearchProfile.objects.select_for_update().filter(pk__in=pks)
         drafts = [profile.pk for profile in locked if profile.is_draft]

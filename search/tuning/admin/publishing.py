@@ -1,4 +1,4 @@
-"""W1: publishing a profile and rolling back in the admin: asked for, done, told."""
+"""The admin pages to publish a profile and to roll back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern
+from django.utils.translation import gettext
 
 from common.admin.pages import ActionPages, actor, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -19,7 +20,7 @@ from search.tuning.publishing import activation, gate_inputs, publications, roll
 
 
 class PublishingPages(ActionPages[SearchProfile]):
-    """For the ModelAdmin of profiles: the pages that ask before searches change."""
+    """Confirmation pages of the profiles' ModelAdmin."""
 
     def get_urls(self) -> list[URLPattern]:
         return [
@@ -37,7 +38,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         return request.user.has_perm(rollback.ROLL_BACK) and rollback.was_active(profile)
 
     def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Asks for a reason, showing what will change; then measures and publishes."""
+        """Show what publishing would change, or measure and publish."""
         profile = self.seen(request, pk)
         if not self.has_publish_permission(request):
             raise PermissionDenied
@@ -55,10 +56,15 @@ class PublishingPages(ActionPages[SearchProfile]):
             "fingerprint": fingerprint(profile.as_profile()),
             "gate": gate_inputs.preview(),
         }
-        return self.shown(request, "searchprofile/publish.html", f"Publish {profile}", context)
+        return self.shown(
+            request,
+            "search/searchprofile/publish.html",
+            gettext("Publish %(profile)s") % {"profile": profile},
+            context,
+        )
 
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Asks whether to go back to a profile that was active before; then does."""
+        """Show what a rollback would change, or roll back."""
         profile, active = self.seen(request, pk), template_profile()
         if not request.user.has_perm(rollback.ROLL_BACK):
             raise PermissionDenied
@@ -73,13 +79,16 @@ class PublishingPages(ActionPages[SearchProfile]):
             "differences": ranking_differences(active, profile) if active else [],
         }
         return self.shown(
-            request, "searchprofile/rollback.html", f"Roll back to {profile}", context
+            request,
+            "search/searchprofile/rollback.html",
+            gettext("Roll back to %(profile)s") % {"profile": profile},
+            context,
         )
 
     def publish(
         self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""
     ) -> Publication | None:
-        """What came of publishing, told in a message; None where it could not be tried."""
+        """Publish with a message about the outcome; return None if it could not be attempted."""
         try:
             done = publications.publish(
                 profile, acting_user=actor(request), reason=reason, expected=expected
@@ -88,10 +97,15 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
             return None
         if done.state == Publication.State.PUBLISHED:
-            text = f"{profile} is active: the next search uses it. {' '.join(done.findings)}"
+            active = gettext("%(profile)s is active from the next search.") % {"profile": profile}
+            text = " ".join([active, *done.findings])
             self.message_user(request, text, messages.SUCCESS)
         elif done.state != Publication.State.MEASURING:
-            self.message_user(request, f"{profile} was not published.", messages.ERROR)
+            self.message_user(
+                request,
+                gettext("%(profile)s was not published.") % {"profile": profile},
+                messages.ERROR,
+            )
         return done
 
     def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
@@ -107,25 +121,27 @@ class PublishingPages(ActionPages[SearchProfile]):
             self.message_user(request, str(error), messages.WARNING)
         else:
             self.message_user(
-                request, f"{profile} is active again: the next search uses it.", messages.SUCCESS
+                request,
+                gettext("%(profile)s is active again from the next search.") % {"profile": profile},
+                messages.SUCCESS,
             )
 
 
 def gate_page(publication: Publication | None) -> HttpResponse | None:
-    """The way to what the gate measures or found; None where it let the profile through."""
+    """A redirect to the publication's page; None if the profile was published."""
     if publication is None or publication.state == Publication.State.PUBLISHED:
         return None
     return redirect("admin:tuning_publication_change", publication.pk)
 
 
 def ranking_differences(before: SearchProfile, after: SearchProfile) -> list[str]:
-    """What is another for searches, a sentence each: all but the description."""
+    """The differences that affect searches: all but the description."""
     lines = activation.differences(before, after)
     return [line for line in lines if line != activation.DESCRIPTION_CHANGED]
 
 
 def differences_from_active(profile: SearchProfile) -> list[str]:
-    """What publishing the profile would change for searches; nothing for the active one."""
+    """The differences from the active profile; empty for the active profile itself."""
     active = template_profile()
     if active is None or active.pk == profile.pk:
         return []

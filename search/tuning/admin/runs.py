@@ -1,4 +1,4 @@
-"""W3: runs of the golden set and of judged collections in the admin."""
+"""Evaluation runs in the admin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
@@ -34,20 +36,20 @@ START, CONTROL = "tuning.add_evaluationrun", "tuning.change_evaluationrun"
 
 
 class StartForm(forms.Form):
-    """Which profile to measure."""
+    """The profile to measure."""
 
     profile = forms.ModelChoiceField(
         SearchProfile.objects.all(),
         widget=UnfoldAdminSelectWidget,
-        help_text="It is measured on the golden queries beside the active profile.",
+        help_text=_("Measured on the golden queries and compared with the active profile."),
     )
 
 
 @admin.register(EvaluationRun)
 class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # type: ignore[misc]
-    empty_text = (
-        "Nothing has been measured yet. A measurement asks all golden queries under a profile "
-        "and says how good its results are."
+    empty_text = _(
+        "No evaluation runs yet. A run searches for all golden queries with a profile and "
+        "measures the results."
     )
     list_display = (
         "created", "profile", "over", "state_label", "queries", "ndcg", "change", "p95", "user",
@@ -55,18 +57,18 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
     list_select_related = ("profile", "user")
     list_filter = ("kind", "state")
     search_fields = ("profile__name", "collection")
-    change_form_template = "admin/search/evaluationrun/page.html"
-    change_list_template = "admin/search/evaluationrun/list.html"
+    change_form_template = "admin/tuning/evaluationrun/page.html"
+    change_list_template = "admin/tuning/evaluationrun/list.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EvaluationRun]:
-        # Read where it is shown: a run of hundreds of queries holds a megabyte.
+        # Loaded where it is shown: hundreds of queries take a megabyte.
         return super().get_queryset(request).defer("by_query")  # type: ignore[no-any-return]
 
-    @admin.display(description="measured on", ordering="collection")
+    @admin.display(description=_("measured on"), ordering="collection")
     def over(self, run: EvaluationRun) -> str:
         return run.collection or "Golden queries"
 
-    @display(description="state", ordering="state", label=STATE_LABELS)
+    @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, run: EvaluationRun) -> tuple[str, str]:
         percent = f" {run.progress:.0%}" if run.state == State.RUNNING else ""
         return run.state, f"{run.get_state_display()}{percent}"
@@ -76,12 +78,12 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
         value = run.measures.get(measures.LEADING)
         return "-" if value is None else f"{value:.3f}"
 
-    @admin.display(description="against the active")
+    @admin.display(description=_("difference to active"))
     def change(self, run: EvaluationRun) -> str:
         held = run.differences.get(measures.LEADING)
         return "-" if held is None else f"{held['mean']:+.3f}"
 
-    @admin.display(description="p95 (ms)")
+    @admin.display(description=_("p95 (ms)"))
     def p95(self, run: EvaluationRun) -> str:
         value = run.latency_ms.get("p95")
         return "-" if value is None else f"{value:.0f}"
@@ -124,26 +126,28 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
         )
 
     def start_view(self, request: HttpRequest) -> HttpResponse:
-        """Asks which profile, and queues its run."""
+        """Show the form, or queue a run of the chosen profile."""
         if not request.user.has_perm(START) or not self.has_view_permission(request):
             raise PermissionDenied
         form = StartForm(request.POST or None)
         if request.method == "POST" and form.is_valid():
             run = golden_runs.start(form.cleaned_data["profile"], acting_user=actor(request))
             return self.back_to(run.pk)
-        return self.shown(request, "evaluationrun/start.html", "Measure a profile", {"form": form})
+        return self.shown(
+            request, "tuning/evaluationrun/start.html", gettext("Measure a profile"), {"form": form}
+        )
 
     def cancel_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(run: EvaluationRun) -> str:
             golden_runs.cancel(run)
-            return "The run is cancelled."
+            return gettext("The run has been cancelled.")
 
         return self._acted(request, pk, act)
 
     def restart_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         def act(run: EvaluationRun) -> str:
             golden_runs.restart(run)
-            return "The run is queued once more."
+            return gettext("The run has been queued again.")
 
         return self._acted(request, pk, act)
 
@@ -154,7 +158,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
 
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
-    """A line for each measure, with its difference to the baseline where there is one."""
+    """A row for each measure, with its difference to the baseline if there is one."""
     return [
         {"name": name, "value": run.measures[name], **run.differences.get(name, {})}
         for name in measures.NAMES

@@ -1,4 +1,4 @@
-"""The weights of a profile as form fields: a figure a signal and class; a class sums to 1."""
+"""The weights of a profile as form fields: one per signal and class; each class sums to 1."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from decimal import Decimal
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from search.domain import QueryClass, Signal, Weights
@@ -19,16 +21,26 @@ Shares = Mapping[Signal, Decimal]
 
 
 SIGNAL_HELP = {
-    Signal.VECTOR: "Finds other words for the same thing. Raising it lets exact terms, names and "
-    "rare words count for less.",
-    Signal.KEYWORD: "Finds the very words, rare ones above all. Raising it loses passages that say "
-    "the same in other words.",
-    Signal.TITLE: "Prefers documents whose title fits. Raising it hides good passages in documents "
-    "with an unhelpful title.",
-    Signal.RECENCY: "Prefers what was added of late, by the profile's half-life. Raising it lets "
-    "new passages pass better ones; give it a tenth at most.",
-    Signal.SYNONYM: "Finds what the synonyms of the question's words say. Raising it lets a "
-    "synonym count like the word that was asked for.",
+    Signal.VECTOR: _(
+        "Finds other words with the same meaning. Raising it gives exact terms, "
+        "names and rare words less weight."
+    ),
+    Signal.KEYWORD: _(
+        "Finds the exact words, above all rare ones. Raising it loses passages "
+        "that use other words."
+    ),
+    Signal.TITLE: _(
+        "Prefers documents with a matching title. Raising it hides good passages "
+        "in documents with an uninformative title."
+    ),
+    Signal.RECENCY: _(
+        "Prefers recent documents, by the profile's half-life. Raising it ranks "
+        "new passages above better ones; 10% at most is advisable."
+    ),
+    Signal.SYNONYM: _(
+        "Finds synonyms of the question's words. Raising it lets a synonym count "
+        "as much as the word itself."
+    ),
 }
 
 
@@ -37,10 +49,11 @@ def field_name(query_class: QueryClass, signal: Signal) -> str:
 
 
 def weight_fields(initial: Mapping[QueryClass, Shares]) -> dict[str, forms.DecimalField]:
-    """A number field for every class and signal, by its name."""
+    """The number fields of all classes and signals, by name."""
     return {
         field_name(query_class, signal): forms.DecimalField(
-            label=f"{SIGNAL_LABELS[signal]}, {label}",
+            label=gettext("%(signal)s, %(query_class)s")
+            % {"signal": SIGNAL_LABELS[signal], "query_class": label},
             required=signal not in OPTIONAL,
             min_value=0,
             max_value=1,
@@ -65,21 +78,28 @@ def shares_of(rows: Sequence[ClassWeights]) -> dict[QueryClass, Shares]:
 
 
 def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
-    """The cleaned weights by class; a class whose figures do not sum to 1 gets an error instead."""
+    """The cleaned weights by class. Adds an error for each class that does not sum to 1."""
     weights: dict[QueryClass, Weights] = {}
     for query_class, label in _classes():
         names = [field_name(query_class, signal) for signal in Signal]
         if any(name in form.errors for name in names):
-            continue  # that figure has an error of its own
+            continue  # the field has an error of its own
         shares = [form.cleaned_data.get(name) or Decimal(0) for name in names]
         total = sum(shares, Decimal(0))
         if total != 1:
             away = f"{abs(1 - total):f}".rstrip("0")
-            what = f"{away} too much" if total > 1 else f"{away} is missing"
+            too_much, missing = gettext("%(amount)s too much"), gettext("%(amount)s is missing")
+            what = (too_much if total > 1 else missing) % {"amount": away}
             form.add_error(
                 names[0],
-                f"{label.split(':')[0]}: the weights must sum to 1. "
-                f"These sum to {total.normalize():f}: {what}.",
+                gettext(
+                    "%(query_class)s: the weights must sum to 1. These sum to %(total)s: %(what)s."
+                )
+                % {
+                    "query_class": label.split(":")[0],
+                    "total": f"{total.normalize():f}",
+                    "what": what,
+                },
             )
         else:
             weights[query_class] = Weights(
@@ -90,7 +110,7 @@ def check_sums(form: forms.BaseForm) -> dict[QueryClass, Weights]:
 
 @dataclass(frozen=True, slots=True)
 class SignalRow:
-    """One figure of a class, ready to be drawn. `percent` is its part of the beam."""
+    """One weight of a class for display. `percent` is its part of the beam."""
 
     signal: str
     label: str
@@ -100,7 +120,7 @@ class SignalRow:
 
 @dataclass(frozen=True, slots=True)
 class ClassRow:
-    """The figures of one class, ready to be drawn."""
+    """The weights of one class for display."""
 
     query_class: str
     name: str
@@ -113,7 +133,7 @@ class ClassRow:
 
 
 def class_rows(form: forms.BaseForm) -> Iterator[ClassRow]:
-    """The weights as they stand in the form, a class a row."""
+    """The weights in the form, one row per class."""
     for query_class, label in _classes():
         name, _, description = label.partition(": ")
         fields = {signal: form[field_name(query_class, signal)] for signal in Signal}
@@ -141,7 +161,7 @@ class Beam:
 
 
 def beams(rows: Sequence[ClassWeights]) -> list[Beam]:
-    """A bar for every class of a profile."""
+    """The bars of a profile's classes."""
     held = shares_of(rows)
     return [
         Beam(
@@ -163,7 +183,7 @@ def _classes() -> Iterator[tuple[QueryClass, str]]:
 
 
 def _plain(share: Decimal | None) -> str | None:
-    """A weight as people write it: 0.6, not 0.6000."""
+    """A weight without trailing zeros: 0.6, not 0.6000."""
     return None if share is None else f"{share.normalize():f}"
 
 

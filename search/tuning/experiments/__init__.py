@@ -1,12 +1,11 @@
-"""W: two published profiles before real searchers, and when one of them may be called better.
+"""Experiments: two published profiles compared by real searchers, with sequential tests.
 
-    planning        which two, how they are compared, for how long
-    running         started behind the gate, looked at, ended
-    assignment      which visitor takes part, and in which arm
-    interleaving    two rankings drafted into one, and whose pick a visitor prefers
-    looking         what its visitors have done by now
-    telling         that -> a verdict, by sequential tests (sequential)
-    ending          its end, and the audit
+    planning        create, edit and delete plans
+    running         start through the gate, interim analyses, end
+    arms            assignment of visitors to arms; team-draft interleaving
+    participation   the part that a search takes in the running experiment
+    outcomes        visitors' behaviour, analysed; the end of an experiment and the audit
+    conclusion      outcomes -> a verdict with its figures and sentence (sequential)
 
-One experiment at a time; a winner is not published by itself.
+One experiment runs at a time; a winner is not published automatically.
 """

@@ -1,4 +1,4 @@
-"""Which arm of an experiment a visitor has, and team-draft interleaving of both rankings."""
+"""Assignment of visitors to experiment arms, and team-draft interleaving of two rankings."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ A, B = "a", "b"
 
 
 def part(visitor: str, salt: str) -> float:
-    """A visitor's place in [0, 1), even over visitors and another one for each salt."""
+    """A visitor's position in [0, 1): uniform over visitors, independent for each salt."""
     digest = hashlib.sha256(f"{salt}\0{visitor}".encode()).digest()
     return int.from_bytes(digest[:7]) / 2**56
 
 
 def takes_part(visitor: str, salt: str, share: float) -> bool:
-    """Whether the visitor is among the share, 0 to 1, of all who take part.
+    """True if the visitor is in the participating share, 0 to 1.
 
-    Whoever takes part at a share does so at every larger one.
+    Whoever takes part at one share also does at every larger one.
     """
     return part(visitor, f"{salt}:part") < share
 
 
 def arm(visitor: str, salt: str) -> str:
-    """The visitor's arm, A or B, each of half of them; it says nothing of who takes part."""
+    """The visitor's arm, A or B with equal chance, independent of participation."""
     return A if part(visitor, f"{salt}:arm") < 0.5 else B
 
 
@@ -35,9 +35,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Drafted(Generic[Item]):
-    """An item of the interleaved ranking and whose pick it was.
+    """An item of the interleaved ranking and the team that picked it.
 
-    `team` is empty where both rankings agree so far: a click there prefers neither.
+    `team` is empty in the common prefix of both rankings: a click there prefers neither.
     """
 
     item: Item
@@ -45,22 +45,22 @@ class Drafted(Generic[Item]):
 
 
 def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[Item]]:
-    """Both rankings as one without repeats: in each round both teams pick, in an order by chance.
+    """Both rankings interleaved without repeats: each round, both teams pick in random order.
 
-    Items both rankings share at their top are no one's (Chapelle et al. 2012 call their clicks
-    noise). The same seed gives the same ranking, so that a reload or the next page agrees with it.
+    Items in the common prefix belong to no team (Chapelle et al. 2012 call clicks there noise).
+    The same seed gives the same ranking, so that a reload or the next page is consistent.
     """
     common = 0
     while common < min(len(a), len(b)) and a[common] == b[common]:
         common += 1
     drafted = [Drafted(item, "") for item in a[:common]]
     held = set(a[:common])
-    # By an own generator: the seed decides the draft, and no other chance in the process.
-    chance = random.Random(seed)  # noqa: S311
+    # A generator of its own: the draft must depend on the seed alone.
+    generator = random.Random(seed)  # noqa: S311
     picks = {A: _unheld(a, held), B: _unheld(b, held)}
     while picks:
         order = [team for team in (A, B) if team in picks]
-        chance.shuffle(order)
+        generator.shuffle(order)
         for team in order:
             item = next(picks[team], None)
             if item is None:
@@ -72,7 +72,7 @@ def team_draft(a: Sequence[Item], b: Sequence[Item], seed: str) -> list[Drafted[
 
 
 def preference(clicked: Collection[str]) -> str:
-    """The team that more of a search's clicks went to; empty for a tie or no click that counts."""
+    """The team with more of a search's clicks; empty for a tie or without counted clicks."""
     ours, theirs = list(clicked).count(A), list(clicked).count(B)
     if ours == theirs:
         return ""

@@ -1,4 +1,4 @@
-"""What visitors' clicks say of two profiles, as figures and as a plain sentence. Pure."""
+"""The conclusion from visitors' clicks, as figures and as a sentence. Pure."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from search.tuning.experiments.sequential import (
     share_interval,
 )
 
-# Beyond so many nobody waits.
+# Estimates of more units than this are not reported.
 MANY = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a look told. `low` to `high` holds at every look; both None while nothing is known.
+class Conclusion:
+    """The conclusion of an interim analysis.
 
-    `value` is B's share of visitors who opened something less A's, in [-1, 1], or the share of
-    visitors with a preference who prefer B, in [0, 1]. `units` are the visitors that it counts,
-    `visitors` all who took part. `needed` is about how many more visitors would tell; None where
-    it is told, or where nobody can say.
+    `low` to `high` is an interval valid at every analysis; both None without enough data. `value`
+    is B's share of visitors who opened a result minus A's, in [-1, 1], or the share of visitors
+    with a preference who prefer B, in [0, 1]. `units` counts these visitors, `visitors` all
+    who took part. `needed` estimates the visitors still needed; None if decided or unknown.
     """
 
     verdict: Verdict
@@ -42,8 +42,8 @@ class Told:
     counts: tuple[int, int] = (0, 0)
 
 
-def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Told:
-    """From each arm's visitors, 1 for one who opened something, else 0."""
+def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Conclusion:
+    """The conclusion of an A/B test; `a` and `b` have 1 per visitor who opened a result, else 0."""
     found = difference_of_means(a, b)
     verdict = of_difference(found, indifference)
     known = math.isfinite(found.low)
@@ -57,12 +57,12 @@ def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Tol
         f"{100 * found.mean:+.1f} points"
     )
     if known:
-        head += f" ({100 * found.low:+.1f} to {100 * found.high:+.1f}, at every look)"
+        head += f" (95% interval {100 * found.low:+.1f} to {100 * found.high:+.1f})"
     elif verdict is Verdict.UNDECIDED:
         lacking = max(0, AT_LEAST - min(len(a), len(b)))
         needed = 2 * lacking
     end = _end(verdict, needed, f"larger than ±{100 * indifference:g} points")
-    return Told(
+    return Conclusion(
         verdict,
         found.mean,
         found.low if known else None,
@@ -76,15 +76,15 @@ def of_split(a: Sequence[float], b: Sequence[float], indifference: float) -> Tol
     )
 
 
-def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) -> Told:
-    """From how many visitors prefer B (`wins`) and A, of all who took part."""
+def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) -> Conclusion:
+    """The conclusion of an interleaving: of all `visitors`, `wins` prefer B and `losses` A."""
     units = wins + losses
     verdict = of_preferences(wins, losses, indifference)
     low, high = share_interval(wins, losses)
     share = wins / units if units else 0.5
     if not units:
-        nobody = f"{_visitors(visitors)} took part, and none prefers either yet. Undecided."
-        return Told(verdict, share, None, None, 0, visitors, nobody if visitors else _NOBODY)
+        neutral = f"{_visitors(visitors)} took part, none with a preference yet. Undecided."
+        return Conclusion(verdict, share, None, None, 0, visitors, neutral if visitors else _NOBODY)
     needed = None
     if verdict is Verdict.UNDECIDED:
         spread = math.sqrt(share * (1 - share)) or 0.5
@@ -92,16 +92,16 @@ def of_interleaving(wins: int, losses: int, visitors: int, indifference: float) 
     team, part = ("B", share) if wins >= losses else ("A", 1 - share)
     edges = (low, high) if team == "B" else (1 - high, 1 - low)
     head = (
-        f"{team} is preferred by {_percent(part)} of the {_visitors(units)} who prefer either "
-        f"({_percent(edges[0])} to {_percent(edges[1])}, at every look)"
+        f"{team} is preferred by {_percent(part)} of the {_visitors(units)} with a preference "
+        f"(95% interval {_percent(edges[0])} to {_percent(edges[1])})"
     )
     end = _end(verdict, needed, f"larger than {100 * indifference:g} points from a half")
-    return Told(
+    return Conclusion(
         verdict, share, low, high, units, visitors, f"{head}. {end}", needed, None, (losses, wins)
     )
 
 
-_NOBODY = "Nobody has taken part yet."
+_NOBODY = "No visitor has taken part yet."
 
 
 def _end(verdict: Verdict, needed: int | None, difference: str) -> str:
@@ -113,13 +113,13 @@ def _end(verdict: Verdict, needed: int | None, difference: str) -> str:
         case _ if needed is None:
             return "Undecided."
         case _:
-            return f"Undecided: about {_rounded(needed):,} more visitors would tell."
+            return f"Undecided: about {_rounded(needed):,} more visitors are needed."
 
 
 def _more(
     effect: float, spread: float, units: int, indifference: float, visitors_a_unit: float
 ) -> int | None:
-    """About how many more visitors settle it, should the effect stay as it is."""
+    """An estimate of the visitors still needed, assuming that the effect stays the same."""
     width = max(abs(effect), indifference - abs(effect))
     total = units
     while total < MANY and spread * half_width(max(total, 1)) > width:
@@ -130,7 +130,7 @@ def _more(
 
 
 def _rounded(count: int) -> int:
-    """To two figures: it is a guess."""
+    """The count rounded up to two significant digits: it is an estimate."""
     step: int = 10 ** max(0, len(str(count)) - 2)
     return -(-count // step) * step
 

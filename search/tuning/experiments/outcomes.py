@@ -1,14 +1,14 @@
-"""W: what an experiment has told by now, read from what its visitors did.
+"""Interim analyses of an experiment from its visitors' behaviour, and its end.
 
-A unit is a visitor, never a search: the searches of one person are not independent. Clicks and
-thumbs up count; whose result was clicked was settled when it was shown.
+The unit is a visitor, not a search: one person's searches are not independent. Clicks and thumbs
+up count; the team of a clicked result was recorded when it was shown.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q
@@ -18,20 +18,26 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 
 from search.analytics.models import Interaction, SearchEvent
+from search.engine import configuration
+from search.models import SearchProfile
 from search.tuning.experiments.arms import A, B, preference
-from search.tuning.experiments.conclusion import Told, of_interleaving, of_split
+from search.tuning.experiments.conclusion import Conclusion, of_interleaving, of_split
 from search.tuning.experiments.sequential import Verdict
-from search.tuning.models import Experiment
+from search.tuning.models import Experiment, ProfileChange
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
 
 State = Experiment.State
+Action = ProfileChange.Action
 FOUND = (Interaction.Kind.CLICK, Interaction.Kind.UP)
-# The history has a point an hour at most, and so many: then every second one goes.
+# The history has at most one point per hour, and at most MAX_POINTS: then it is thinned by half.
 POINT_EVERY = timedelta(hours=1)
 MAX_POINTS = 300
 
 
-def told(experiment: Experiment) -> Told:
-    """What its visitors say by now."""
+def conclude(experiment: Experiment) -> Conclusion:
+    """The conclusion from the visitors so far."""
     if experiment.kind == Experiment.Kind.SPLIT:
         a, b = _outcomes(experiment)
         return of_split(a, b, experiment.indifference)
@@ -40,49 +46,49 @@ def told(experiment: Experiment) -> Told:
 
 
 @transaction.atomic
-def note(experiment: Experiment, *, now: datetime | None = None) -> Experiment:
-    """The experiment with what it tells by now. Looking twice at the same changes nothing.
+def refresh(experiment: Experiment, *, now: datetime | None = None) -> Experiment:
+    """Save the current conclusion of a running experiment; return the experiment.
 
-    One that does not run keeps what it told last: those who searched are being forgotten.
+    One that is not running keeps its last conclusion: its visitors are being anonymised.
     """
     held = Experiment.objects.select_for_update(of=("self",)).get(pk=experiment.pk)
     if held.state != State.RUNNING:
         return held
     now = now or timezone.now()
-    seen = as_json(told(held))
+    current = as_json(conclude(held))
     before = {key: value for key, value in held.verdict.items() if key != "at"}
-    if seen == before:
+    if current == before:
         return held
-    held.verdict = {**seen, "at": now.isoformat()}
+    held.verdict = {**current, "at": now.isoformat()}
     held.history = _with_point(held.history, held.verdict, now)
     held.save(update_fields=["verdict", "history"])
     return held
 
 
-def as_json(seen: Told) -> dict[str, Any]:
-    """A look as it is kept and shown."""
+def as_json(conclusion: Conclusion) -> dict[str, Any]:
+    """A conclusion as it is stored and shown."""
     return {
-        "verdict": seen.verdict.value,
-        "sentence": seen.sentence,
-        "value": round(seen.value, 6),
-        "low": None if seen.low is None else round(seen.low, 6),
-        "high": None if seen.high is None else round(seen.high, 6),
-        "units": seen.units,
-        "visitors": seen.visitors,
-        "needed": seen.needed,
-        "rates": list(seen.rates) if seen.rates else None,
-        "counts": list(seen.counts),
+        "verdict": conclusion.verdict.value,
+        "sentence": conclusion.sentence,
+        "value": round(conclusion.value, 6),
+        "low": None if conclusion.low is None else round(conclusion.low, 6),
+        "high": None if conclusion.high is None else round(conclusion.high, 6),
+        "units": conclusion.units,
+        "visitors": conclusion.visitors,
+        "needed": conclusion.needed,
+        "rates": list(conclusion.rates) if conclusion.rates else None,
+        "counts": list(conclusion.counts),
     }
 
 
 def is_decided(experiment: Experiment) -> bool:
-    """Whether the last look told something."""
+    """True if the last analysis reached a verdict."""
     undecided = Verdict.UNDECIDED.value
     return bool(experiment.verdict.get("verdict", undecided) != undecided)
 
 
 def _outcomes(experiment: Experiment) -> tuple[list[float], list[float]]:
-    """Of each arm's visitors, 1 for one who opened a result, else 0."""
+    """For each arm, 1 per visitor who opened a result, 0 per other visitor."""
     opened = Interaction.objects.filter(event=OuterRef("pk"), kind__in=FOUND)
     rows = (
         _events(experiment)
@@ -90,16 +96,16 @@ def _outcomes(experiment: Experiment) -> tuple[list[float], list[float]]:
         .annotate(opened=Cast(Exists(opened), IntegerField()))
         .order_by()
         .values_list("visitor", "arm")
-        .annotate(found=Max("opened"))
+        .annotate(any_opened=Max("opened"))
     )
     outcomes: dict[str, list[float]] = {A: [], B: []}
-    for _, arm, found in rows:
-        outcomes[arm].append(float(found))
+    for _visitor, arm, opened_any in rows:
+        outcomes[arm].append(float(opened_any))
     return outcomes[A], outcomes[B]
 
 
 def _preferences(experiment: Experiment) -> tuple[int, int, int]:
-    """How many visitors prefer B and A by most of their searches, and how many took part."""
+    """The numbers of visitors who prefer B and A in most of their searches, and of all visitors."""
     events = _events(experiment)
     rows = (
         Interaction.objects.filter(event__in=events, kind__in=FOUND, team__in=(A, B))
@@ -111,7 +117,7 @@ def _preferences(experiment: Experiment) -> tuple[int, int, int]:
     for visitor, event, team, documents in rows:
         clicked[visitor, event] += [team] * documents
     leaning: dict[str, int] = defaultdict(int)
-    for (visitor, _), teams in clicked.items():
+    for (visitor, _event), teams in clicked.items():
         leaning[visitor] += {B: 1, A: -1}.get(preference(teams), 0)
     wins = sum(each > 0 for each in leaning.values())
     losses = sum(each < 0 for each in leaning.values())
@@ -120,7 +126,7 @@ def _preferences(experiment: Experiment) -> tuple[int, int, int]:
 
 
 def _events(experiment: Experiment) -> Any:
-    """Its searches, of visitors that can still be told apart."""
+    """The experiment's searches by visitors who have not been anonymised."""
     return SearchEvent.objects.filter(~Q(visitor=""), experiment=experiment.pk)
 
 
@@ -133,3 +139,53 @@ def _with_point(
         kept.pop()
     kept.append(point)
     return kept if len(kept) <= MAX_POINTS else [*kept[:-1:2], kept[-1]]
+
+
+# --- the end, and the audit ----------------------------------------------------------------
+
+
+@transaction.atomic
+def finish(experiment: Experiment, *, reason: str, user: User | None) -> Experiment:
+    """End a running experiment after a last analysis, with an audit entry; return it.
+
+    One that is not running is returned unchanged.
+    """
+    held = refresh(experiment)
+    if held.state != State.RUNNING:
+        return held
+    held.state, held.ended, held.end_reason = State.ENDED, timezone.now(), reason
+    held.save(update_fields=["state", "ended", "end_reason"])
+    sentence = held.verdict.get("sentence", "")
+    audit(held, Action.TRIAL_ENDED, user, reason, [sentence] if sentence else [])
+    return held
+
+
+def finish_running(*, reason: str, user: User | None) -> None:
+    """End the running experiment, if there is one."""
+    for experiment in Experiment.objects.filter(state=State.RUNNING):
+        finish(experiment, reason=reason, user=user)
+
+
+def audit(
+    experiment: Experiment,
+    action: ProfileChange.Action,
+    user: User | None,
+    reason: str,
+    findings: list[str],
+    *,
+    run: int | None = None,
+) -> None:
+    """Add an entry about the experiment to the audit of its profile B."""
+    kind = experiment.get_kind_display()
+    ProfileChange.objects.create(
+        profile=SearchProfile.objects.get(pk=experiment.b_id),
+        action=action,
+        user=user,
+        reason=reason,
+        differences=[
+            f"Experiment “{experiment.name}” ({kind}): A {experiment.a}, B {experiment.b}"
+        ],
+        findings=findings,
+        run_id=run,
+    )
+    configuration.bump()

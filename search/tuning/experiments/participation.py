@@ -1,4 +1,4 @@
-"""Whether a search takes part in the experiment that runs, and what it shows then."""
+"""The part that a search takes in the running experiment."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Sequence
 
 from django.http import HttpRequest
 
-from search.analytics.visitors import is_watched, visitor_of
+from search.analytics.visitors import is_recorded, visitor_of
 from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
 from search.query.expand import fold_query
 from search.tuning.experiments.arms import A, arm, takes_part, team_draft
 
 
 def participant(request: HttpRequest) -> TakesPart:
-    """Asked for its part, the search of this request: the same visitor has the same always.
+    """A function that returns the trial of this request's search, the same for the same visitor.
 
-    None for a visitor who is not watched, and for those beyond the experiment's share. Mixed
-    rankings are drafted by the visitor and the question, so that a reload and the second page
-    agree with what was shown.
+    It returns None for visitors who are not recorded or are outside the experiment's share. The
+    seed of an interleaving is the visitor and the question, so that a reload and the second page
+    are consistent.
     """
 
     def part(running: RunningExperiment, question: str, active: Profile | None) -> Trial | None:
-        if not is_watched(request):
+        if not is_recorded(request):
             return None
         visitor = visitor_of(request).key
         if not takes_part(visitor, running.salt, running.share):

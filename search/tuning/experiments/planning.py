@@ -1,4 +1,4 @@
-"""W: the plan of an experiment: made, changed and removed, until it starts."""
+"""Plans of experiments: created, edited and deleted until they start."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION, LogEntry
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.errors import ExperimentError, RunConflict
 from search.tuning.models import Experiment
@@ -21,7 +22,7 @@ PLAN = ("name", "kind", "a", "b", "share", "indifference", "days", "note")
 
 @transaction.atomic
 def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experiment:
-    """A new experiment that has not started. Raises ExperimentError for what cannot be one."""
+    """Create an experiment that has not started. Raises ExperimentError for invalid fields."""
     experiment = Experiment(added_by=acting_user)
     _write(experiment, fields)
     _log(acting_user, experiment, ADDITION, "Planned.")
@@ -32,7 +33,7 @@ def plan(fields: Mapping[str, object], *, acting_user: User | None) -> Experimen
 def edit(
     experiment: Experiment, fields: Mapping[str, object], *, acting_user: User | None
 ) -> Experiment:
-    """The experiment with these fields. Raises RunConflict once it has started."""
+    """Change fields of a plan; return it. Raises RunConflict once it has started."""
     held = locked(experiment)
     check_draft(held)
     before = {name: str(getattr(held, name)) for name in PLAN}
@@ -43,7 +44,7 @@ def edit(
         if was != str(getattr(held, name))
     ]
     if changed:
-        # What the gate said was said of another plan.
+        # The gate's findings were about the earlier plan.
         held.findings, held.refusals, held.run_a, held.run_b = [], [], None, None
         held.save()
         _log(acting_user, held, CHANGE, "; ".join(changed))
@@ -52,15 +53,15 @@ def edit(
 
 @transaction.atomic
 def delete(experiment: Experiment, *, acting_user: User | None) -> None:
-    """Removes a plan. Raises RunConflict once it has started: what was tried is kept."""
+    """Delete a plan. Raises RunConflict once it has started: experiments are kept."""
     held = locked(experiment)
     check_draft(held)
-    _log(acting_user, held, DELETION, "Removed before it started.")
+    _log(acting_user, held, DELETION, "Deleted before it started.")
     held.delete()
 
 
 def locked(experiment: Experiment) -> Experiment:
-    """The experiment with its profiles, held until the transaction ends."""
+    """The experiment with its profiles, its row locked."""
     rows = Experiment.objects.select_for_update(of=("self",)).select_related("a", "b")
     return rows.get(pk=experiment.pk)
 
@@ -68,34 +69,41 @@ def locked(experiment: Experiment) -> Experiment:
 def check_draft(held: Experiment) -> None:
     """Raises RunConflict once the experiment has started."""
     if held.state != State.DRAFT:
-        raise RunConflict(f"{held} has started: it changes no more. Plan another one.")
+        raise RunConflict(
+            gettext("%(experiment)s has started and cannot be changed. Plan another experiment.")
+            % {"experiment": held}
+        )
 
 
 def check_published(held: Experiment) -> None:
-    """Raises ExperimentError where an arm is a draft."""
+    """Raises ExperimentError if an arm is a draft."""
     for profile in (held.a, held.b):
         if profile.is_draft:
             raise ExperimentError(
-                f"{profile} is a draft, and drafts change. Experiments compare published profiles."
+                gettext("%(profile)s is a draft. Experiments compare published profiles only.")
+                % {"profile": profile}
             )
 
 
 def _write(experiment: Experiment, fields: Mapping[str, object]) -> None:
-    """Sets the fields and saves. Raises ExperimentError with what is wrong with them."""
+    """Set the fields and save. Raises ExperimentError for invalid values."""
     unknown = sorted(set(fields) - set(PLAN))
     if unknown:
-        raise ExperimentError(f"An experiment has no {', '.join(unknown)} to set.")
+        raise ExperimentError(
+            gettext("Unknown fields of an experiment: %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     for name, value in fields.items():
         setattr(experiment, name, value)
     try:
         experiment.full_clean()
     except ValidationError as error:
-        said = [
+        problems = [
             text if name == "__all__" else f"{name}: {text}"
             for name, texts in error.message_dict.items()
             for text in texts
         ]
-        raise ExperimentError(" ".join(said)) from error
+        raise ExperimentError(" ".join(problems)) from error
     check_published(experiment)
     experiment.save()
 

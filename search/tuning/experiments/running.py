@@ -19,7 +19,7 @@ from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import outcomes
-from search.tuning.experiments.ending import Action, State, audit, finish
+from search.tuning.experiments.outcomes import Action, State, audit, finish
 from search.tuning.experiments.planning import check_draft, check_published, locked
 from search.tuning.models import EvaluationRun, Experiment
 from search.tuning.publishing import gate_inputs, publications
@@ -114,7 +114,7 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
 
 def look(experiment: Experiment) -> Experiment:
     """The experiment with its verdict as of now, ended where its stop rule says so."""
-    held = outcomes.note(experiment)
+    held = outcomes.refresh(experiment)
     if held.state != State.RUNNING or held.started is None:
         return held
     if outcomes.is_decided(held):

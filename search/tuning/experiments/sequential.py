@@ -1,8 +1,8 @@
-"""Significance that may be looked at every day: confidence sequences and e-values. Pure.
+"""Anytime-valid inference: confidence sequences and e-values. Pure.
 
-A fixed-size test that is looked at again and again finds a difference in the end where there is
-none. What stands here holds at every look at once: with no difference, the chance that it ever
-says there is one stays below alpha.
+A fixed-size test that is repeated during data collection eventually reports a difference where
+there is none. These tests are valid at all interim analyses together: without a difference, the
+probability that any analysis ever reports one is below alpha.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from enum import StrEnum
 import numpy as np
 
 ALPHA = 0.05
-# The sequence is tightest about this many units; elsewhere it is a little wider, never wrong.
+# The sequence is tightest near this many units; elsewhere it is slightly wider, and still valid.
 TIGHTEST_AT = 500
-# Below so many units the normal approximation says little (a rule of thumb).
+# Below this many units the normal approximation is poor (a rule of thumb).
 AT_LEAST = 50
 
 
 class Verdict(StrEnum):
-    """What an experiment has told so far."""
+    """The verdict of an interim analysis."""
 
     A = "a"
     B = "b"
@@ -32,9 +32,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """B less A, in the units of the outcome, with an interval that holds at every look.
+    """B minus A, in the units of the outcome, with an interval valid at every analysis.
 
-    `units` are visitors or searches. Without enough of them `low` and `high` are infinite.
+    `units` are the visitors. Without enough of them `low` and `high` are infinite.
     """
 
     mean: float
@@ -48,11 +48,11 @@ class Difference:
 
 
 def difference_of_means(a: Sequence[float], b: Sequence[float], alpha: float = ALPHA) -> Difference:
-    """How much higher the outcomes of arm B are, one of each visitor; arms come by a fair coin.
+    """The mean outcome of arm B minus that of A, one outcome per visitor; arms by a fair coin.
 
     The asymptotic confidence sequence of Waudby-Smith et al. 2021 (Annals of Statistics 2024,
-    theorem 2.2) over the inverse-probability outcomes 2y for B and -2y for A, centred on the mean
-    of all, which takes nothing from their mean and most of their spread.
+    theorem 2.2) over the inverse-probability outcomes 2y for B and -2y for A, centred on their
+    overall mean, which keeps their mean and removes most of their spread.
     """
     count = len(a) + len(b)
     if not a or not b:
@@ -67,7 +67,7 @@ def difference_of_means(a: Sequence[float], b: Sequence[float], alpha: float = A
 
 
 def half_width(count: int, alpha: float = ALPHA) -> float:
-    """Half the width of the confidence sequence after so many units of spread 1."""
+    """Half the width of the confidence sequence after `count` units of spread 1."""
     # The square of their rho: the width is least near TIGHTEST_AT (their equation 56, restated).
     rho2 = (2 * math.log(1 / alpha) + math.log(1 + 2 * math.log(1 / alpha))) / TIGHTEST_AT
     grown = count * rho2 + 1
@@ -75,10 +75,10 @@ def half_width(count: int, alpha: float = ALPHA) -> float:
 
 
 def e_value(wins: int, losses: int) -> float:
-    """Evidence against "each is preferred as often": it exceeds 1/alpha with a chance below alpha.
+    """Evidence against equal preference: under it, ever exceeding 1/alpha has a chance below alpha.
 
-    However often it is looked at (Ville 1939). The likelihood of the preferences under a chance
-    unknown and uniform over [0, 1], over that under a half: 2^n B(w + 1, l + 1) (Robbins 1970).
+    Valid at any number of analyses (Ville 1939). The likelihood of the preferences under a uniform
+    prior on [0, 1] divided by that under one half: 2^n B(w + 1, l + 1) (Robbins 1970).
     """
     n = wins + losses
     log_beta = math.lgamma(wins + 1) + math.lgamma(losses + 1) - math.lgamma(n + 2)
@@ -87,7 +87,7 @@ def e_value(wins: int, losses: int) -> float:
 
 
 def share_interval(wins: int, losses: int, alpha: float = ALPHA) -> tuple[float, float]:
-    """The shares of preferences for B that every look so far allows: those whose e-value is small.
+    """The confidence interval of the share that prefers B: all shares with a small e-value.
 
     (0, 1) without preferences.
     """
@@ -113,7 +113,7 @@ def of_difference(found: Difference, indifference: float) -> Verdict:
 
 
 def of_preferences(wins: int, losses: int, indifference: float, alpha: float = ALPHA) -> Verdict:
-    """The verdict of an interleaving; `wins` are B's. Shares of ½ ± `indifference` are no gain."""
+    """The verdict of an interleaving; `wins` are B's. Within ½ ± `indifference` is no gain."""
     if e_value(wins, losses) >= 1 / alpha:
         return Verdict.B if wins > losses else Verdict.A
     low, high = share_interval(wins, losses, alpha)

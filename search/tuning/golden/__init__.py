@@ -1,1 +1,1 @@
-"""Golden queries and judgements: entered, exchanged, generated."""
+"""Golden queries and judgements: entered by hand, imported, exported, generated."""

@@ -1,7 +1,7 @@
-"""W: judgements in and out: files' rows <-> golden queries and judgements.
+"""Import and export of judgements: rows of files <-> golden queries and judgements.
 
-An import takes what it can, says of every other line why not, and can be repeated: what is there
-already is left alone, and a different grade of the same judge is reported, never overwritten.
+An import saves all valid lines, reports the others, and can be repeated: existing judgements are
+kept, and a different grade by the same judge is reported, never overwritten.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
@@ -31,7 +32,7 @@ DEFAULT_JUDGE = "imported"
 
 @dataclass(slots=True)
 class Imported:
-    """What became of a file's lines. `queries` are new ones; `unchanged` were there already."""
+    """The counts of an import: new judgements and queries, and unchanged lines; its problems."""
 
     judgements: int = 0
     queries: int = 0
@@ -41,7 +42,7 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A file to hand out."""
+    """An exported file."""
 
     file_name: str
     media_type: str
@@ -49,7 +50,7 @@ class Exported:
 
 
 def export(format_name: str, *, viewer: Viewer) -> Exported:
-    """The judgements that `viewer` may see. Plain CSV has each person's, the others the median."""
+    """The judgements that `viewer` may see: in plain CSV each person's, otherwise the median."""
     chosen = _format(format_name)
     rows = list(_every(viewer))
     if format_name != "csv":
@@ -66,12 +67,12 @@ def import_file(
     queries: bytes | None = None,
     judge: str = "",
 ) -> Imported:
-    """What became of the file's judgements. `judge` names who judged where the file does not.
+    """Import a file's judgements. `judge` names the judge of lines that name none.
 
-    Raises JudgementError for a file that is not of the format.
+    Raises JudgementError for a file of another format.
     """
     done = Imported()
-    find = _Finder(acting_user)
+    find = _DocumentFinder(acting_user)
     try:
         for row in _format(format_name).read(data, queries):
             if isinstance(row, Problem):
@@ -86,26 +87,26 @@ def import_file(
     return done
 
 
-class _Finder:
-    """Finds documents by what files call them, among those that a person may see."""
+class _DocumentFinder:
+    """Finds documents by the names used in files, among those that a person may see."""
 
     def __init__(self, user: User | None) -> None:
         every = Document.objects.kept() if user is None else Document.objects.visible_to(user)
         self._every = every
-        self._held: dict[str, Document] = {}
+        self._cache: dict[str, Document] = {}
 
     def __call__(self, name: str) -> Document:
-        """The one document of this public id, source, file name or title, in that order.
+        """The document with this public id, source, file name or title, tried in that order.
 
-        Raises JudgementError where there is none, or more than one.
+        Raises JudgementError if there is none, or more than one.
         """
-        if name not in self._held:
-            self._held[name] = self._find(name)
-        return self._held[name]
+        if name not in self._cache:
+            self._cache[name] = self._find(name)
+        return self._cache[name]
 
     def _find(self, name: str) -> Document:
         if not name:
-            raise JudgementError("no document is named.")
+            raise JudgementError(gettext("the document is missing."))
         try:
             found = self._every.filter(public_id=UUID(name)).first()
         except ValueError:
@@ -118,26 +119,35 @@ class _Finder:
                 return matches[0]
             if matches:
                 raise JudgementError(
-                    f"more than one document is called {name!r}. Name it by its id."
+                    gettext("more than one document is called %(name)s. Use its id.")
+                    % {"name": repr(name)}
                 )
-        raise JudgementError(f"no document has the id, source, file name or title {name!r}.")
+        raise JudgementError(
+            gettext("no document has the id, source, file name or title %(name)s.")
+            % {"name": repr(name)}
+        )
 
 
 def find_document(name: str, *, viewer: User) -> Document:
-    """The one document that a person may see under this id, source, file name or title."""
-    return _Finder(viewer)(name.strip())
+    """The document that `viewer` may see under this id, source, file name or title."""
+    return _DocumentFinder(viewer)(name.strip())
 
 
 def _format(name: str) -> Format:
     if name not in FORMATS:
-        raise JudgementError(f"There is no format {name!r}. Choose one of: {', '.join(FORMATS)}.")
+        raise JudgementError(
+            gettext("Unknown format %(name)s. Choose one of: %(formats)s.")
+            % {"name": repr(name), "formats": ", ".join(FORMATS)}
+        )
     return FORMATS[name]
 
 
-def _take(row: Row, judge: str, find: _Finder, done: Imported, user: User | None) -> None:
+def _take(row: Row, judge: str, find: _DocumentFinder, done: Imported, user: User | None) -> None:
     document = find(row.document) if row.grade is not None or row.must_be_first else None
     if row.query_class and row.query_class not in set(QueryClass):
-        raise JudgementError(f"there is no class of questions {row.query_class!r}.")
+        raise JudgementError(
+            gettext("unknown query class %(query_class)s.") % {"query_class": repr(row.query_class)}
+        )
     query, is_new = judging.ensure_query(
         row.query, row.collections, acting_user=user, origin=GoldenQuery.Origin.IMPORTED
     )
@@ -156,7 +166,7 @@ def _must_be_first(query: GoldenQuery, document: Document) -> None:
         query.must_be_first = document
         query.save(update_fields=["must_be_first"])
     elif query.must_be_first_id != document.pk:
-        raise JudgementError("another document must be first already; it was left as it is.")
+        raise JudgementError(gettext("another document must be first already; it was kept."))
 
 
 def _judgement(
@@ -168,7 +178,7 @@ def _judgement(
     user: User | None,
 ) -> None:
     judge, grade = judge[:150], row.grade
-    assert grade is not None  # `_take` asks
+    assert grade is not None  # checked by `_take`
     is_own = user is not None and judge == user.get_username()
     held, created = Judgement.objects.get_or_create(
         query=query,
@@ -179,7 +189,7 @@ def _judgement(
             "title": document.title,
             "grade": grade,
             "note": row.note,
-            # In another's name a file may speak, but it is not that person.
+            # A file may name other judges, but their accounts are not linked.
             "judge": user if is_own else None,
         },
     )
@@ -189,13 +199,16 @@ def _judgement(
         done.unchanged += 1
     else:
         raise JudgementError(
-            f"{judge} has graded this document {held.grade} already, not {grade}; that was "
-            "left as it is."
+            gettext(
+                "%(judge)s has already graded this document %(old_grade)s, not %(new_grade)s; that "
+                "grade was kept."
+            )
+            % {"judge": judge, "old_grade": held.grade, "new_grade": grade}
         )
 
 
 def _every(viewer: Viewer) -> Iterator[Row]:
-    """A row for each judgement; one for each query that has none, with what must be first."""
+    """A row for each judgement, and one for each query without judgements."""
     queries = GoldenQuery.objects.visible_to(viewer).select_related("must_be_first")
     judged: dict[int, list[Judgement]] = {}
     for judgement in Judgement.objects.visible_to(viewer).order_by("reference", "judge_name"):
@@ -206,12 +219,12 @@ def _every(viewer: Viewer) -> Iterator[Row]:
     )
     for query in queries.order_by("folded", "pk"):
         first = query.must_be_first if query.must_be_first_id in seen else None
-        told = False
+        is_exported = False
         for judgement in judged.get(query.pk, []):
             is_first = first is not None and judgement.reference == first.public_id
-            told = told or is_first
+            is_exported = is_exported or is_first
             yield _row(query, judgement, must_be_first=is_first)
-        if first is not None and not told:
+        if first is not None and not is_exported:
             yield _row(query, None, document=first, must_be_first=True)
         elif not judged.get(query.pk):
             yield _row(query, None)
@@ -240,7 +253,7 @@ def _row(
 
 
 def _medians(rows: Iterable[Row]) -> Iterator[Row]:
-    """A row for each document of a query, with the grade that its judges come to."""
+    """A row for each judged document of a query, with the median grade."""
 
     def document(row: Row) -> tuple[str, tuple[str, ...], str]:
         return row.query, row.collections, row.document

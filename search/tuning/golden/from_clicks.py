@@ -1,7 +1,7 @@
-"""What searchers did becomes judgements: few, bounded, and all of them taken back by one call.
+"""Judgements from clicks and ratings: few, bounded, and all removable with one call.
 
-They enter the golden set like anybody's. So what searchers do moves weights only through a draft
-and the gate, never the ranking itself.
+They join the golden set like other judgements, so searchers' behaviour changes weights only through
+a draft and the gate, never the ranking directly.
 """
 
 from __future__ import annotations
@@ -25,24 +25,23 @@ if TYPE_CHECKING:
 Kind = Interaction.Kind
 
 JUDGE = "searchers"
-# So many visitors must agree, and twice as many as disagree: one alone can teach nothing.
+# At least this many visitors must agree, and twice as many as disagree.
 ENOUGH = 3
-# Who clicks has not graded: full marks are for people who judge.
+# Clicks are weaker than grades: 3 is reserved for people who judge.
 GOOD, FAIR, BAD = 2, 1, 0
 
 Votes = dict[tuple[str, UUID], dict[str, bool | None]]
-"""By question and document what each visitor thinks; None: they chose it over a higher one."""
+"""Each visitor's vote by question and document; None: opened in preference to a higher result."""
 
 
 @transaction.atomic
 def learn(*, acting_user: User) -> int:
-    """How many documents are judged by now: of the searches and documents the person may see.
+    """Judge documents by the searches that the person may see; return how many are judged.
 
-    Good is a thumb up, half a minute of reading, or being opened in a search that answered; bad a
-    thumb down. What is opened because it stands at the top says nothing; opened below a result
-    that was passed over it touches the question (Joachims and others 2005: who clicks has looked
-    at what stands above). Each visitor has one vote on a document for a question. A second call
-    changes what has changed.
+    A thumb up, half a minute of reading, or a click in a search marked as answered counts as good,
+    a thumb down as bad. A click on the top result counts as nothing; a click below a skipped result
+    makes a document related (Joachims et al. 2005: a searcher who clicks has examined the results
+    above). Each visitor has one vote per document and question. A repeated call updates the grades.
     """
     events = {
         event.pk: event
@@ -53,20 +52,20 @@ def learn(*, acting_user: User) -> int:
         .exclude(visitor="")
         .exclude(interactions=None)
     }
-    verdicts = {
+    grades = {
         key: grade
         for key, voters in _votes(events).items()
-        if (grade := _verdict(voters.values())) is not None
+        if (grade := _grade(voters.values())) is not None
     }
     documents = {
         document.public_id: document
         for document in Document.objects.visible_to(acting_user)
-        .filter(public_id__in={public_id for _, public_id in verdicts})
+        .filter(public_id__in={public_id for _, public_id in grades})
         .only("pk", "public_id", "title")
     }
     texts = {event.folded: event.query for event in events.values()}
     judged = 0
-    for (folded, public_id), grade in sorted(verdicts.items()):
+    for (folded, public_id), grade in sorted(grades.items()):
         if public_id in documents and len(texts[folded]) <= 500:
             _judge(texts[folded], documents[public_id], grade, acting_user)
             judged += 1
@@ -75,7 +74,7 @@ def learn(*, acting_user: User) -> int:
 
 @transaction.atomic
 def take_back() -> int:
-    """How many judgements of searchers were removed, with the questions only they had made."""
+    """Remove all judgements of searchers and their golden queries; return how many judgements."""
     _, rows = Judgement.objects.filter(judge_name=JUDGE, judge=None).delete()
     made = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.CLICKS, judgements=None)
     made.filter(must_be_first=None).delete()
@@ -83,17 +82,17 @@ def take_back() -> int:
 
 
 def _votes(events: Mapping[int, SearchEvent]) -> Votes:
-    """By question and document what each visitor thinks: the last that they said counts."""
+    """Each visitor's latest vote by question and document."""
     rows = Interaction.objects.filter(event__in=events).order_by("at", "pk")
     by_event: dict[int, list[Interaction]] = defaultdict(list)
     for row in rows:
         by_event[row.event_id].append(row)
     votes: Votes = defaultdict(dict)
-    for key, said in by_event.items():
+    for key, interactions in by_event.items():
         event = events[key]
-        solved = any(row.kind == Kind.SOLVED for row in said)
-        chosen = _chosen_over_others(said)
-        for row in said:
+        solved = any(row.kind == Kind.SOLVED for row in interactions)
+        chosen = _chosen_over_others(interactions)
+        for row in interactions:
             is_good = _is_good(row, solved=solved)
             if row.document is not None and is_good is not None:
                 votes[event.folded, row.document][event.visitor] = is_good
@@ -102,9 +101,9 @@ def _votes(events: Mapping[int, SearchEvent]) -> Votes:
     return votes
 
 
-def _chosen_over_others(said: Iterable[Interaction]) -> list[UUID]:
-    """The documents that were opened although one above them was not."""
-    opened = {row.rank: row.document for row in said if row.kind == Kind.CLICK}
+def _chosen_over_others(interactions: Iterable[Interaction]) -> list[UUID]:
+    """The documents that were opened although a higher result was not."""
+    opened = {row.rank: row.document for row in interactions if row.kind == Kind.CLICK}
     return [
         document
         for rank, document in opened.items()
@@ -115,7 +114,7 @@ def _chosen_over_others(said: Iterable[Interaction]) -> list[UUID]:
 
 
 def _is_good(row: Interaction, *, solved: bool) -> bool | None:
-    """What an interaction says of its document; None for nothing."""
+    """The vote of an interaction on its document; None for no vote."""
     match row.kind:
         case Kind.UP:
             return True
@@ -129,7 +128,7 @@ def _is_good(row: Interaction, *, solved: bool) -> bool | None:
             return None
 
 
-def _verdict(voters: Iterable[bool | None]) -> int | None:
+def _grade(voters: Iterable[bool | None]) -> int | None:
     votes = list(voters)
     good, bad = votes.count(True), votes.count(False)
     if good >= ENOUGH and good >= 2 * bad:

@@ -1,7 +1,7 @@
-"""W: people's judgements: a grade for a document, a document that must be first, and undo.
+"""People's judgements: grades of documents, must-be-first documents, and undo.
 
-Each person's judgement is a row of its own, and each step is kept in JudgementAction: undo
-restores what was there before, to the letter. Nobody judges a document that they may not see.
+Each person has judgements of their own. Each change is stored as a JudgementAction, from which
+undo restores the previous state exactly. Nobody can judge a document that they may not see.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
@@ -24,14 +26,14 @@ from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-GRADES = {0: "No answer", 1: "Touches it", 2: "Answers", 3: "Answers in full"}
+GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}
 MAX_TEXT = 500
 Kind = JudgementAction.Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What undo took back: of which query, and a sentence for the person."""
+    """The result of an undo: the query, unless deleted, and a message for the person."""
 
     query: GoldenQuery | None
     text: str
@@ -41,9 +43,9 @@ class Undone:
 def find_query(
     text: str, collections: Iterable[str] = (), *, viewer: Viewer = None
 ) -> GoldenQuery | None:
-    """The golden query of this text in these collections, in any order; None where there is none.
+    """The golden query with this text and these collections, or None.
 
-    With a `viewer`, only one that they may see.
+    With a `viewer`, only if they may see it.
     """
     rows = GoldenQuery.objects.all() if viewer is None else GoldenQuery.objects.visible_to(viewer)
     return rows.filter(folded=fold_query(text), collections=sorted_slugs(collections)).first()
@@ -59,13 +61,15 @@ def judge(
     acting_user: User,
     note: str | None = None,
 ) -> Judgement:
-    """The person's judgement of `document` as an answer to the query, made or changed.
+    """Create or change the person's judgement of `document` for the query; return it.
 
-    The query becomes a golden query if it is none. Without a `note` an earlier one stays. Raises
-    JudgementError for a grade outside 0 to 3 and for what the person may not see.
+    Creates the golden query if needed. Without a `note` an earlier one is kept. Raises
+    JudgementError for a grade outside 0 to 3 and for a document that the person may not see.
     """
     if grade not in GRADES:
-        raise JudgementError(f"The grade {grade} is not one of 0, 1, 2 and 3.")
+        raise JudgementError(
+            gettext("The grade %(grade)s is not one of 0, 1, 2 and 3.") % {"grade": grade}
+        )
     _check_visible(document, acting_user)
     query, is_new = ensure_query(text, collections, acting_user=acting_user)
     held = _own(query, document.public_id, acting_user)
@@ -85,7 +89,7 @@ def judge(
 
 @transaction.atomic
 def clear(query: GoldenQuery, document: Document, *, acting_user: User) -> bool:
-    """Takes the person's own judgement of the document back; False where there was none."""
+    """Delete the person's own judgement of the document; return False if there was none."""
     _check_visible(document, acting_user)
     held = _own(query, document.public_id, acting_user)
     if held is None:
@@ -100,10 +104,9 @@ def clear(query: GoldenQuery, document: Document, *, acting_user: User) -> bool:
 def set_must_be_first(
     text: str, collections: Sequence[str], document: Document | None, *, acting_user: User
 ) -> GoldenQuery:
-    """The golden query, whose first result must now be `document`; None asks for none.
+    """Set or clear the must-be-first document of a golden query; return the query.
 
-    Raises JudgementError for a document that the person may not see, and where the present one is
-    such: they cannot know what they would replace.
+    Raises JudgementError if the person may not see the document, or the one that it would replace.
     """
     if document is not None:
         _check_visible(document, acting_user)
@@ -122,8 +125,8 @@ def set_must_be_first(
 
 @transaction.atomic
 def undo(*, acting_user: User) -> Undone | None:
-    """Takes back the person's last step that still stands; None where there is none."""
-    # The oldest of two requests at once takes the last step, the other the one before.
+    """Undo the person's latest action that is not undone; return None if there is none."""
+    # Of two concurrent requests, the second undoes the action before.
     actions = JudgementAction.objects.select_for_update(of=("self",)).select_related("query")
     action = actions.filter(user=acting_user, undone_at=None).order_by("-pk").first()
     if action is None:
@@ -146,10 +149,9 @@ def ensure_query(
     acting_user: User | None,
     origin: str = GoldenQuery.Origin.PERSON,
 ) -> tuple[GoldenQuery, bool]:
-    """The golden query of this text in these collections, and whether it was made now.
+    """Get or create the golden query of this text and these collections; True if created.
 
-    Raises JudgementError for an empty or too long text, and for collections that the person may
-    not see or that do not exist.
+    Raises JudgementError for an empty or too long text, and for unknown or hidden collections.
     """
     slugs = sorted_slugs(collections)
     held = GoldenQuery.objects.select_for_update().filter(folded=fold_query(text))
@@ -165,32 +167,36 @@ def ensure_query(
                 origin=origin,
                 added_by=acting_user,
             )
-    except IntegrityError:  # another judge was quicker
+    except IntegrityError:  # created concurrently
         return held.get(collections=slugs), False
     return made, True
 
 
 def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> None:
-    """Raises JudgementError for what cannot be a golden query of this person's."""
+    """Raises JudgementError unless the person may create this golden query."""
     if not fold_query(text):
-        raise JudgementError("Write the question.")
+        raise JudgementError(gettext("Enter a question."))
     if len(text) > MAX_TEXT or len(fold_query(text)) > MAX_TEXT:
-        raise JudgementError(f"The question is longer than {MAX_TEXT} characters.")
+        raise JudgementError(
+            gettext("The question is longer than %(maximum)s characters.") % {"maximum": MAX_TEXT}
+        )
     collections = Collection.objects.kept()
     if acting_user is not None:
         collections = collections.visible_to(acting_user)
     known = set(collections.filter(slug__in=slugs).values_list("slug", flat=True))
     if unknown := [slug for slug in slugs if slug not in known]:
-        raise JudgementError(f"There is no collection {', '.join(unknown)}.")
+        raise JudgementError(
+            gettext("Unknown collection: %(unknown)s.") % {"unknown": ", ".join(unknown)}
+        )
 
 
 def _check_visible(document: Document, user: User) -> None:
     if not Document.objects.visible_to(user).filter(pk=document.pk).exists():
-        raise JudgementError("There is no such document.")
+        raise JudgementError(gettext("There is no such document."))
 
 
 def sorted_slugs(collections: Iterable[str]) -> list[str]:
-    """Sorted: the same question in the same collections is one, in whatever order they come."""
+    """The collections' slugs sorted and without repeats: their order has no meaning."""
     return sorted(set(collections))
 
 
@@ -231,12 +237,12 @@ def _log(
 
 def _undo_grade(action: JudgementAction, user: User) -> str:
     reference, before = action.reference, action.before
-    assert reference is not None  # every grade has its document
+    assert reference is not None  # a grade always has a document
     held = _own(action.query, reference, user)
     if before is None:
         if held is not None:
             held.delete()
-        return f"The grade for “{action.query.text}” is taken back."
+        return gettext("The grade for “%(text)s” has been removed.") % {"text": action.query.text}
     judgement = held or Judgement(
         query=action.query, reference=reference, judge=user, judge_name=user.get_username()
     )
@@ -244,22 +250,31 @@ def _undo_grade(action: JudgementAction, user: User) -> str:
     judgement.grade, judgement.note = before["grade"], before["note"]
     judgement.title = before["title"]
     judgement.save()
-    return f"The grade for “{action.query.text}” is {judgement.grade} again."
+    return gettext("The grade for “%(text)s” is %(grade)s again.") % {
+        "text": action.query.text,
+        "grade": judgement.grade,
+    }
 
 
 def _undo_first(action: JudgementAction) -> str:
     text, before = action.query.text, action.before and action.before["document"]
     if _first_state(action.query.must_be_first) != action.after:
-        return f"Somebody has since changed what must be first for “{text}”: it stays so."
+        return gettext(
+            "Another person has since changed the must-be-first document of “%(text)s”; it "
+            "was kept."
+        ) % {"text": text}
     document = Document.objects.kept().filter(public_id=before).first() if before else None
     action.query.must_be_first = document
     action.query.save(update_fields=["must_be_first"])
-    said = "the former document must be first again" if document else "no document must be first"
-    return f"For “{text}” {said}."
+    if document:
+        return gettext("The previous must-be-first document of “%(text)s” has been restored.") % {
+            "text": text
+        }
+    return gettext("“%(text)s” no longer has a must-be-first document.") % {"text": text}
 
 
 def _is_bare(query: GoldenQuery) -> bool:
-    """Whether nothing but its text is known of the query."""
+    """True if the query has nothing but its text."""
     return not (
         query.must_be_first_id
         or query.note
@@ -269,10 +284,7 @@ def _is_bare(query: GoldenQuery) -> bool:
 
 
 def agreement(viewer: Viewer) -> float | None:
-    """Krippendorff's alpha over all judgements that `viewer` may see; None without any to compare.
-
-    One query.
-    """
+    """Krippendorff's alpha over the judgements that `viewer` may see, or None; one query."""
     grades: dict[tuple[int, UUID], list[int]] = {}
     rows = (
         Judgement.objects.visible_to(viewer).order_by().values_list("query", "reference", "grade")

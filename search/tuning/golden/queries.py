@@ -1,4 +1,4 @@
-"""W: golden queries kept by hand: made, changed, removed and listed."""
+"""Golden queries edited by hand: created, changed, deleted and listed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Count, Max, Min, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.translation import gettext
 
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 def create(
     text: str, collections: Sequence[str], fields: dict[str, Any], *, acting_user: User
 ) -> GoldenQuery:
-    """A new golden query. Raises JudgementError where there is one of this text already."""
+    """Create a golden query. Raises JudgementError if there is one with this text already."""
     made, is_new = ensure_query(text, collections, acting_user=acting_user)
     if not is_new:
-        raise JudgementError(ALREADY_THERE)
+        raise JudgementError(str(ALREADY_THERE))
     return edit(made, fields, acting_user=acting_user)
 
 
 @transaction.atomic
 def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> GoldenQuery:
-    """The golden query with these fields: text, collections, query_class, enabled, note.
+    """Change text, collections, query_class, enabled, note or must_be_first; return the query.
 
-    `must_be_first` may be among them: a document or None. Raises JudgementError for what the
-    person may not see, and where another query asks the same.
+    Raises JudgementError for documents and collections that the person may not see, and if another
+    query is the same.
     """
     held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
     text = fields.get("text", held.text)
@@ -44,7 +45,7 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     check_query(text, slugs, acting_user)
     same = GoldenQuery.objects.filter(folded=fold_query(text), collections=slugs)
     if same.exclude(pk=held.pk).exists():
-        raise JudgementError(ALREADY_THERE)
+        raise JudgementError(str(ALREADY_THERE))
     held.text, held.collections = " ".join(text.split()), slugs
     for name in ("query_class", "enabled", "note"):
         setattr(held, name, fields.get(name, getattr(held, name)))
@@ -57,11 +58,14 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
 
 @transaction.atomic
 def delete(query: GoldenQuery) -> None:
-    """Removes a golden query that nobody has judged. Raises JudgementError for any other."""
+    """Delete a golden query without judgements. Raises JudgementError for any other."""
     held = GoldenQuery.objects.select_for_update().get(pk=query.pk)
     if held.judgements.exists():
         raise JudgementError(
-            f"“{held.text}” has judgements, and no judgement is lost. Switch the query off instead."
+            gettext(
+                "“%(text)s” has judgements, which are never deleted. Disable the query instead."
+            )
+            % {"text": held.text}
         )
     held.delete()
 
@@ -69,7 +73,7 @@ def delete(query: GoldenQuery) -> None:
 def listed(viewer: Viewer) -> QuerySet[GoldenQuery]:
     """The golden queries that `viewer` may see, with `judged` (documents), `judges` and `spread`.
 
-    `spread` is how far the grades of one document lie apart at most: 0 to 3; None without any.
+    `spread` is the largest difference between grades of one document, 0 to 3; None without any.
     Only judgements that the viewer may see count.
     """
     visible = Judgement.objects.visible_to(viewer).filter(query=OuterRef("pk")).order_by()

@@ -1,8 +1,8 @@
-"""W: golden queries to start with where nobody has judged: headings and first sentences.
+"""Synthetic golden queries from headings and first sentences, to start without judgements.
 
-A stand-in for people's questions: the document that a text was taken from is its answer. Such
-queries use the document's own words, which flatters keywords and the title; so they are marked as
-synthetic everywhere, count apart from people's, and go in one action.
+A substitute for people's questions: the source document of a text is its answer. Such queries use
+the document's own words, which favours keywords and titles; so they are marked as synthetic
+everywhere, counted separately, and can be removed in one action.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.db.models import Count
+from django.utils.translation import gettext
 
 from ingestion.domain import BlockKind
 from ingestion.identifiers import Pattern, find_identifiers
@@ -36,15 +37,15 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 JUDGE = "synthetic"
-GRADE = 2  # full marks are for people who judge
+GRADE = 2  # 3 is reserved for people who judge
 COUNT, MAX_COUNT = 100, 500
-PASSAGES = 100  # of the beginning of a document: a manual's later headings are no better
-TRIES = 3  # texts looked at of each sort, of each document
+PASSAGES = 100  # at the start of a document: later headings are no better
+TRIES = 3  # candidate texts of each kind per document
 BATCH = 50
-WORDS = 12  # people ask in few words; a sentence is cut to so many
-FEWEST_WORDS = 4  # fewer of a sentence say too little
+WORDS = 12  # questions are short: a sentence is cut to this length
+FEWEST_WORDS = 4  # a shorter sentence is too vague
 PROSE = (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
-# Headings of so many documents that they ask for none of them, where a library has but one such.
+# Generic headings, excluded even if only one document of the library has them.
 PLAIN_HEADINGS = frozenset({
     "about this document", "about this manual", "appendix a", "change history", "change log",
     "further reading", "general information", "getting started", "how to use", "known issues",
@@ -52,13 +53,13 @@ PLAIN_HEADINGS = frozenset({
     "see also", "table of contents", "terms and conditions", "what is new", "weitere informationen",
 })  # fmt: skip
 _SENTENCE = re.compile(r"(?s)\s*(.+?[.!?。！？])(?:\s|$)")
-# What the query language reads otherwise than as words.
+# Operators of the query language.
 _SYNTAX = re.compile(r"[\"“”„«»*`|<>{}\[\]()]|(?<!\S)[-+]+|:(?=\s|$)|(?<=\w):(?=\w)")
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """How many synthetic queries are new, and how many were golden queries already."""
+    """The numbers of new synthetic queries and of those that existed already."""
 
     queries: int
     already: int
@@ -66,16 +67,16 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """What a document could be asked for by, best first."""
+    """The candidate texts of a document, the best first."""
 
     headings: Sequence[str]
     sentences: Sequence[tuple[str, str]]
-    """With the hash of the passage that each begins."""
+    """Each with the hash of its passage."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Common:
-    """What more than one document holds."""
+    """Texts that more than one document contains."""
 
     headings: Container[str] = field(default_factory=set)
     passages: Container[str] = field(default_factory=set)
@@ -83,15 +84,17 @@ class _Common:
 
 @transaction.atomic
 def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made:
-    """Makes up to `count` golden queries of documents that the person may read.
+    """Create up to `count` golden queries from documents that the person may read.
 
-    The same seed makes the same ones of the same library. One of a collection that is not open to
-    everyone is asked in that collection, so that nobody else reads it. Raises NotPermitted, and
-    JudgementError for a count out of range.
+    The same seed gives the same queries for the same library. A query from a collection that is
+    not public is limited to that collection, so that nobody else can read it. Raises NotPermitted,
+    and JudgementError for a count out of range.
     """
-    _check_permitted(acting_user, "tuning.add_goldenquery", "make golden queries")
+    _check_permitted(acting_user, "tuning.add_goldenquery", "create golden queries")
     if not 1 <= count <= MAX_COUNT:
-        raise JudgementError(f"Make 1 to {MAX_COUNT} queries at a time.")
+        raise JudgementError(
+            gettext("Choose a number from 1 to %(maximum)s.") % {"maximum": MAX_COUNT}
+        )
     made = already = 0
     for text, document in islice(_texts(acting_user or evaluator(), seed), count):
         is_new = _keep(text, document, acting_user)
@@ -101,12 +104,12 @@ def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made
 
 @transaction.atomic
 def remove(*, acting_user: User | None) -> int:
-    """How many synthetic queries are gone. What people have judged meanwhile stays, as theirs."""
-    _check_permitted(acting_user, "tuning.delete_goldenquery", "remove golden queries")
+    """Remove all synthetic queries; return how many. Queries that people have judged are kept."""
+    _check_permitted(acting_user, "tuning.delete_goldenquery", "delete golden queries")
     Judgement.objects.filter(judge_name=JUDGE, judge=None).delete()
     held = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.SYNTHETIC)
-    theirs = held.exclude(judgements=None, must_be_first=None)
-    GoldenQuery.objects.filter(pk__in=list(theirs.values_list("pk", flat=True))).update(
+    judged = held.exclude(judgements=None, must_be_first=None)
+    GoldenQuery.objects.filter(pk__in=list(judged.values_list("pk", flat=True))).update(
         origin=GoldenQuery.Origin.PERSON
     )
     _, rows = held.delete()
@@ -114,17 +117,17 @@ def remove(*, acting_user: User | None) -> int:
 
 
 def count() -> int:
-    """How many synthetic queries there are."""
+    """The number of synthetic queries."""
     return GoldenQuery.objects.filter(origin=GoldenQuery.Origin.SYNTHETIC).count()
 
 
 def _check_permitted(user: User | None, permission: str, what: str) -> None:
     if user is not None and not user.has_perm(permission):
-        raise NotPermitted(f"You do not have permission to {what}.")
+        raise NotPermitted(gettext("You do not have permission to %(what)s.") % {"what": what})
 
 
 def _keep(text: str, document: Document, acting_user: User | None) -> bool:
-    """Writes the query and its answer; False where the question was a golden query before."""
+    """Save the query and its answer; return False if the question was a golden query already."""
     is_open = document.collection.visibility == Visibility.PUBLIC
     query, is_new = ensure_query(
         text,
@@ -144,11 +147,11 @@ def _keep(text: str, document: Document, acting_user: User | None) -> bool:
     return is_new
 
 
-# --- which documents, and which of their texts ----------------------------------------------------
+# --- sampling documents and their texts ----------------------------------------------------------
 
 
 def _texts(viewer: Viewer, seed: int) -> Iterator[tuple[str, Document]]:
-    """Telling texts with their documents: one of each document, every text once."""
+    """Distinct informative texts with their documents, at most one per document."""
     patterns = configuration.current().patterns
     order, seen = _sampled(viewer, seed), set[str]()
     while pks := list(islice(order, BATCH)):
@@ -156,7 +159,7 @@ def _texts(viewer: Viewer, seed: int) -> Iterator[tuple[str, Document]]:
         held = _held(pks)
         common = _common(held.values())
         for pk in pks:
-            chance = random.Random(f"{seed}:{found[pk].public_id}")  # noqa: S311  # a sample
+            chance = random.Random(f"{seed}:{found[pk].public_id}")  # noqa: S311  # not for security
             text = _text(held[pk], found[pk].title, common, patterns, chance)
             if text and fold_query(text) not in seen:
                 seen.add(fold_query(text))
@@ -164,16 +167,16 @@ def _texts(viewer: Viewer, seed: int) -> Iterator[tuple[str, Document]]:
 
 
 def _sampled(viewer: Viewer, seed: int) -> Iterator[int]:
-    """The documents in an order of chance, of which any beginning has each collection's share."""
+    """The documents in random order, any prefix of it stratified by collection."""
     rows = Document.objects.visible_to(viewer).exclude(current=None)
-    shelves: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    by_collection: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for pk, public_id, collection in rows.values_list("pk", "public_id", "collection"):
         name = hashlib.sha256(f"{seed}:{public_id}".encode()).hexdigest()
-        shelves[collection].append((name, pk))
+        by_collection[collection].append((name, pk))
     placed = (
-        ((rank + 0.5) / len(shelf), name, pk)
-        for shelf in shelves.values()
-        for rank, (name, pk) in enumerate(sorted(shelf))
+        ((rank + 0.5) / len(group), name, pk)
+        for group in by_collection.values()
+        for rank, (name, pk) in enumerate(sorted(group))
     )
     return iter([pk for _, _, pk in sorted(placed)])
 
@@ -193,7 +196,7 @@ def _held(pks: Sequence[int]) -> dict[int, _Texts]:
 
 
 def _common(held: Iterable[_Texts]) -> _Common:
-    """What of these texts stands in more than one document of the whole library."""
+    """Those of the texts that more than one document of the library contains."""
     texts = list(held)
     headings = {heading for each in texts for heading in each.headings}
     names = {name for each in texts for _, name in each.sentences}
@@ -211,7 +214,7 @@ def _common(held: Iterable[_Texts]) -> _Common:
     )
 
 
-# --- pure: what is telling ------------------------------------------------------------------------
+# --- choosing an informative text (pure) ----------------------------------------------------------
 
 
 def _text(
@@ -221,14 +224,14 @@ def _text(
     patterns: Sequence[Pattern],
     chance: random.Random,
 ) -> str:
-    """A text to ask for the document by: a heading or a sentence, as chance has it; or empty."""
+    """A random heading or sentence that identifies the document; empty if there is none."""
     headings = [
         asked
         for heading in held.headings
         if heading not in common.headings
         and (asked := as_query(heading))
-        and is_telling(asked)
-        # The title's signal would find it by itself.
+        and is_informative(asked)
+        # The title signal alone would find it.
         and fold_query(heading) != fold_query(title)
     ]
     sentences = [
@@ -241,18 +244,18 @@ def _text(
 
 
 def as_query(text: str) -> str:
-    """The text without what the query language would read as more than words."""
+    """The text without operators of the query language."""
     return " ".join(_SYNTAX.sub(" ", text).split())[:MAX_TEXT].strip()
 
 
-def is_telling(heading: str) -> bool:
-    """Whether somebody could ask for a document by this heading: two words that are no number's."""
+def is_informative(heading: str) -> bool:
+    """True if the heading has at least two words with letters and is not generic."""
     words = [word for word in spaced(heading).split() if any(map(str.isalpha, word))]
     return len(words) >= 2 and len(heading) >= 4 and fold_query(heading) not in PLAIN_HEADINGS
 
 
 def shortened(sentence: str, patterns: Sequence[Pattern]) -> str:
-    """The beginning of the sentence, with the identifiers of the rest; empty if it says little."""
+    """The start of the sentence, with the identifiers of the rest; empty if it is too short."""
     words = as_query(sentence).rstrip(".!?。！？").split()
     if len(spaced(" ".join(words)).split()) < FEWEST_WORDS:
         return ""

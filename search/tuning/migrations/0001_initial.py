@@ -648,7 +648,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="Night",
+            name="QualityRun",
             fields=[
                 (
                     "id",
@@ -658,7 +658,7 @@ class Migration(migrations.Migration):
                 ),
                 ("date", models.DateField(unique=True)),
                 (
-                    "verdict",
+                    "status",
                     models.CharField(
                         choices=[
                             ("waiting", "Being measured"),
@@ -675,7 +675,7 @@ class Migration(migrations.Migration):
                     "run",
                     models.OneToOneField(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="night",
+                        related_name="quality_run",
                         to="tuning.evaluationrun",
                     ),
                 ),

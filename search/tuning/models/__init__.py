@@ -1,6 +1,6 @@
-"""W: what is judged, measured, published and tried out, and the audit of it."""
+"""Golden queries, evaluation runs, publications, experiments, and the audit of profiles."""
 
-from search.tuning.models.evaluation import Alert, EvaluationRun, Night
+from search.tuning.models.evaluation import Alert, EvaluationRun, QualityRun
 from search.tuning.models.experiments import Experiment, Optimisation
 from search.tuning.models.golden import (
     CandidatePool,
@@ -19,10 +19,10 @@ __all__ = [
     "GoldenQuery",
     "Judgement",
     "JudgementAction",
-    "Night",
     "Optimisation",
     "PoolBuild",
     "ProfileChange",
     "Publication",
     "PublishGate",
+    "QualityRun",
 ]

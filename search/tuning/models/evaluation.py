@@ -1,4 +1,4 @@
-"""Evaluation runs, nightly quality runs and their alerts."""
+"""Evaluation runs, scheduled quality runs and their alerts."""
 
 from __future__ import annotations
 
@@ -7,48 +7,49 @@ from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(Job):
-    """What one profile measured on a judged collection (`manage.py evaluate`) or the golden set.
+    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set.
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
-    `latency_ms` has `p50` and `p95`, and `baseline_p50` and `baseline_p95` where both took turns.
+    `latency_ms` has `p50` and `p95`, and with a baseline also `baseline_p50` and `baseline_p95`.
     """
 
     class Kind(models.TextChoices):
-        COLLECTION = "collection", "Judged collection"
-        GOLDEN = "golden", "Golden queries"
+        COLLECTION = "collection", _("Judged collection")
+        GOLDEN = "golden", _("Golden queries")
 
     State = JobState
     TASK = "search.tasks.measure_run"
 
     kind = models.CharField(max_length=10, choices=Kind.choices, default=Kind.COLLECTION)
     state = models.CharField(max_length=9, choices=State.choices, default=State.DONE)
-    progress = models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1.")
+    progress = models.FloatField(default=1.0, help_text=_("Share of the queries done, 0 to 1."))
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="evaluation_runs")
     collection = models.CharField(max_length=120, blank=True)
-    corpus_hash = models.CharField("corpus (SHA-256)", max_length=64, blank=True)
+    corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
-    # By golden query (its pk): `text`, `class`, `measures` (empty where no document answers it),
-    # `first`, the first document's public id, and `must`, the one that must be; the baseline's
-    # `was` (measures) and `was_first`.
+    # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
+    # `first`, the public id of the first document, and `must`, that of the must-be-first document;
+    # of the baseline, `was` (its measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     measures = models.JSONField(default=dict)
     by_class = models.JSONField(default=dict)
-    latency_ms = models.JSONField("latency (ms)", default=dict)
+    latency_ms = models.JSONField(_("latency (ms)"), default=dict)
     baseline = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
     differences = models.JSONField(default=dict, blank=True)
-    # What the profile was when it was measured: see `evaluation.golden.fingerprint`.
+    # A hash of the profile as it was measured: see `evaluation.golden.fingerprint`.
     fingerprint = models.CharField(max_length=64, blank=True, editable=False)
     embedding_space = models.CharField(max_length=200, blank=True)
     code_version = models.CharField(max_length=40, blank=True)
@@ -56,29 +57,29 @@ class EvaluationRun(Job):
 
     class Meta:
         ordering = ("-created", "-pk")
-        verbose_name = "measurement"
+        verbose_name = _("measurement")
         indexes = (models.Index(fields=("collection", "profile"), name="run_of_profile"),)
 
     def __str__(self) -> str:
         return f"{self.profile} on {self.collection or 'the golden queries'}"
 
 
-class Night(models.Model):
-    """One night's run of the golden set under the active profile, and what it showed.
+class QualityRun(models.Model):
+    """The scheduled run of one day over the golden set under the active profile.
 
-    `fall` is how far the gate's measure fell since the last good night, over the queries that
-    both measured; below 0 it rose.
+    `fall` is the loss of the gate's measure since the last good run, over the queries that both
+    measured; negative if it rose.
     """
 
-    class Verdict(models.TextChoices):
-        WAITING = "waiting", "Being measured"
-        GOOD = "good", "Good"
-        FELL = "fell", "Fell"
-        FAILED = "failed", "Not measured"
+    class Status(models.TextChoices):
+        WAITING = "waiting", _("Being measured")
+        GOOD = "good", _("Good")
+        FELL = "fell", _("Fell")
+        FAILED = "failed", _("Not measured")
 
     date = models.DateField(unique=True)
-    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="night")
-    verdict = models.CharField(max_length=7, choices=Verdict.choices, default=Verdict.WAITING)
+    run = models.OneToOneField(EvaluationRun, models.CASCADE, related_name="quality_run")
+    status = models.CharField(max_length=7, choices=Status.choices, default=Status.WAITING)
     fall = models.FloatField(null=True, blank=True)
 
     class Meta:
@@ -86,17 +87,17 @@ class Night(models.Model):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return f"{self.date}: {self.get_verdict_display()}"
+        return f"{self.date}: {self.get_status_display()}"
 
 
 class Alert(models.Model):
-    """A warning that went out, or still has to: `delivered` names the ways that took it."""
+    """A warning about a quality run; `wanted` and `delivered` name its delivery channels."""
 
     run = models.OneToOneField(
         EvaluationRun,
         models.CASCADE,
         related_name="alert",
-        help_text="The nightly run that raised it: one alert a run.",
+        help_text=_("The evaluation run that raised it; at most one alert per run."),
     )
     subject = models.CharField(max_length=200)
     findings = models.JSONField(default=dict)

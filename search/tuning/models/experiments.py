@@ -1,4 +1,4 @@
-"""W5: two published profiles before real searchers."""
+"""Experiments with real searchers, and weight optimisations."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
@@ -17,29 +18,29 @@ from search.tuning.models.evaluation import EvaluationRun
 
 
 def new_salt() -> str:
-    """What deals the visitors anew in each experiment."""
+    """A random salt, which assigns visitors to arms independently in each experiment."""
     return secrets.token_hex(8)
 
 
 class Experiment(Job):
-    """Two published profiles, compared by what searchers do. One runs at a time.
+    """A comparison of two published profiles by searchers' behaviour. One runs at a time.
 
-    `verdict` is the latest result, `history` some of the earlier ones: see
+    `verdict` is the latest conclusion, `history` a selection of the earlier ones: see
     `search.tuning.experiments`. `run_a` and `run_b` are the gate's measurements of the arms, null
-    for an arm that was active or not measured; `findings` are the gate's, and `refusals` those of
-    them that prevent the start. `override` starts it regardless, for the reason `override_reason`.
+    for an arm that was active or not measured; `findings` are the gate's, and `refusals` those
+    that prevent the start. `override` starts it regardless, for the reason `override_reason`.
     `asked_by` is the user who starts it.
     """
 
     class Kind(models.TextChoices):
-        SPLIT = "split", "A/B: each visitor sees one of them"
-        INTERLEAVED = "interleaved", "Interleaved: everyone sees both, mixed"
+        SPLIT = "split", _("A/B: each visitor sees one profile")
+        INTERLEAVED = "interleaved", _("Interleaved: every visitor sees both, mixed")
 
     class State(models.TextChoices):
-        DRAFT = "draft", "Not started"
-        CHECKING = "checking", "Being measured"
-        RUNNING = "running", "Running"
-        ENDED = "ended", "Ended"
+        DRAFT = "draft", _("Not started")
+        CHECKING = "checking", _("Being measured")
+        RUNNING = "running", _("Running")
+        ENDED = "ended", _("Ended")
 
     TASK = "search.tasks.carry_out_experiment"
     OPEN = (State.CHECKING,)
@@ -52,19 +53,21 @@ class Experiment(Job):
     share = models.FloatField(
         default=1.0,
         validators=[MinValueValidator(0.01), MaxValueValidator(1)],
-        help_text="Share of the visitors who take part, 0.01 to 1; the others search as always.",
+        help_text=_("Share of visitors who take part, 0.01 to 1; the others are not affected."),
     )
     indifference = models.FloatField(
         default=0.02,
         validators=[MinValueValidator(0.001), MaxValueValidator(0.5)],
-        help_text="A difference smaller than this is none: in the share of visitors who find "
-        "something to open (A/B), or from half of the preferences (interleaved).",
+        help_text=_(
+            "Minimum effect size: smaller differences count as none. A/B: in the share "
+            "of visitors who open a result; interleaved: from half of the preferences."
+        ),
     )
     days = models.PositiveSmallIntegerField(
-        "longest run",
+        _("longest run"),
         default=28,
         validators=[MinValueValidator(1), MaxValueValidator(365)],
-        help_text="Days after which it ends, decided or not.",
+        help_text=_("Days after which the experiment ends, decided or not."),
     )
     error = None  # type: ignore[assignment]  # its `refusals` say what is wrong
     salt = models.CharField(max_length=32, default=new_salt, editable=False)
@@ -109,17 +112,17 @@ class Experiment(Job):
                 fields=("state",),
                 condition=Q(state="running"),
                 name="experiment_one_running",
-                violation_error_message="Another experiment is running: end it first.",
+                violation_error_message=_("Another experiment is running. End it first."),
             ),
             models.CheckConstraint(
                 condition=~Q(a=F("b")),
                 name="experiment_compares_two",
-                violation_error_message="Choose two different profiles.",
+                violation_error_message=_("Choose two different profiles."),
             ),
             models.CheckConstraint(
                 condition=Q(share__gt=0, share__lte=1),
                 name="experiment_share_range",
-                violation_error_message="The share must lie between 0.01 and 1.",
+                violation_error_message=_("The share must lie between 0.01 and 1."),
             ),
         )
 
@@ -128,7 +131,7 @@ class Experiment(Job):
 
     @property
     def runs(self) -> list[EvaluationRun]:
-        """The measurements of its arms, A's first: none, one or two."""
+        """The gate's measurements of its arms, A's first: none, one or two."""
         return [run for run in (self.run_a, self.run_b) if run is not None]
 
     @property
@@ -138,10 +141,10 @@ class Experiment(Job):
 
 
 class Optimisation(Job):
-    """A search for better weights: how far it has come, and what it found.
+    """A search for better weights: its options, state and result.
 
-    `options` are those of `tuning.optimise.Wanted`; `found` holds the verdict, the gain and the
-    weights by class. `draft` is what was made of it.
+    `found` holds the verdict, the gain and the weights by class. `draft` is the profile made from
+    it.
     """
 
     State = JobState
@@ -150,7 +153,7 @@ class Optimisation(Job):
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="optimisations")
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=9, choices=State.choices, default=State.QUEUED)
-    progress = models.FloatField(default=0.0, help_text="Share of the work done, 0 to 1.")
+    progress = models.FloatField(default=0.0, help_text=_("Share of the work done, 0 to 1."))
     found = models.JSONField(default=dict, blank=True)
     draft = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
@@ -24,17 +25,17 @@ else:
     Viewer = Any
 
 
-ALREADY_THERE = "This question is a golden query already."
+ALREADY_THERE = _("This question is already a golden query.")
 
 
 def sees_all(viewer: Viewer) -> bool:
-    """Whether nothing is hidden from the viewer."""
+    """True for a viewer with access to every collection."""
     return bool(viewer is not None and viewer.is_active and viewer.is_superuser)
 
 
 class GoldenQueryQuerySet(models.QuerySet["GoldenQuery"]):
     def visible_to(self, viewer: Viewer) -> GoldenQueryQuerySet:
-        """Those asked in collections that `viewer` may read, all of them, or in all there are."""
+        """The queries whose collections `viewer` may read, and those without collections."""
         if sees_all(viewer):
             return self
         readable = Collection.objects.visible_to(viewer).order_by().values("slug")
@@ -42,28 +43,28 @@ class GoldenQueryQuerySet(models.QuerySet["GoldenQuery"]):
 
 
 class GoldenQuery(models.Model):
-    """A question whose good answers people have named. Measures are taken over these.
+    """A question with judged documents, over which profiles are measured.
 
-    `collections` are slugs that the question is asked in; empty: all. `must_be_first` is the
-    document that no published profile may push off the first place: see `tuning.gate`.
+    `collections` are the slugs of the collections to search; empty: all. `must_be_first` is the
+    document that a published profile must rank first: see `search.tuning.publishing.gate`.
     """
 
     class Origin(models.TextChoices):
-        PERSON = "person", "Judged by a person"
-        IMPORTED = "imported", "Imported"
-        SYNTHETIC = "synthetic", "Made from headings and first sentences"
-        CLICKS = "clicks", "From clicks and thumbs"
+        PERSON = "person", _("Judged by a person")
+        IMPORTED = "imported", _("Imported")
+        SYNTHETIC = "synthetic", _("Generated from headings and first sentences")
+        CLICKS = "clicks", _("From clicks and thumbs")
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     text = models.CharField(max_length=500)
-    # One question under any capitals and spacing: see `fold_query`.
+    # The same for any capitals and spacing: see `fold_query`.
     folded = models.CharField(max_length=500, editable=False)
     collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     query_class = models.CharField(
         max_length=12,
         choices=QUERY_CLASSES,
         blank=True,
-        help_text="The class it should have; empty: whatever the rules say.",
+        help_text=_("The class that it should have; empty: as classified by the rules."),
     )
     origin = models.CharField(max_length=10, choices=Origin.choices, default=Origin.PERSON)
     must_be_first = models.ForeignKey(
@@ -80,7 +81,7 @@ class GoldenQuery(models.Model):
 
     class Meta:
         ordering = ("folded", "pk")
-        verbose_name_plural = "golden queries"
+        verbose_name_plural = _("golden queries")
         constraints = (
             models.UniqueConstraint(
                 "folded",
@@ -91,7 +92,7 @@ class GoldenQuery(models.Model):
             models.CheckConstraint(
                 condition=~Q(folded=""),
                 name="golden_query_asks",
-                violation_error_message="Write the question.",
+                violation_error_message=_("Enter a question."),
             ),
         )
 
@@ -105,7 +106,7 @@ class GoldenQuery(models.Model):
 
 class JudgementQuerySet(models.QuerySet["Judgement"]):
     def visible_to(self, viewer: Viewer) -> JudgementQuerySet:
-        """Those of documents that `viewer` may read; of deleted ones for superusers alone."""
+        """The judgements of documents that `viewer` may read; superusers see deleted ones too."""
         if sees_all(viewer):
             return self
         return self.filter(
@@ -115,22 +116,22 @@ class JudgementQuerySet(models.QuerySet["Judgement"]):
 
 
 class Judgement(models.Model):
-    """What one person thinks of one document as an answer to a golden query.
+    """One person's grade of a document as an answer to a golden query.
 
-    0 is no answer, 1 touches it, 2 answers, 3 answers in full. Where people differ, measures
-    take the median, rounded down. `reference` is the document's public id: it keeps the
-    judgement when the document itself is gone.
+    0: no answer, 1: related, 2: answers, 3: answers in full. Of different grades, measures use the
+    median, rounded down. `reference` is the document's public id: it keeps the judgement after the
+    document has been deleted.
     """
 
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="judgements")
     document = models.ForeignKey(Document, models.SET_NULL, null=True, blank=True, related_name="+")
     reference = models.UUIDField(editable=False)
-    title = models.CharField(max_length=500, blank=True, help_text="The document's, as judged.")
+    title = models.CharField(max_length=500, blank=True, help_text=_("The title when judged."))
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
     judge = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # Imported and synthetic judgements have no person: their name stands here.
+    # Imported and synthetic judgements have no user, only a name.
     judge_name = models.CharField(max_length=150)
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
@@ -152,22 +153,22 @@ class Judgement(models.Model):
 
 
 class JudgementAction(models.Model):
-    """What one person did to a golden query's judgements: what undo takes back, and a history.
+    """A person's change to the judgements of a golden query, for undo and as a history.
 
-    `before` and `after` are the judgement's `grade` and `note`, or the `document` (public id) that
-    must be first; null where there was none. `reference` is the judged document's public id.
+    `before` and `after` are the judgement's `grade` and `note`, or the must-be-first `document`
+    (public id); null if there was none. `reference` is the judged document's public id.
     """
 
     class Kind(models.TextChoices):
-        GRADE = "grade", "Judged"
-        FIRST = "first", "Must be first"
+        GRADE = "grade", _("Judged")
+        FIRST = "first", _("Must be first")
 
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="actions")
     kind = models.CharField(max_length=5, choices=Kind.choices)
     reference = models.UUIDField(null=True)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
-    # Then undo takes the query back as well, if nothing else was said of it.
+    # If set, undo also deletes the query, unless anything else refers to it.
     made_query = models.BooleanField(default=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
     at = models.DateTimeField(default=timezone.now)
@@ -187,16 +188,18 @@ class JudgementAction(models.Model):
 
 
 class CandidatePool(models.Model):
-    """What a wide find brought for a golden query: see `search.tuning.evaluation.pooled`.
+    """The wide candidate set of a golden query: see `search.tuning.workbench.pools`.
 
-    `key` names all that changes what the database returns and that no other field says; `corpus`
-    what the library held. `facts` are everything but the arrays.
+    `key` is a hash of the settings that decide the retrieved candidates, `corpus` one of the
+    library's content. `facts` hold everything but the arrays.
     """
 
     query = models.ForeignKey(GoldenQuery, models.CASCADE, related_name="pools")
     key = models.CharField(max_length=64, db_index=True)
     corpus = models.CharField(max_length=64)
-    asked = models.CharField(max_length=64, help_text="The question and where it is asked.")
+    asked = models.CharField(
+        max_length=64, help_text=_("A hash of the question and its collections.")
+    )
     facts = models.JSONField()
     rows = models.BinaryField()
     embeddings = models.BinaryField()

@@ -8,77 +8,84 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
 
-# As `evaluation.measures` names them; a test holds the two together.
+# Named as in `evaluation.measures`; a test keeps the two consistent.
 MEASURES = {
-    "nDCG@10": "nDCG@10: the best answers early",
-    "RR@10": "Reciprocal rank: how early the first answer comes",
-    "R@10": "Recall@10: how many of the answers are among the first ten",
-    "R@100": "Recall@100: how many of the answers are among the first hundred",
-    "P@5": "Precision@5: how many of the first five are answers",
-    "Success@1": "Hit@1: how often the first result is an answer",
+    "nDCG@10": _("nDCG@10: best answers ranked early"),
+    "RR@10": _("Reciprocal rank: how early the first answer appears"),
+    "R@10": _("Recall@10: share of the answers among the first ten results"),
+    "R@100": _("Recall@100: share of the answers among the first hundred results"),
+    "P@5": _("Precision@5: share of answers among the first five results"),
+    "Success@1": _("Hit@1: how often the first result is an answer"),
 }
 
 
 class PublishGate(models.Model):
-    """What a profile must hold on the golden queries to be published: one row."""
+    """The requirements on the golden queries for publishing a profile: a single row."""
 
     enabled = models.BooleanField(
-        default=True, help_text="Switched off, profiles are published without being measured."
+        default=True, help_text=_("If switched off, profiles are published without measurement.")
     )
     measure = models.CharField(
         max_length=12, choices=list(MEASURES.items()), default="nDCG@10",
-        help_text="What must not fall.",
+        help_text=_("The measure that must not fall."),
     )  # fmt: skip
     margin = models.FloatField(
         default=0.01,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text="How far its mean may fall below the active profile's: 0.01 is one point of a "
-        "hundred. A larger fall is refused when it is clear (its 95% interval lies below 0), and "
-        "also when there are too few queries to tell.",
+        help_text=_(
+            "How far the mean may fall below the active profile's: 0.01 is one "
+            "percentage point. A larger fall is refused if it is significant (its 95% "
+            "interval lies below 0) or if there are too few queries for an interval."
+        ),
     )
     min_queries = models.PositiveSmallIntegerField(
-        "queries for an interval",
+        _("minimum queries for an interval"),
         default=20,
         validators=[MinValueValidator(1)],
-        help_text="With fewer golden queries an interval says nothing: the fall alone decides, and "
-        "latency does not count.",
+        help_text=_(
+            "With fewer golden queries the mean alone decides, and latency is not checked."
+        ),
     )
     latency_margin = models.FloatField(
-        "latency margin",
+        _("latency margin"),
         default=0.3,
         validators=[MinValueValidator(0), MaxValueValidator(10)],
-        help_text="By what share the 95th percentile of search time may rise: 0.3 is 30%.",
+        help_text=_("Permitted rise of the 95th percentile of search time: 0.3 is 30%."),
     )
     latency_floor_ms = models.PositiveIntegerField(
-        "latency floor (ms)",
+        _("latency floor (ms)"),
         default=50,
-        help_text="A rise of fewer milliseconds is never refused: nobody feels it.",
+        help_text=_("A smaller rise, in milliseconds, is never refused."),
     )
     first_required = models.BooleanField(
-        "“must be first” always binds",
+        _("always require “must be first”"),
         default=False,
-        help_text="Also refuse where the active profile does not put the document first either. "
-        "Otherwise only what held before may not break.",
+        help_text=_(
+            "Also refuse if the active profile does not rank the document first "
+            "either. Otherwise only queries that it satisfies now may not break."
+        ),
     )
     count_synthetic = models.BooleanField(
-        "count synthetic queries",
+        _("count synthetic queries"),
         default=False,
-        help_text="Measure over queries made from headings and first sentences as well.",
+        help_text=_("Also measure queries generated from headings and first sentences."),
     )
     background_above = models.PositiveSmallIntegerField(
-        "measure in the background above",
+        _("measure in the background above"),
         default=60,
-        help_text="With more golden queries than this, publishing is left to a worker, and a page "
-        "shows how far it is.",
+        help_text=_(
+            "With more golden queries than this, a worker measures, and a page shows its progress."
+        ),
     )
 
     class Meta:
-        verbose_name_plural = "publish gate"
+        verbose_name_plural = _("publish gate")
         default_permissions = ("change", "view")
         constraints = (models.CheckConstraint(condition=Q(pk=1), name="gate_is_one_row"),)
 
@@ -87,18 +94,18 @@ class PublishGate(models.Model):
 
 
 class Publication(Job):
-    """One attempt to publish a profile: asked for, measured, then published or refused.
+    """A request to publish a profile: measured, then published or refused.
 
-    `fingerprint` is the profile's when it was asked for, and `replaces` what was active: where
+    `fingerprint` is the profile's at the request, `replaces` the profile that was active then: if
     either has changed since, nothing is published.
     """
 
     class State(models.TextChoices):
-        MEASURING = "measuring", "Being measured"
-        PUBLISHED = "published", "Published"
-        REFUSED = "refused", "Refused"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        MEASURING = "measuring", _("Being measured")
+        PUBLISHED = "published", _("Published")
+        REFUSED = "refused", _("Refused")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Cancelled")
 
     TASK = "search.tasks.carry_out_publication"
     OPEN = (State.MEASURING,)
@@ -114,7 +121,7 @@ class Publication(Job):
     override = models.BooleanField(default=False)
     state = models.CharField(max_length=9, choices=State.choices, default=State.MEASURING)
     run = models.ForeignKey(EvaluationRun, models.SET_NULL, null=True, related_name="publications")
-    # What the gate found, a sentence each; those that refuse alone stand in `refusals`.
+    # The gate's findings, one sentence each; `refusals` are those that prevent publishing.
     findings = ArrayField(models.TextField(), default=list)
     refusals = ArrayField(models.TextField(), default=list)
     asked = models.DateTimeField(default=timezone.now)
@@ -129,18 +136,18 @@ class Publication(Job):
 
 
 class ProfileChange(models.Model):
-    """The audit of profiles: who did what to which, when and why."""
+    """An entry in the audit of profiles: who changed which one, when and why."""
 
     class Action(models.TextChoices):
-        CREATED = "created", "Draft created"
-        EDITED = "edited", "Draft edited"
-        PUBLISHED = "published", "Published"
-        REFUSED = "refused", "Publishing refused"
-        OVERRIDDEN = "overridden", "Published against the gate"
-        ROLLED_BACK = "rolled_back", "Rolled back to"
-        TRIED = "exp_started", "Experiment started with"
-        NOT_TRIED = "exp_refused", "Experiment refused"
-        TRIAL_ENDED = "exp_ended", "Experiment ended"
+        CREATED = "created", _("Draft created")
+        EDITED = "edited", _("Draft edited")
+        PUBLISHED = "published", _("Published")
+        REFUSED = "refused", _("Publishing refused")
+        OVERRIDDEN = "overridden", _("Published over the gate’s refusal")
+        ROLLED_BACK = "rolled_back", _("Rolled back to")
+        TRIED = "exp_started", _("Experiment started with")
+        NOT_TRIED = "exp_refused", _("Experiment refused")
+        TRIAL_ENDED = "exp_ended", _("Experiment ended")
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
     action = models.CharField(max_length=12, choices=Action.choices)
@@ -150,12 +157,12 @@ class ProfileChange(models.Model):
     at = models.DateTimeField(default=timezone.now, editable=False)
     reason = models.TextField(blank=True)
     differences = ArrayField(models.TextField(), default=list, blank=True)
-    # What the gate found, a sentence each; empty where it was not asked.
+    # The gate's findings, one sentence each; empty without a measurement.
     findings = ArrayField(models.TextField(), default=list, blank=True)
     run = models.ForeignKey(
         "tuning.EvaluationRun", models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    # The profile that was active until then: what a rollback goes back to.
+    # The profile that was active before, which a rollback restores.
     replaced = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )

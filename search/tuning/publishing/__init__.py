@@ -1,1 +1,8 @@
-"""W: a draft profile becomes the active one, through the gate, and back."""
+"""Publishing: a draft becomes the active profile through the gate; rollback.
+
+drafts        form -> draft
+publications  the entry point: draft -> measurement -> gate -> active profile
+gate          the decision (pure); gate_inputs has its settings and measurements
+activation    the change of the active profile, with the audit
+rollback      return to a profile that was active before
+"""

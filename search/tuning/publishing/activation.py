@@ -1,4 +1,4 @@
-"""W: draft -> published. What is published never changes; an edit makes the next draft."""
+"""Activation of profiles. Published profiles never change: editing one creates a draft."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
-from search.tuning.experiments import ending
+from search.tuning.experiments import outcomes
 from search.tuning.models import EvaluationRun, ProfileChange
 
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-# What a profile is made of besides its weights: what a draft copies and a difference lists.
+# The settings of a profile besides its weights, as copied to drafts and compared.
 FIELDS = (
     "description",
     "classifier",
@@ -42,7 +43,7 @@ FIELDS = (
     "title_scorer",
 )
 SIGNALS = tuple(signal.value for signal in Signal)
-# Its two texts side by side would hide the figures that matter.
+# Both descriptions in full would obscure the other differences.
 DESCRIPTION_CHANGED = "description: rewritten"
 
 
@@ -50,7 +51,7 @@ DESCRIPTION_CHANGED = "description: rewritten"
 def draft_from(
     profile: SearchProfile, *, acting_user: User | None, reason: str = ""
 ) -> SearchProfile:
-    """A new draft with the profile's settings and weights, as the next version of its name."""
+    """Create a draft with the profile's settings and weights as the next version of its name."""
     versions = SearchProfile.objects.select_for_update().filter(name=profile.name)
     newest = max(row.version for row in versions)
     draft = SearchProfile.objects.create(
@@ -81,16 +82,17 @@ def activate(
     findings: Sequence[str] = (),
     run: EvaluationRun | None = None,
 ) -> SearchProfile:
-    """The profile, now the active one; the one before it is retired. The next search uses it.
+    """Make a profile the active one and retire the previous one; return it.
 
-    An experiment that runs ends: whoever takes part must meet what was published, too.
-
-    Only `publishing`, which asks the gate, and `rollback` call this. Raises ProfileError when it
-    is active already or lacks weights for a class.
+    A running experiment ends: its visitors must get the published profile, too. Called only by
+    `publications`, which applies the gate, and `rollback`. Raises ProfileError if the profile is
+    already active or lacks the weights of a class.
     """
     before, chosen = lock(profile)
     if chosen.state == SearchProfile.State.ACTIVE:
-        raise ProfileError(f"{chosen} is the active profile already.")
+        raise ProfileError(
+            gettext("%(chosen)s is already the active profile.") % {"chosen": chosen}
+        )
     check_complete(chosen)
     if before is not None:
         before.state = SearchProfile.State.RETIRED
@@ -98,7 +100,7 @@ def activate(
     chosen.state = SearchProfile.State.ACTIVE
     chosen.published = timezone.now()
     chosen.save(update_fields=["state", "published"])
-    ending.finish_running(reason=f"{chosen} became active.", user=acting_user)
+    outcomes.finish_running(reason=f"{chosen} became active.", user=acting_user)
     audit(
         chosen,
         action,
@@ -113,9 +115,9 @@ def activate(
 
 
 def lock(profile: SearchProfile) -> tuple[SearchProfile | None, SearchProfile]:
-    """The active profile and this one, held until the transaction ends.
+    """Lock and return the active profile and this one.
 
-    One lock over both rows: two publishers at once must not both retire the same profile.
+    One query locks both rows: concurrent publishers must not both retire the same profile.
     """
     rows = SearchProfile.objects.select_for_update().order_by("pk")
     held = list(rows.filter(pk=profile.pk) | rows.filter(state=SearchProfile.State.ACTIVE))
@@ -126,15 +128,18 @@ def lock(profile: SearchProfile) -> tuple[SearchProfile | None, SearchProfile]:
 def record_edit(
     draft: SearchProfile, changes: list[str], *, acting_user: User | None, reason: str = ""
 ) -> None:
-    """Record an edit of a draft in the audit."""
+    """Add the edit of a draft to the audit."""
     audit(draft, ProfileChange.Action.EDITED, acting_user, reason, changes)
 
 
 @transaction.atomic
 def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> None:
-    """Gives a draft its weights by class. Raises ProfileError for a published profile."""
+    """Set the weights of a draft by class. Raises ProfileError for a published profile."""
     if not draft.is_draft:
-        raise ProfileError(f"{draft} is published and does not change. Make a draft of it first.")
+        raise ProfileError(
+            gettext("%(draft)s is published and cannot be changed. Create a draft of it first.")
+            % {"draft": draft}
+        )
     for query_class, shares in weights.items():
         ClassWeights.objects.update_or_create(
             profile=draft, query_class=query_class, defaults=shares.as_dict()
@@ -142,7 +147,7 @@ def set_weights(draft: SearchProfile, weights: Mapping[QueryClass, Weights]) -> 
 
 
 def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
-    """What changed from one profile to another, a sentence each; empty when nothing did."""
+    """The differences between two profiles, one line each."""
     lines = [
         f"{name.replace('_', ' ')}: {_shown(before, name)} → {_shown(after, name)}"
         for name in FIELDS
@@ -163,7 +168,7 @@ def differences(before: SearchProfile, after: SearchProfile) -> list[str]:
 
 
 def _shown(profile: SearchProfile, name: str) -> object:
-    """A field's value as people read it: a choice by its label."""
+    """A field's value for people: the label of a choice."""
     label = getattr(profile, f"get_{name}_display", None)
     return label() if label else getattr(profile, name)
 
@@ -173,11 +178,14 @@ def _percent(share: Decimal) -> str:
 
 
 def check_complete(profile: SearchProfile) -> None:
-    """Raises ProfileError where a class of questions has no weights."""
+    """Raises ProfileError if a query class has no weights."""
     held = set(profile.class_weights.values_list("query_class", flat=True))
     missing = [query_class.value for query_class in QueryClass if query_class.value not in held]
     if missing:
-        raise ProfileError(f"{profile} has no weights for: {', '.join(missing)}. Add them first.")
+        raise ProfileError(
+            gettext("%(profile)s has no weights for: %(missing)s. Add them first.")
+            % {"profile": profile, "missing": ", ".join(missing)}
+        )
 
 
 def audit(
@@ -191,7 +199,7 @@ def audit(
     run: EvaluationRun | None = None,
     replaced: SearchProfile | None = None,
 ) -> None:
-    """Record in the audit who did what to the profile, and why."""
+    """Add an entry to the audit of a profile."""
     ProfileChange.objects.create(
         profile=profile,
         action=action,
@@ -202,5 +210,5 @@ def audit(
         run=run,
         replaced=replaced,
     )
-    # Rows written in bulk send no signal.
+    # Bulk writes send no signals.
     configuration.bump()

@@ -1,4 +1,4 @@
-"""W: form -> draft. A draft is edited in place; an edit of a published profile makes a new one."""
+"""Drafts: edited in place; editing a published profile creates a new draft."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
 
 
 Action = ProfileChange.Action
-# What stands in the audit without the profile having become another one.
+# Audit entries that do not change the profile.
 CHANGED_NOTHING = (Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED)
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What an edit did. Without `changes` nothing was written and `profile` is the one given."""
+    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
 
     profile: SearchProfile
     changes: tuple[str, ...] = ()
@@ -33,7 +34,7 @@ class Edit:
 
 
 def edit_stamp(profile: SearchProfile) -> str:
-    """Another value whenever the profile was edited or published: each leaves an audit row."""
+    """An opaque version token (ETag) that changes whenever the profile is edited or published."""
     changes = ProfileChange.objects.filter(profile=profile.pk)
     latest = changes.exclude(action__in=CHANGED_NOTHING).order_by("-pk").first()
     state = SearchProfile.objects.values_list("state", flat=True).get(pk=profile.pk)
@@ -49,14 +50,17 @@ def edit(
     acting_user: User | None,
     reason: str = "",
 ) -> Edit:
-    """The profile with these fields and weights: the draft itself, or a new draft of it.
+    """Change fields and weights of a draft, or of a new draft of a published profile.
 
-    What is not named stays. The differences go into the audit. Raises ProfileError for a field
-    that no profile has.
+    Fields and classes that are not named stay. The differences are audited. Raises ProfileError for
+    an unknown field.
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
-        raise ProfileError(f"A search profile has no {', '.join(unknown)} to change.")
+        raise ProfileError(
+            gettext("Unknown settings of a search profile: %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
@@ -80,8 +84,11 @@ def check_new_name(name: str) -> None:
     """Raise ProfileError if a profile has this name."""
     if SearchProfile.objects.filter(name=name).exists():
         raise ProfileError(
-            f"There is a profile “{name}” already. Open it and save your changes as a new draft, "
-            "or choose another name."
+            gettext(
+                "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                "draft, or choose another name."
+            )
+            % {"name": name}
         )
 
 

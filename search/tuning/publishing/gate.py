@@ -1,15 +1,15 @@
-"""W: what was measured -> may it be published? Pure: `decide` knows no database.
+"""The publish gate: measurements -> decision. Pure: `decide` uses no database.
 
-The rules, in the order in which they are told:
+The rules, in the order of their findings:
 
 1. The measure. Its mean over the golden queries may fall by `margin` below the active profile's.
-   A larger fall is refused when it is clear (the 95% interval of the paired bootstrap lies below
-   0), and when there are fewer than `min_queries` queries, of which an interval says nothing. A
-   larger fall that is not clear is let through, and said.
-2. Must be first. Where the active profile puts the document first, the candidate must as well;
-   with `first_required`, or without an active profile, wherever a person asks for it.
-3. Latency. The 95th percentile may rise by `latency_margin`, and by `latency_floor_ms` whatever
-   that comes to. Fewer than `min_queries` queries have no percentile worth the name.
+   A larger fall is refused if it is significant (the 95% interval of the paired bootstrap lies
+   below 0), or if there are fewer than `min_queries` queries, too few for an interval. A larger
+   fall that is not significant passes with a finding.
+2. Must be first. Where the active profile ranks the document first, the candidate must as well;
+   with `first_required`, or without an active profile, this applies to every such query.
+3. Latency. The 95th percentile may rise by the share `latency_margin`, and by `latency_floor_ms`
+   in any case. With fewer than `min_queries` queries it is not checked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from enum import StrEnum
 
 from search.tuning.evaluation.measures import Interval, Values, difference, means
 
-# A query whose measure moves by less has only traded places of equal worth.
+# Smaller changes of a query's measure are ties among equally good documents.
 MOVED = 0.005
 NAMED = 8
 
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What a profile must hold. `margin` is in the measure's own units, 0 to 1; `latency_margin` a
+    """The settings of the gate. `margin` is in units of the measure, 0 to 1; `latency_margin` is a
     share of the active profile's p95."""
 
     measure: str = "nDCG@10"
@@ -47,8 +47,8 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """Whether a document that must be first is. `held`: under the active profile; None: there is
-    none."""
+    """True in `holds` if a must-be-first document is first; `held`: under the active profile, None
+    without one."""
 
     holds: bool
     held: bool | None = None
@@ -56,10 +56,10 @@ class First:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A candidate beside the active profile; without one, what is `before` is None.
+    """The measurements of a candidate and the active profile; without one, `before` is None.
 
     `values` and `before` have each measure by query, over the same queries; `firsts` the queries
-    that name a document. `names` are the queries as people may read them.
+    with a must-be-first document. `names` are the queries' texts, or placeholders.
     """
 
     values: Values
@@ -72,7 +72,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence of the gate's, and the queries that it is about, the worst first."""
+    """A finding of the gate: a sentence, and the affected queries, the worst first."""
 
     kind: Kind
     text: str
@@ -81,8 +81,8 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the gate found; nothing that refuses lets the profile through."""
+class Decision:
+    """The findings of the gate. The profile passes unless a finding refuses it."""
 
     findings: tuple[Finding, ...]
 
@@ -95,23 +95,23 @@ class Verdict:
         return tuple(finding for finding in self.findings if finding.refuses)
 
 
-def note(text: str) -> Verdict:
-    """A verdict that lets through and says why it measured nothing."""
-    return Verdict((Finding(Kind.NOTE, text),))
+def note(text: str) -> Decision:
+    """A decision that passes, with the reason why nothing was measured."""
+    return Decision((Finding(Kind.NOTE, text),))
 
 
-def decide(rules: Rules, measured: Measured) -> Verdict:
-    """Whether a candidate may be published, with every reason."""
-    found = (
+def decide(rules: Rules, measured: Measured) -> Decision:
+    """The decision whether a candidate may be published, with all findings."""
+    findings = (
         _of_measure(rules, measured),
         _of_firsts(rules, measured),
         _of_latency(rules, measured),
     )
-    return Verdict(tuple(finding for each in found for finding in each))
+    return Decision(tuple(finding for each in findings for finding in each))
 
 
 def moved(measure: str, values: Values, before: Values) -> tuple[list[str], list[str]]:
-    """The queries that lost and those that won by the measure, the furthest first."""
+    """The queries whose measure fell and those whose measure rose, the largest change first."""
     changes = {query: values[query][measure] - before[query][measure] for query in values}
     ordered = sorted(changes, key=lambda query: (changes[query], query))
     lost = [query for query in ordered if changes[query] <= -MOVED]
@@ -122,27 +122,27 @@ def moved(measure: str, values: Values, before: Values) -> tuple[list[str], list
 def _of_measure(rules: Rules, measured: Measured) -> list[Finding]:
     name, count = rules.measure, len(measured.values)
     if not count:
-        text = "No golden query has an answer among the documents, so no measure was taken."
+        text = "No golden query has an answer among the documents, so nothing was measured."
         return [Finding(Kind.NOTE, text)]
     if measured.before is None:
         mean = means(measured.values)[name]
-        text = f"{name} is {mean:.3f} on {_queries(count)}. No profile was active to compare with."
+        text = f"{name} is {mean:.3f} on {_queries(count)}. No active profile to compare with."
         return [Finding(Kind.MEASURE, text)]
     interval = difference(measured.values, measured.before, name)
     lost, _ = moved(name, measured.values, measured.before)
-    # What two sums of floats differ by is no fall.
+    # Allow for rounding of float sums.
     too_far = interval.mean < -rules.margin - 1e-9
-    told = f"{name} {_change(interval)} on {_queries(count)}"
+    summary = f"{name} {_change(interval)} on {_queries(count)}"
     if not too_far:
-        return [Finding(Kind.MEASURE, f"{told}.", queries=tuple(lost))]
-    beyond = f"{told}, beyond the margin of {rules.margin:.3f}"
-    worst = f" Lost most: {_named(lost, measured.names)}." if lost else ""
+        return [Finding(Kind.MEASURE, f"{summary}.", queries=tuple(lost))]
+    beyond = f"{summary}, beyond the margin of {rules.margin:.3f}"
+    worst = f" Largest losses: {_named(lost, measured.names)}." if lost else ""
     if count < rules.min_queries:
-        text = f"{beyond}; {_queries(count)} are too few to call that chance.{worst}"
+        text = f"{beyond}; {_queries(count)} are too few to attribute this to chance.{worst}"
         return [Finding(Kind.MEASURE, text, refuses=True, queries=tuple(lost))]
     if interval.high < 0:
         return [Finding(Kind.MEASURE, f"{beyond}.{worst}", refuses=True, queries=tuple(lost))]
-    text = f"{beyond}, but it may be chance. More judged queries would tell.{worst}"
+    text = f"{beyond}, but this is not significant. More judged queries would help.{worst}"
     return [Finding(Kind.MEASURE, text, queries=tuple(lost))]
 
 
@@ -157,15 +157,17 @@ def _of_firsts(rules: Rules, measured: Measured) -> list[Finding]:
     found = []
     if binding:
         text = (
-            f"For {_queries(len(binding))} the document that must be first is not: "
+            f"The must-be-first document is not first for {_queries(len(binding))}: "
             f"{_named(binding, measured.names)}."
         )
         found.append(Finding(Kind.FIRST, text, refuses=True, queries=tuple(binding)))
     if others:
-        text = f"Not first, as before, though it must be: {_named(others, measured.names)}."
+        text = (
+            f"The must-be-first document is still not first for: {_named(others, measured.names)}."
+        )
         found.append(Finding(Kind.NOTE, text, queries=tuple(others)))
     if measured.firsts and not failing:
-        text = f"Every document that must be first is, on {_queries(len(measured.firsts))}."
+        text = f"Every must-be-first document is first, on {_queries(len(measured.firsts))}."
         found.append(Finding(Kind.FIRST, text))
     return found
 
@@ -174,20 +176,20 @@ def _of_latency(rules: Rules, measured: Measured) -> list[Finding]:
     now, before = measured.p95, measured.p95_before
     if now is None or before is None:
         return []
-    told = f"95 of 100 searches take up to {now:.0f} ms, before {before:.0f} ms"
+    summary = f"The 95th percentile of search time is {now:.0f} ms, before {before:.0f} ms"
     if len(measured.names) < rules.min_queries:
-        text = f"{told}: too few queries to judge latency by."
+        text = f"{summary}: too few queries to check latency."
         return [Finding(Kind.LATENCY, text)]
     allowed = max(before * (1 + rules.latency_margin), before + rules.latency_floor_ms)
     if now <= allowed:
-        return [Finding(Kind.LATENCY, f"{told}.")]
-    text = f"{told}: the margin of {rules.latency_margin:.0%} allows {allowed:.0f} ms."
+        return [Finding(Kind.LATENCY, f"{summary}.")]
+    text = f"{summary}: the margin of {rules.latency_margin:.0%} allows {allowed:.0f} ms."
     return [Finding(Kind.LATENCY, text, refuses=True)]
 
 
 def _change(interval: Interval) -> str:
     if interval.mean == interval.low == interval.high == 0:
-        return "stays as it is"
+        return "does not change"
     verb = "rises" if interval.mean > 0 else "falls"
     return (
         f"{verb} by {abs(interval.mean):.3f} "

@@ -1,6 +1,6 @@
-"""W: the gate as it is set here: who set it to what, what it measures, what it says of a run.
+"""Inputs of the gate: its settings with their history, and measurements from runs.
 
-How it decides is pure, and stands in `gate`.
+The decision itself is in `gate`, which is pure.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Visibility
 from search.tuning.evaluation.golden import SYNTHETIC, golden_set
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate
 from search.tuning.publishing import gate
-from search.tuning.publishing.gate import First, Measured, Rules, Verdict
+from search.tuning.publishing.gate import Decision, First, Measured, Rules
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -32,19 +33,19 @@ FIELDS = (
     "count_synthetic",
     "background_above",
 )
-NOTHING_MEASURED = "There are no golden queries, so nothing was measured."
-SWITCHED_OFF = "The gate is switched off, so nothing was measured."
-RESTRICTED = "a query of a collection not open to everyone"
+NOTHING_MEASURED = _("There are no golden queries, so nothing was measured.")
+SWITCHED_OFF = _("The gate is switched off, so nothing was measured.")
+RESTRICTED = "a query of a restricted collection"
 
 
 def gate_row() -> PublishGate:
-    """The gate's settings."""
+    """The gate's settings, created with defaults if missing."""
     return PublishGate.objects.get_or_create(pk=1)[0]
 
 
 @transaction.atomic
 def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
-    """The gate with these settings; what they were before stands in its history."""
+    """Change the gate's settings, with an entry in its history; return them."""
     gate_row()
     held = PublishGate.objects.select_for_update().get(pk=1)
     before = {name: getattr(held, name) for name in FIELDS}
@@ -65,8 +66,8 @@ def change(settings: Mapping[str, object], *, acting_user: User) -> PublishGate:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
-    """What publishing will do first: measure so many queries, perhaps in the background."""
+class MeasurementPlan:
+    """The measurement that publishing requires: how many queries, and whether in the background."""
 
     enabled: bool
     queries: int
@@ -74,20 +75,22 @@ class Preview:
     measure: str
 
 
-def preview() -> Preview:
-    """What publishing a profile now would measure."""
+def preview() -> MeasurementPlan:
+    """The measurement that publishing a profile now would require."""
     settings = gate_row()
     count = len(golden_set(origins=_origins(settings))) if settings.enabled else 0
-    return Preview(settings.enabled, count, count > settings.background_above, settings.measure)
+    return MeasurementPlan(
+        settings.enabled, count, count > settings.background_above, settings.measure
+    )
 
 
 def unmeasured() -> str:
-    """Why nothing was measured, where nothing was."""
-    return NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF
+    """The reason why nothing is measured: no golden queries, or the gate is off."""
+    return str(NOTHING_MEASURED if gate_row().enabled else SWITCHED_OFF)
 
 
-def verdict(run: EvaluationRun) -> Verdict:
-    """The gate's decision on a finished run against its baseline."""
+def verdict(run: EvaluationRun) -> Decision:
+    """The gate's decision on a finished run, compared with its baseline."""
     settings = gate_row()
     return gate.decide(_rules(settings), _measured(run, settings))
 
@@ -110,7 +113,7 @@ def _rules(settings: PublishGate) -> Rules:
 
 
 def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
-    """What the run's row says, of the queries that count."""
+    """The gate's inputs from a finished run, limited to the origins that count."""
     rows = GoldenQuery.objects.filter(pk__in=[int(key) for key in run.by_query])
     if (origins := _origins(settings)) is not None:
         rows = rows.filter(origin__in=origins)
@@ -136,7 +139,7 @@ def _measured(run: EvaluationRun, settings: PublishGate) -> Measured:
 
 
 def _names(queries: Sequence[GoldenQuery]) -> dict[str, str]:
-    """The queries by key, as every reader of the audit may read them."""
+    """The queries' texts by key, without those of restricted collections: the audit is shared."""
     closed = set(
         Collection.objects.filter(visibility=Visibility.GROUPS).values_list("slug", flat=True)
     )

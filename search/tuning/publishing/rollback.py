@@ -1,10 +1,11 @@
-"""W: back to a profile that was active before: without a gate, never without an audit row."""
+"""Rollback to a profile that was active before: without the gate, but audited."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext
 
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
@@ -27,25 +28,31 @@ def roll_back(
     reason: str = "",
     leaving: SearchProfile | None = None,
 ) -> SearchProfile:
-    """The profile that is active again: the one before the present, or any that was ever active.
+    """Activate the previous profile, or `to`, which must have been active before; return it.
 
-    `leaving` is the profile that the person saw as active: where another is by now, RunConflict
-    is raised, so that two people's clicks do not go back two steps. Raises NotPermitted, and
-    ProfileError where there is nothing to go back to.
+    `leaving` is the profile that the person saw as active: if another is active now, RunConflict is
+    raised, so that two concurrent rollbacks do not go back two steps. Raises NotPermitted, and
+    ProfileError if there is nothing to roll back to.
     """
     if acting_user is not None and not acting_user.has_perm(ROLL_BACK):
-        raise NotPermitted("You do not have permission to roll back search profiles.")
-    # The lock comes before the look: another's rollback must be seen, or wait.
+        raise NotPermitted(gettext("You do not have permission to roll back search profiles."))
+    # Lock before reading: a concurrent rollback must be seen or wait.
     active = SearchProfile.objects.select_for_update().filter(state=SearchProfile.State.ACTIVE)
     present = active.first()
     if leaving is not None and (present is None or present.pk != leaving.pk):
-        raise RunConflict(f"{present or 'No profile'} is active by now. Look again before you act.")
+        raise RunConflict(
+            gettext("%(present)s is active now. Reload the page before you roll back.")
+            % {"present": present or "No profile"}
+        )
     target = to or previous()
     if target is None:
-        raise ProfileError("No other profile was active before, so there is no way back.")
+        raise ProfileError(
+            gettext("No other profile was active before, so there is nothing to roll back to.")
+        )
     if not was_active(target):
         raise ProfileError(
-            f"{target} has never been active. Publish it: the gate measures what is new."
+            gettext("%(target)s has never been active. Publish it through the gate instead.")
+            % {"target": target}
         )
     return activation.activate(
         target, action=Action.ROLLED_BACK, acting_user=acting_user, reason=reason.strip()
@@ -53,18 +60,18 @@ def roll_back(
 
 
 def previous() -> SearchProfile | None:
-    """The profile to go back to, as undo would: each rollback goes one step further."""
+    """The profile that a rollback would restore: each rollback goes one step further back."""
     held = _history()
     return SearchProfile.objects.filter(pk=held[-2]).first() if len(held) > 1 else None
 
 
 def was_active(profile: SearchProfile) -> bool:
-    """Whether searches ever used the profile: what was never active is no way back."""
+    """True if the profile was ever active."""
     return profile.pk in once_active()
 
 
 def once_active() -> set[int]:
-    """The pks of all profiles that were ever active."""
+    """The primary keys of all profiles that were ever active."""
     rows = ProfileChange.objects.filter(action__in=ACTIVATIONS)
     pks = {pk for pair in rows.values_list("profile", "replaced") for pk in pair if pk}
     active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE)
@@ -72,11 +79,11 @@ def once_active() -> set[int]:
 
 
 def _history() -> list[int]:
-    """The pks of what was active, up to the present one, without what was rolled back."""
+    """The primary keys of successively active profiles, without those rolled back."""
     held: list[int] = []
     rows = ProfileChange.objects.filter(action__in=ACTIVATIONS).order_by("pk")
     for action, profile, replaced in rows.values_list("action", "profile", "replaced"):
-        # The first that was ever active, where it was installed before there was an audit.
+        # The first active profile was installed without an audit entry.
         if not held and replaced:
             held.append(replaced)
         if action == Action.ROLLED_BACK and profile in held:

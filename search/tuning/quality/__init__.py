@@ -1,1 +1,1 @@
-"""The nightly quality run and its alerts."""
+"""Scheduled quality runs and their alerts."""

@@ -1,4 +1,4 @@
-"""A warning goes out: to the log, by mail, to a web address; and again where it did not arrive."""
+"""Deliver alerts to the log, by mail and to a webhook, with retries."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from search.tuning.models import Alert, EvaluationRun
 logger = logging.getLogger(__name__)
 
 MAX_ATTEMPTS = 8
-# After the first failed attempt; then twice as long each time, some two hours in all.
+# The delay after the first failed attempt; it doubles each time, about two hours in all.
 PAUSE = timedelta(minutes=1)
 SHOWN = 20
 
 
 class NotDelivered(Exception):
-    """One way did not take the warning."""
+    """A delivery channel failed."""
 
 
 def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]) -> Alert:
-    """The alert of a run, kept and still to be delivered; the one there is where there is one."""
+    """Create the alert of a run for delivery, or return the existing one."""
     alert, _ = Alert.objects.get_or_create(
         run=run, defaults={"subject": subject, "findings": dict(findings), "wanted": _wanted()}
     )
@@ -38,7 +38,7 @@ def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]
 
 
 def deliver(*, now: datetime | None = None) -> int:
-    """How many alerts have gone all their ways by this call; the others are tried again later."""
+    """Deliver the due alerts; return how many are now complete. Others are retried later."""
     now = now or timezone.now()
     waiting = Alert.objects.filter(attempts__lt=MAX_ATTEMPTS).order_by("pk")
     due = [
@@ -50,12 +50,12 @@ def deliver(*, now: datetime | None = None) -> int:
 
 
 def _wanted() -> list[str]:
-    ways = ["log"]
+    channels = ["log"]
     if settings.ALERT_EMAILS:
-        ways.append("mail")
+        channels.append("mail")
     if settings.ALERT_WEBHOOK_URL:
-        ways.append("webhook")
-    return ways
+        channels.append("webhook")
+    return channels
 
 
 def _is_due(alert: Alert, now: datetime) -> bool:
@@ -70,15 +70,15 @@ def _deliver(pk: int) -> bool:
     if alert is None:
         return False
     errors = []
-    for way in alert.wanted:
-        if way in alert.delivered:
+    for channel in alert.wanted:
+        if channel in alert.delivered:
             continue
         try:
-            WAYS[way](alert)
-            alert.delivered = [*alert.delivered, way]
+            CHANNELS[channel](alert)
+            alert.delivered = [*alert.delivered, channel]
         except NotDelivered as error:
-            errors.append(f"{way}: {error}")
-            logger.warning("An alert was not delivered by %s: %s", way, error)
+            errors.append(f"{channel}: {error}")
+            logger.warning("An alert was not delivered by %s: %s", channel, error)
     alert.attempts += 1
     alert.error = "; ".join(errors)
     alert.save(update_fields=["delivered", "attempts", "error"])
@@ -100,7 +100,7 @@ def _mail(alert: Alert) -> None:
 
 def _webhook(alert: Alert) -> None:
     body = {"event": "search_quality_fell", "subject": alert.subject, **alert.findings}
-    request = urllib.request.Request(  # noqa: S310 -- the administrator's own setting
+    request = urllib.request.Request(  # noqa: S310 -- a setting of the administrator
         settings.ALERT_WEBHOOK_URL,
         data=json.dumps(body).encode(),
         headers={"Content-Type": "application/json", "User-Agent": "Steelyard"},
@@ -113,32 +113,36 @@ def _webhook(alert: Alert) -> None:
         raise NotDelivered(str(error)) from error
 
 
-WAYS: Mapping[str, Callable[[Alert], None]] = {"log": _log, "mail": _mail, "webhook": _webhook}
+CHANNELS: Mapping[str, Callable[[Alert], None]] = {
+    "log": _log,
+    "mail": _mail,
+    "webhook": _webhook,
+}
 
 
 def text_of(alert: Alert) -> str:
-    """The warning for people: what fell, and the queries that did."""
-    found = alert.findings
+    """The message of an alert: the measure that fell, and the queries that got worse."""
+    findings = alert.findings
     lines = [
         f"{alert.subject}.",
         "",
-        f"Night of {found['night']}, compared with {found['compared_with']}; profile "
-        f"{found['profile']}, run {found['run']}.",
+        f"Quality run of {findings['date']}, compared with {findings['compared_with']}; profile "
+        f"{findings['profile']}, run {findings['run']}.",
     ]
-    if found["queries"]:
-        lines += ["", f"Queries whose {found['measure']} fell:"]
+    if findings["queries"]:
+        lines += ["", f"Queries whose {findings['measure']} fell:"]
         lines += [
             f"  {row['before']:.3f} -> {row['now']:.3f}  {row['query']}"
-            for row in found["queries"][:SHOWN]
+            for row in findings["queries"][:SHOWN]
         ]
-        more = len(found["queries"]) - SHOWN
+        more = len(findings["queries"]) - SHOWN
         lines += [f"  and {more} more"] if more > 0 else []
-    if found["no_longer_first"]:
+    if findings["no_longer_first"]:
         lines += ["", "The document that must be first is no longer first for:"]
-        lines += [f"  {query}" for query in found["no_longer_first"][:SHOWN]]
+        lines += [f"  {query}" for query in findings["no_longer_first"][:SHOWN]]
     lines += [
         "",
-        "The profile is the same or has passed the gate: look at what was uploaded, replaced or "
-        "deleted since.",
+        "The profile is unchanged or has passed the gate. Check the documents that were uploaded, "
+        "replaced or deleted since.",
     ]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Night after night the golden set is measured, and somebody is told when search got worse."""
+"""Scheduled quality runs: measure the golden set every night, and alert when it gets worse."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from django.utils import timezone
 
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
-from search.tuning.models import EvaluationRun, GoldenQuery, Night, PublishGate
+from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate, QualityRun
 from search.tuning.quality import alerts
 
 logger = logging.getLogger(__name__)
 
-Verdict, RunState = Night.Verdict, EvaluationRun.State
+Status, RunState = QualityRun.Status, EvaluationRun.State
 
-# A night that was missed by so much is missed: the next is near.
+# A run that is later than this is skipped: the next one is near.
 LATE = timedelta(hours=6)
 
 
 @dataclass(frozen=True, slots=True)
 class Fall:
-    """How a measure changed between two runs, over the queries that both measured.
+    """The change of a measure between two runs, over the queries that both measured.
 
-    `queries` are those that fell, the worst first, as text, before, now. `broken` are queries
-    whose document that must be first was first and is no longer.
+    `queries` are those that fell, the worst first, as (text, before, now). `broken` are the queries
+    whose must-be-first document was first and no longer is.
     """
 
     measure: str
@@ -44,29 +44,29 @@ class Fall:
         return self.before - self.now
 
 
-def run_if_due(*, now: datetime | None = None) -> Night | None:
-    """The night whose run was started; None where it is not time, or there is nothing to measure.
+def run_if_due(*, now: datetime | None = None) -> QualityRun | None:
+    """Start the quality run that is due; return None if none is, or nothing can be measured.
 
-    Asked again and again, it starts one run a night, also where several ask at once.
+    Starts at most one run a day, however often and concurrently it is called.
     """
     now = timezone.localtime(now)
     due = due_at(now)
     if due is None or not due <= now < due + LATE:
         return None
     active = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
-    asked = GoldenQuery.objects.filter(enabled=True).exists()
-    if active is None or not asked or Night.objects.filter(date=due.date()).exists():
+    has_queries = GoldenQuery.objects.filter(enabled=True).exists()
+    if active is None or not has_queries or QualityRun.objects.filter(date=due.date()).exists():
         return None
     try:
         with transaction.atomic():
             run = golden_runs.start(active, acting_user=None)
-            return Night.objects.create(date=due.date(), run=run)
+            return QualityRun.objects.create(date=due.date(), run=run)
     except IntegrityError:
-        return None  # another has just started it
+        return None  # another process has just started it
 
 
 def due_at(now: datetime) -> datetime | None:
-    """The latest time before `now` at which a nightly run was due; None where they are off."""
+    """The latest time up to `now` at which a run was due; None if quality runs are off."""
     if not settings.NIGHTLY_RUN_AT:
         return None
     due = datetime.combine(now.date(), time.fromisoformat(settings.NIGHTLY_RUN_AT), now.tzinfo)
@@ -74,56 +74,58 @@ def due_at(now: datetime) -> datetime | None:
 
 
 def judge() -> int:
-    """How many nights got their verdict: those whose runs have ended, oldest first."""
-    ended = Night.objects.filter(
-        verdict=Verdict.WAITING,
+    """Judge the quality runs whose measurement has ended, oldest first; return how many."""
+    finished = QualityRun.objects.filter(
+        status=Status.WAITING,
         run__state__in=(RunState.DONE, RunState.FAILED, RunState.CANCELLED),
     )
-    nights = list(ended.select_related("run__profile").order_by("date"))
-    for night in nights:
+    runs = list(finished.select_related("run__profile").order_by("date"))
+    for run in runs:
         with transaction.atomic():
-            _judge(night)
-    return len(nights)
+            _judge(run)
+    return len(runs)
 
 
-def _judge(night: Night) -> None:
-    if night.run.state != RunState.DONE:
-        night.verdict = Verdict.FAILED
-        logger.warning("The nightly run of %s failed: %s", night.date, night.run.error)
-        night.save(update_fields=["verdict"])
+def _judge(quality: QualityRun) -> None:
+    if quality.run.state != RunState.DONE:
+        quality.status = Status.FAILED
+        logger.warning("The quality run of %s failed: %s", quality.date, quality.run.error)
+        quality.save(update_fields=["status"])
         return
     good = (
-        Night.objects.filter(date__lt=night.date, verdict=Verdict.GOOD)
+        QualityRun.objects.filter(date__lt=quality.date, status=Status.GOOD)
         .order_by("-date")
         .select_related("run")
         .first()
     )
-    fall = compare(good.run, night.run, measure=leading_measure()) if good else None
-    night.verdict = Verdict.FELL if fall and _is_bad(fall) else Verdict.GOOD
-    night.fall = fall.amount if fall else None
-    night.save(update_fields=["verdict", "fall"])
-    if fall and good and night.verdict == Verdict.FELL and _is_news(fall, good):
-        alerts.raise_alert(night.run, subject=_subject(fall), findings=_findings(fall, night, good))
+    fall = compare(good.run, quality.run, measure=leading_measure()) if good else None
+    quality.status = Status.FELL if fall and _is_bad(fall) else Status.GOOD
+    quality.fall = fall.amount if fall else None
+    quality.save(update_fields=["status", "fall"])
+    if fall and good and quality.status == Status.FELL and _is_news(fall, good):
+        findings = _findings(fall, quality, good)
+        alerts.raise_alert(quality.run, subject=_subject(fall), findings=findings)
 
 
 def _is_bad(fall: Fall) -> bool:
     return fall.amount > settings.NIGHTLY_MARGIN or bool(fall.broken)
 
 
-def _is_news(fall: Fall, good: Night) -> bool:
-    """Whether no alert was raised since the last good night, or it is worse by a margin since."""
-    told = Night.objects.filter(date__gt=good.date).exclude(run__alert=None).order_by("date").last()
-    return told is None or fall.amount > (told.fall or 0.0) + float(settings.NIGHTLY_MARGIN)
+def _is_news(fall: Fall, good: QualityRun) -> bool:
+    """True if no alert was raised since the last good run, or it fell by another margin."""
+    later = QualityRun.objects.filter(date__gt=good.date).exclude(run__alert=None)
+    alerted = later.order_by("date").last()
+    return alerted is None or fall.amount > (alerted.fall or 0.0) + float(settings.NIGHTLY_MARGIN)
 
 
 def leading_measure() -> str:
-    """The measure that the publish gate watches."""
+    """The measure that the publish gate compares."""
     gate = PublishGate.objects.filter(pk=1).first() or PublishGate()
     return gate.measure
 
 
 def compare(before: EvaluationRun, now: EvaluationRun, *, measure: str) -> Fall | None:
-    """How `measure` changed between two runs; None where they measured no query in common."""
+    """The change of `measure` between two runs; None if they measured no query in common."""
     common = [key for key in now.by_query if key in before.by_query]
     pairs = {
         key: (_value(before.by_query[key], measure), _value(now.by_query[key], measure))
@@ -172,19 +174,20 @@ def _subject(fall: Fall) -> str:
     if fall.amount > settings.NIGHTLY_MARGIN:
         return f"Search got worse: {fall.measure} fell from {fall.before:.3f} to {fall.now:.3f}"
     broken = len(fall.broken)
-    return f"Search got worse: {broken} quer{'y has' if broken == 1 else 'ies have'} lost the first"
+    queries = "1 query has" if broken == 1 else f"{broken} queries have"
+    return f"Search got worse: {queries} lost the required first result"
 
 
-def _findings(fall: Fall, night: Night, good: Night) -> dict[str, Any]:
+def _findings(fall: Fall, quality: QualityRun, good: QualityRun) -> dict[str, Any]:
     return {
         "measure": fall.measure,
         "before": fall.before,
         "now": fall.now,
         "fall": fall.amount,
-        "night": night.date.isoformat(),
+        "date": quality.date.isoformat(),
         "compared_with": good.date.isoformat(),
-        "profile": str(night.run.profile),
-        "run": night.run.pk,
+        "profile": str(quality.run.profile),
+        "run": quality.run.pk,
         "queries": [
             {"query": text, "before": was, "now": value} for text, was, value in fall.queries
         ],

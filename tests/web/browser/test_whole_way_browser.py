@@ -119,7 +119,7 @@ def judge_all(page: Page) -> None:
 
 def find_candidates(page: Page) -> None:
     """Asks for the candidates, as one does after judging, and works off what a worker would."""
-    page.get_by_role("button", name="Find the candidates again").click()
+    page.get_by_role("button", name="Rebuild the candidate pools").click()
     expect(page.locator("#wb-measures progress")).to_be_visible()
     build(Width.of(configuration.current().profile()))
     expect(page.locator("#wb-measures")).to_contain_text("All 5 golden queries")
@@ -134,9 +134,9 @@ def to_the_end(page: Page, signal: str) -> None:
 
 
 def save(page: Page, reason: str) -> None:
-    why = page.get_by_label("Why this change")
+    why = page.get_by_label("Reason for the change")
     if not why.is_visible():
-        page.get_by_text("Notes for whoever asks later").click()
+        page.get_by_text("Notes for the audit").click()
     why.fill(reason)
     page.get_by_role("button", name="Save draft").click()
     expect(page.get_by_role("button", name="Save draft")).to_be_disabled()
@@ -185,13 +185,13 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     # The gate refuses it and names the question; searches are as before.
     publish(page, "Codes must be found.")
     refused = page.locator("section[aria-label=State]")
-    expect(refused).to_contain_text("Why it was refused", timeout=MEASURED_WITHIN)
-    expect(refused).to_contain_text(f"must be first is not: “{MUST_BE_FIRST}”")
+    expect(refused).to_contain_text("Reasons for refusal", timeout=MEASURED_WITHIN)
+    expect(refused).to_contain_text(f"not first for 1 golden query: “{MUST_BE_FIRST}”")
     look(page, "3-refused")
     assert found_by_readers(reader) == at_first
 
     # Mended by the other weight, it is published, and readers see another order.
-    page.get_by_role("link", name="Mend it in the workbench").click()
+    page.get_by_role("link", name="Edit in the workbench").click()
     # It begins with the first golden query; until then its keys do nothing.
     expect(page.locator("#wb-text")).to_have_attribute("data-shown", re.compile("."))
     expect(page.locator("#wb-rankings")).to_have_attribute("aria-busy", "false")
@@ -210,7 +210,7 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     look(reader, "6-search-after")
 
     # One click, and all is as it was.
-    page.get_by_label("Why you roll back").fill("Stage was right after all.")
+    page.get_by_label("Reason for the rollback").fill("Stage was right after all.")
     page.get_by_role("button", name="Roll back to default v2").click()
     expect(page.get_by_text("default v2 is active again")).to_be_visible()
     assert found_by_readers(reader) == at_first

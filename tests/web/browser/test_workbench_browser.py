@@ -101,7 +101,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     expect(page.locator("#wb-toast")).to_contain_text(f"No answer: {title}")
     assert Judgement.objects.filter(title=title, judge=tuner, grade=0).exists()
     page.keyboard.press("z")
-    expect(page.locator("#wb-toast")).to_contain_text("is taken back")
+    expect(page.locator("#wb-toast")).to_contain_text("has been removed")
     expect(draft.locator("[aria-pressed=true]", has_text="0")).to_have_count(0)
     page.keyboard.press("Enter")
     expect(draft.locator(".wb-why[open] .wb-reasons")).to_contain_text("Its score of")

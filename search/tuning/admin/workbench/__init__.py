@@ -1,1 +1,1 @@
-"""The workbench's pages."""
+"""The pages of the workbench."""

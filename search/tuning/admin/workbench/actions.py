@@ -1,4 +1,4 @@
-"""W1: what the workbench does: finds candidates again, saves, verifies live, judges."""
+"""Actions of the workbench: rebuild pools, save, verify live, judge."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin.pages import actor, whole_number
@@ -34,7 +35,7 @@ from search.tuning.workbench.verifying import verified
 
 @asking()
 def pools_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Has the golden queries' candidates found again, in the background."""
+    """Rebuild the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
     pool_building.enqueue_both(configuration.current().profile(), draft)
     return {"building": 0.0}
@@ -42,7 +43,7 @@ def pools_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking(CHANGE)
 def save_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Saves the draft, or a new draft of a published profile."""
+    """Save the draft, or a new draft of a published profile."""
     user = actor(request)
     with transaction.atomic():
         form = form_of(posted, is_saving=True)
@@ -68,7 +69,7 @@ def save_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking(RUN)
 def verify_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Starts a live run of the saved draft over the golden set."""
+    """Start a live run of the saved draft over the golden set."""
     row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
     run = golden_runs.start(row, acting_user=actor(request))
     return {"run": run.pk, "state": run.state, "progress": run.progress}
@@ -76,7 +77,7 @@ def verify_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @require_GET
 def run_view(request: HttpRequest, pk: int) -> HttpResponse:
-    """How far a live run is; once it is done its measures, held against the what-if's."""
+    """The progress of a live run; once done, its measures compared with the what-if's."""
     check(request)
     runs = EvaluationRun.objects.select_related("profile").defer("by_query")
     run = get_object_or_404(runs, pk=pk, kind=EvaluationRun.Kind.GOLDEN)
@@ -100,23 +101,38 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 @asking(JUDGE)
 def judge_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Judges a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
+    """Judge a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
     user = actor(request)
     action = posted.get("action")
     if action == "undo":
         undone = judging.undo(acting_user=user)
-        return {"said": undone.message if undone else "There is nothing to undo."}
+        return {"said": undone.message if undone else gettext("There is nothing to undo.")}
     document = document_of(request, posted)
     text, collections = str(posted.get("text", "")).strip(), collections_of(posted)
     if action == "clear":
         query = judging.find_query(text, collections, viewer=user)
         cleared = query is not None and judging.clear(query, document, acting_user=user)
-        return {"said": "Your grade is taken back." if cleared else "You have given no grade."}
+        return {
+            "said": gettext("Your grade was removed.")
+            if cleared
+            else gettext("You have not graded this.")
+        }
     if action in ("first", "not-first"):
         chosen = document if action == "first" else None
         judging.set_must_be_first(text, collections, chosen, acting_user=user)
-        said = f"{document.title} must be first" if chosen else "No document must be first"
-        return {"said": f"{said} for “{text}”."}
+        if chosen is None:
+            return {
+                "said": gettext("“%(text)s” no longer has a must-be-first document.")
+                % {"text": text}
+            }
+        return {
+            "said": gettext("%(title)s must be first for “%(text)s”.")
+            % {"title": document.title, "text": text}
+        }
     grade = whole_number(action)
     judging.judge(text, collections, document, grade, acting_user=user)
-    return {"said": f"{judging.GRADES[grade]}: {document.title}", "grade": grade}
+    return {
+        "said": gettext("%(grades)s: %(title)s")
+        % {"grades": judging.GRADES[grade], "title": document.title},
+        "grade": grade,
+    }

@@ -1,4 +1,4 @@
-"""W1: the workbench's controls as a form: the profile's own, checked as everywhere."""
+"""The workbench's controls: the form of a profile with explanations."""
 
 from __future__ import annotations
 
@@ -6,56 +6,90 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.forms.boundfield import BoundField
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
 
 from search.domain import Profile
 from search.tuning.admin.forms import ProfileForm
 from search.tuning.publishing import activation
 from search.tuning.workbench.preview import trial
 
-# What each control does and what raising it costs, where the profile's own page says only half.
+# The effect of each control and the cost of raising it.
 COSTS = {
-    "fusion": "A weighted sum keeps how much better one match is than the next. Rank fusion "
-    "forgets that: steadier where raw scores cannot be trusted, blunter everywhere else.",
-    "vector_normaliser": "How cosines become strengths. Stretching them over this question's "
-    "candidates gives the best one full marks even where nothing fits.",
-    "keyword_normaliser": "How keyword scores become strengths. Left as they are they have no "
-    "upper end and drown the other signals.",
-    "title_normaliser": "How title scores become strengths. Coverage needs none.",
-    "rrf_k": "For rank fusion alone. Raising it makes the first ranks count less.",
-    "both_factor": "For rank fusion alone. Raising it lets a mediocre passage that both signals "
-    "found pass the best match of either.",
-    "both_first": "Puts what meaning and keywords both found before all else. It costs the "
-    "passages that only one of them can find, which are often the answer to a hard question.",
-    "own_candidates_only": "A signal counts only for what it brought itself. It costs fairness: "
-    "a passage that just missed one list is scored as if it did not fit at all.",
-    "boosts": "Factors and terms for what a passage holds. Each one you add takes places from "
-    "passages that do not hold it, wanted or not.",
-    "feedback": "Lets what is like the first results rise. Raising it gathers what belongs "
-    "together, and drifts off where the first results are wrong.",
-    "recency_half_life": "Days after which a document counts half as recent, where recency has a "
-    "weight. Raising it makes recency tell old from new less.",
-    "confidence_threshold": "Below this a search says that it may not have found the answer, and "
-    "tries other weights. Raising it warns of more wrong pages, and of more right ones.",
-    "classifier": "Who tells the class of a question, and with it its weights.",
-    "bypass": "Questions that match this go to the keywords alone. Right for bare codes, wrong "
-    "for words: their meaning is not looked at.",
-    "depth": "How many candidates each signal brings. Raising it finds more and takes longer.",
-    "keyword_scorer": "BM25 knows rare words from common ones and is the fastest. Another one "
-    "needs the golden queries' candidates to be found again.",
-    "keyword_budget": "At most so many passages are scored by keywords. Raising it is slower in "
-    "large libraries; lowering it can miss answers to questions of common words.",
-    "title_scorer": "What a fitting title is worth. “10” outweighs all else unless it is scaled.",
+    "fusion": _(
+        "A weighted sum keeps the distances between scores. Rank fusion uses ranks "
+        "only: more robust if raw scores are unreliable, otherwise less precise."
+    ),
+    "vector_normaliser": _(
+        "How cosine similarities become strengths. Min-max scaling gives "
+        "the best candidate the full strength even if nothing matches."
+    ),
+    "keyword_normaliser": _(
+        "How keyword scores become strengths. Unscaled, they have no upper "
+        "bound and dominate the other signals."
+    ),
+    "title_normaliser": _("How title scores become strengths. Coverage needs no scaling."),
+    "rrf_k": _("For rank fusion only. Raising it reduces the advantage of the first ranks."),
+    "both_factor": _(
+        "For rank fusion only. Raising it ranks mediocre passages found by both "
+        "signals above the best match of either."
+    ),
+    "both_first": _(
+        "Ranks passages found by both meaning and keywords above all others. It "
+        "demotes passages that only one signal can find, often the answers to hard "
+        "questions."
+    ),
+    "own_candidates_only": _(
+        "A signal counts only for its own candidates. A passage that just "
+        "missed a signal's list is scored as if it did not match at all."
+    ),
+    "boosts": _(
+        "Factors for passages with certain properties. Each boost demotes all passages "
+        "without the property."
+    ),
+    "feedback": _(
+        "Relevance feedback: promotes passages similar to the first results. Raising "
+        "it brings related passages together, and drifts if the first results are "
+        "wrong."
+    ),
+    "recency_half_life": _(
+        "Days after which a document counts half as recent, if recency has "
+        "a weight. Raising it weakens the preference for recent documents."
+    ),
+    "confidence_threshold": _(
+        "Below this confidence, a search shows a warning and tries the "
+        "fallback ranking. Raising it warns about more wrong results, "
+        "and more right ones."
+    ),
+    "classifier": _("How queries are classified, which decides their weights."),
+    "bypass": _(
+        "Matching questions are searched by keywords only. Suitable for bare codes, "
+        "not for words, whose meaning is ignored."
+    ),
+    "depth": _("The number of candidates per signal. Raising it finds more and takes longer."),
+    "keyword_scorer": _(
+        "BM25 weights rare words higher and is the fastest. Another scorer "
+        "requires rebuilding the golden queries' candidate pools."
+    ),
+    "keyword_budget": _(
+        "The maximum number of passages scored by keywords. Raising it is "
+        "slower in large libraries; lowering it can miss answers to questions "
+        "of common words."
+    ),
+    "title_scorer": _(
+        "The score of a matching title. “10” outweighs all other signals unless scaled."
+    ),
 }
 GROUPS = (
-    ("How scores are combined", (
+    (_("Score fusion"), (
         "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "feedback",
         "rrf_k", "both_factor", "both_first", "own_candidates_only",
     )),
-    ("What lifts a result", ("boosts", "recency_half_life", "confidence_threshold")),
-    ("How far it looks", ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
-    ("How questions are read", ("classifier", "bypass")),
+    (_("Boosts and confidence"), ("boosts", "recency_half_life", "confidence_threshold")),
+    (_("Retrieval"), ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
+    (_("Query analysis"), ("classifier", "bypass")),
 )  # fmt: skip
-# For these a slider says more than a figure: name -> the ends and the step.
+# Controls shown as sliders: name -> minimum, maximum, step.
 RANGES = {
     "feedback": (0, 2, 0.05),
     "confidence_threshold": (0, 1, 0.01),
@@ -65,10 +99,10 @@ RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One setting, ready to be drawn; `range` has its ends and step where it is a slider."""
+    """One setting for display; `range` has minimum, maximum and step of a slider."""
 
     field: BoundField
-    cost: str
+    cost: Promise
     range: tuple[float, float, float] | None
 
     @property
@@ -85,25 +119,25 @@ class WorkbenchForm(ProfileForm):
         del self.fields["name"]
         self.fields["boosts"].widget.attrs["rows"] = 3
 
-    def groups(self) -> list[tuple[str, list[Control]]]:
-        """The controls besides the weights, by what they are about."""
+    def groups(self) -> list[tuple[Promise, list[Control]]]:
+        """The controls besides the weights, by topic."""
         return [
             (title, [Control(self[name], COSTS[name], RANGES.get(name)) for name in names])
             for title, names in GROUPS
         ]
 
     def trial(self) -> Profile:
-        """The profile that saving would make. For a valid form."""
+        """The profile that saving would create. Requires a valid form."""
         return trial(self.instance, self.settings, self.weights)
 
     def problems(self) -> dict[str, list[str]]:
-        """What is wrong, by field, for people."""
+        """The error messages by field."""
         return {name: [str(text) for text in texts] for name, texts in self.errors.items()}
 
     def _get_validation_exclusions(self) -> set[str]:
-        """Before it is saved only what was changed is checked: the rest was when it was saved.
+        """The fields to skip: before saving, those that are unchanged.
 
-        The model's constraints cost three statements each, and a slider moves often.
+        The model's constraints take three queries each, and sliders move often.
         """
         excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]
         if self._is_saving:
@@ -116,7 +150,7 @@ class WorkbenchForm(ProfileForm):
         }
 
     def validate_unique(self) -> None:
-        """Nothing before it is saved: a query each."""
+        """Validate uniqueness only when saving: each check takes a query."""
         if self._is_saving:
             super().validate_unique()
 

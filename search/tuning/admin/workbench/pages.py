@@ -1,7 +1,7 @@
-"""W1: the workbench: slide, preview, measure, judge; then save, verify live and publish.
+"""The workbench: adjust, preview, measure and judge; then save, verify live and publish.
 
-One page; what moves on it comes as fragments of HTML in JSON. The draft's controls are a form
-that travels with each request, so nothing is stored until somebody saves.
+One page, updated with HTML fragments in JSON. The draft's controls are a form that is sent with
+each request, so nothing is stored before saving.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils import timezone
+from django.utils.translation import gettext
 from django.views.decorators.http import require_GET
 
 from common.admin import pages
@@ -45,7 +46,7 @@ from search.tuning.workbench import pools
 from search.tuning.workbench.comparing import compare, vector_curve, visible_goldens
 from search.tuning.workbench.preview import preview
 
-RECENT = timedelta(hours=1)  # a live run is shown after a reload for so long
+RECENT = timedelta(hours=1)  # a live run is shown after a reload within this time
 
 
 def urls(site: AdminSite) -> list[URLPattern]:
@@ -70,14 +71,14 @@ def urls(site: AdminSite) -> list[URLPattern]:
 
 @require_GET
 def page(request: HttpRequest) -> HttpResponse:
-    """The workbench, on the profile asked for, the newest draft, or the active profile."""
+    """Show the workbench for the chosen profile, the newest draft, or the active profile."""
     check(request)
     chosen = _chosen(request)
     form = WorkbenchForm(instance=chosen) if chosen else None
     rows = SearchProfile.objects.order_by("state", "name", "-version")
     context = {
         **admin.site.each_context(request),
-        "title": "Workbench",
+        "title": gettext("Workbench"),
         "profile": chosen,
         "profiles": [row for row in rows if row.is_draft or _is_active(row)],
         "form": form,
@@ -90,9 +91,9 @@ def page(request: HttpRequest) -> HttpResponse:
         "live_run": _live_run(chosen) if chosen else None,
         "has_change_permission": request.user.has_perm(CHANGE),
         "may_judge": request.user.has_perm(JUDGE),
-        "add": True,  # the weights are drawn as inputs for whoever may look
+        "add": True,  # weights are inputs even without permission to save
     }
-    return TemplateResponse(request, "admin/steelyard/workbench.html", context)
+    return TemplateResponse(request, "admin/tuning/workbench/page.html", context)
 
 
 def _is_active(row: SearchProfile) -> bool:
@@ -109,7 +110,7 @@ def _chosen(request: HttpRequest) -> SearchProfile | None:
 
 
 def _live_run(profile: SearchProfile) -> int | None:
-    """The profile's newest run over the golden set, where it is under way or of this hour."""
+    """The profile's newest run over the golden set, if it is open or within RECENT."""
     runs = EvaluationRun.objects.filter(profile=profile, kind=EvaluationRun.Kind.GOLDEN)
     newest = runs.order_by("-pk").values_list("pk", "state", "created").first()
     if newest is None:
@@ -119,12 +120,12 @@ def _live_run(profile: SearchProfile) -> int | None:
     return pk if is_open or timezone.now() - created < RECENT else None
 
 
-# --- what a move of a slider asks ---------------------------------------------------------
+# --- requests of a slider -----------------------------------------------------------------
 
 
 @asking()
 def preview_view(request: HttpRequest, posted: Answer) -> Answer:
-    """Both rankings of one query. Costs no search where the query was asked before."""
+    """Both rankings of one query. Needs no search if the candidate set is cached."""
     started = time.perf_counter()
     draft, base = draft_of(posted)
     text = str(posted.get("text", "")).strip()
@@ -142,7 +143,7 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
     titles = (f"Active: {active.name} v{active.version}", edited)
     both = columns(shown, titles, grades_of(golden, request.user))
     html = render_to_string(
-        "admin/steelyard/workbench_rankings.html",
+        "admin/tuning/workbench/rankings.html",
         {
             "columns": both,
             "preview": shown,
@@ -162,26 +163,26 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking()
 def measures_view(request: HttpRequest, posted: Answer) -> Answer:
-    """The golden set under the active profile and the draft, from the pools."""
+    """The measures of the active profile and the draft on the golden set, from the pools."""
     started = time.perf_counter()
     draft, _ = draft_of(posted)
     active = configuration.current().profile()
-    found = compare(active, draft)
-    named = (*found.winners, *found.losers, *found.broken)
+    comparison = compare(active, draft)
+    named = (*comparison.winners, *comparison.losers, *comparison.broken)
     visible = visible_goldens(named, request.user)
     context = {
-        "found": found,
-        "winners": [c for c in found.winners if c.golden.pk in visible],
-        "losers": [c for c in found.losers if c.golden.pk in visible],
-        "broken": [c for c in found.broken if c.golden.pk in visible],
-        "classes": [(CLASS_LABELS[c], *rest) for c, rest in found.by_class.items()],
+        "found": comparison,
+        "winners": [c for c in comparison.winners if c.golden.pk in visible],
+        "losers": [c for c in comparison.losers if c.golden.pk in visible],
+        "broken": [c for c in comparison.broken if c.golden.pk in visible],
+        "classes": [(CLASS_LABELS[c], *rest) for c, rest in comparison.by_class.items()],
         "milliseconds": (time.perf_counter() - started) * 1000,
     }
-    html = render_to_string("admin/steelyard/workbench_measures.html", context, request)
-    building = [c.building for c in found.coverage if c.building is not None]
+    html = render_to_string("admin/tuning/workbench/measures.html", context, request)
+    building = [c.building for c in comparison.coverage if c.building is not None]
     return {
         "html": html,
-        "complete": found.is_complete,
+        "complete": comparison.is_complete,
         "building": min(building) if building else None,
         "milliseconds": round((time.perf_counter() - started) * 1000, 1),
     }
@@ -189,7 +190,7 @@ def measures_view(request: HttpRequest, posted: Answer) -> Answer:
 
 @asking()
 def curve_view(request: HttpRequest, posted: Answer) -> Answer:
-    """The leading measure against the vector's weight, for one class; and the distributions."""
+    """The charts: the leading measure by vector weight for one class; score distributions."""
     draft, _ = draft_of(posted)
     active = configuration.current().profile()
     try:
@@ -207,13 +208,13 @@ def curve_view(request: HttpRequest, posted: Answer) -> Answer:
         "runs": charts.latest_runs(),
         "query_class": CLASS_LABELS[query_class],
     }
-    return {"html": render_to_string("admin/steelyard/workbench_charts.html", context, request)}
+    return {"html": render_to_string("admin/tuning/workbench/charts.html", context, request)}
 
 
 @require_GET
 def queries_view(request: HttpRequest) -> HttpResponse:
-    """The queries of a tab, to pick from."""
+    """The queries of a tab."""
     check(request)
     tab = request.GET.get("tab", "")
     context = {"queries": queries(tab, request.user), "tab": tab}
-    return TemplateResponse(request, "admin/steelyard/workbench_queries.html", context)
+    return TemplateResponse(request, "admin/tuning/workbench/queries.html", context)

@@ -1,4 +1,4 @@
-"""W1: queries to try: what was asked of late, where search failed, what was judged."""
+"""Queries to choose in the workbench: golden, recent and failing ones."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import Count
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Viewer
-from search.analytics.gaps import standing
+from search.analytics.gaps import summaries
 from search.analytics.models import SearchEvent
 from search.engine import configuration
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.comparing import visible_goldens, weakest
 
-TABS = (("golden", "Golden"), ("recent", "Recent"), ("failing", "Failing"))
+TABS = (("golden", _("Golden")), ("recent", _("Recent")), ("failing", _("Failing")))
 SHOWN = 60
-# A golden query whose nDCG@10 lies below counts as failing: its best answers are not near the
-# top. A guess.
+# A golden query with an nDCG@10 below this counts as failing. A guess.
 LOW = 0.6
-READ = 400  # of the newest searches, which repeat themselves
+READ = 400  # newest searches to read, as many are repeats
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A query to pick, with a few words on why it is here, under a heading where there is one."""
+    """A query to choose, with a note and optionally a heading."""
 
     text: str
     note: str
@@ -33,7 +34,7 @@ class Listed:
 
 
 def queries(tab: str, viewer: Viewer) -> list[Listed]:
-    """The queries of a tab that `viewer` may read; of an unknown tab none."""
+    """The queries of a tab that `viewer` may read; none for an unknown tab."""
     listed = {"golden": _golden, "recent": _recent, "failing": _failing}.get(tab)
     return list(listed(viewer)) if listed else []
 
@@ -46,7 +47,7 @@ def _golden(viewer: Viewer) -> Iterator[Listed]:
     for row in rows:
         note = f"{judged.get(row.pk, 0)} judged"
         if row.must_be_first_id:
-            note += ", one must be first"
+            note += ", with a must-be-first document"
         yield Listed(row.text, note, tuple(row.collections))
 
 
@@ -56,7 +57,7 @@ def _recent(viewer: Viewer) -> Iterator[Listed]:
     for event in events.order_by("-at", "-pk")[:READ]:
         note = f"{event.total} results" if event.total else "no results"
         if event.unsure:
-            note += ", unsure"
+            note += ", low confidence"
         seen.setdefault(event.folded, Listed(event.query, note, tuple(event.collections)))
         if len(seen) == SHOWN:
             break
@@ -64,15 +65,15 @@ def _recent(viewer: Viewer) -> Iterator[Listed]:
 
 
 def _failing(viewer: Viewer) -> Iterator[Listed]:
-    """What the active profile gets wrong of what was judged, and what searchers did not find."""
+    """Golden queries that the active profile ranks badly, and search gaps."""
     if configuration.current().active is not None:
         yield from _low(viewer)
-    for gap in standing(viewer, limit=SHOWN):
-        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading="What searchers did not find")
+    for gap in summaries(viewer, limit=SHOWN):
+        yield Listed(gap.query, ", ".join(gap.signs).lower(), heading=gettext("Search gaps"))
 
 
 def _low(viewer: Viewer) -> Iterator[Listed]:
-    """Golden queries that rank badly: first those whose must-be-first document is not first."""
+    """Golden queries with a low measure; first those whose must-be-first document is not first."""
     weak = weakest(configuration.current().profile(), below=LOW)
     visible = visible_goldens(weak, viewer)
     for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
@@ -81,5 +82,5 @@ def _low(viewer: Viewer) -> Iterator[Listed]:
             notes.insert(0, "must-be-first document is not first")
         yield Listed(
             each.golden.text, ", ".join(notes), each.golden.collections,
-            heading="Golden queries that the active profile ranks badly",
+            heading=gettext("Golden queries that the active profile ranks badly"),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""W1: the workbench's requests: who may ask, and the draft that travels with each."""
+"""Requests of the workbench: permissions, and the draft sent with each request."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST
 
 from common.admin.pages import whole_number
@@ -31,7 +32,7 @@ Answer = dict[str, Any]
 
 
 def check(request: HttpRequest, *permissions: str) -> None:
-    """Raises PermissionDenied unless the person may see profiles, and holds the permissions."""
+    """Raises PermissionDenied unless the person may see profiles and has the permissions."""
     user = request.user
     may_see = user.has_perm(VIEW) or user.has_perm(CHANGE)
     if not may_see or not user.has_perms(permissions):
@@ -41,10 +42,10 @@ def check(request: HttpRequest, *permissions: str) -> None:
 def asking(
     *permissions: str,
 ) -> Callable[[Callable[..., Answer]], Callable[[HttpRequest], HttpResponse]]:
-    """A view of a function from the posted JSON to the JSON answered.
+    """A decorator: makes a JSON view of a function from posted JSON to the answer.
 
-    Whoever may not see the workbench, or lacks a permission, is refused; an error of search is
-    answered in its own words.
+    People without access to the workbench or a permission are refused; the message of a SearchError
+    is returned.
     """
 
     def decorated(answer: Callable[..., Answer]) -> Callable[[HttpRequest], HttpResponse]:
@@ -54,7 +55,7 @@ def asking(
             check(request, *permissions)
             posted = posted_in(request)
             if posted is None:
-                return JsonResponse({"error": "Send a JSON object."}, status=400)
+                return JsonResponse({"error": gettext("Send a JSON object.")}, status=400)
             try:
                 return JsonResponse(answer(request, posted))
             except InvalidDraft as error:
@@ -68,7 +69,7 @@ def asking(
 
 
 class InvalidDraft(Exception):
-    """The draft's controls hold something that no profile can have; `problems` are by field."""
+    """The draft's controls have invalid values; `problems` are by field."""
 
     def __init__(self, problems: Mapping[str, list[str]]) -> None:
         super().__init__("; ".join(text for texts in problems.values() for text in texts))
@@ -94,7 +95,7 @@ def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
 
 
 def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
-    """The profile that the controls describe, and the row that it is an edit of.
+    """The profile described by the controls, and the row that it edits.
 
     Raises InvalidDraft.
     """

@@ -1,11 +1,11 @@
-"""W: judgements as files: TREC, BEIR, Quepid's CSV, plain CSV. Pure: bytes <-> rows.
+"""File formats of judgements: TREC, BEIR, Quepid's CSV, plain CSV. Pure: bytes <-> rows.
 
-Reading never stops at a bad line: each becomes a Problem with its number. Documents are named as
-the file names them; `exchange` looks them up.
+Reading does not stop at a bad line: it becomes a Problem with its number. Documents keep the names
+used in the file; `exchange` looks them up.
 
-    rows        what every format says: Row, Problem, and the reading of grades
-    tables      plain CSV and Quepid's
-    trec, beir  two files each, or one ZIP of both (archives)
+    rows        Row and Problem, common to all formats; parsing of grades
+    tables      plain CSV and Quepid's CSV
+    archives    TREC and BEIR: two files each, or one ZIP of both
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["FORMATS", "Format", "FormatError", "Problem", "Row"]
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A file format by its name. `read` takes the file and, if it has one, the queries' file."""
+    """A file format. `read` takes the file and, for TREC and BEIR, the file of queries."""
 
     label: str
     read: Callable[[bytes, bytes | None], Iterator[Row | Problem]]

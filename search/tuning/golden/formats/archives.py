@@ -15,33 +15,36 @@ MAX_UNPACKED = 200 * 1024 * 1024
 
 
 def zipped(files: Mapping[str, str]) -> bytes:
-    """A ZIP of these texts by file name."""
+    """A ZIP of the texts, given by file name."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
-            # The same judgements are the same bytes, whenever they are exported.
+            # Without a timestamp: the same judgements give the same bytes.
             archive.writestr(zipfile.ZipInfo(name), text)
     return out.getvalue()
 
 
 def unzipped(data: bytes) -> dict[str, bytes]:
-    """The files of a ZIP by path. Raises FormatError for a broken, locked or too large one."""
+    """The files of a ZIP by path. Raises FormatError if it is broken, encrypted or too large."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             files = [entry for entry in archive.infolist() if not entry.is_dir()]
             if sum(entry.file_size for entry in files) > MAX_UNPACKED:
-                raise FormatError("The ZIP is too large: unpacked it is over 200 MB.")
+                raise FormatError("The ZIP is too large: it exceeds 200 MB when unpacked.")
             return {entry.filename: archive.read(entry) for entry in files}
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise FormatError("The ZIP cannot be read. Make it anew, without a password.") from error
+        raise FormatError("The ZIP cannot be read. Create it again, without a password.") from error
 
 
 def file_named(files: Mapping[str, bytes], *names: str) -> bytes:
-    """The file whose path speaks of one of `names`; the test set where there are several."""
+    """The file whose path contains one of `names`; the test set if there are several.
+
+    Raises FormatError if there is none.
+    """
     fitting = [path for path in files if any(name in path.lower() for name in names)]
     best = sorted(fitting, key=lambda path: ("test" not in path, path))
     if not best:
-        raise FormatError(f"The ZIP holds no file named after {' or '.join(names)}.")
+        raise FormatError(f"The ZIP contains no file whose name includes {' or '.join(names)}.")
     return files[best[0]]
 
 
@@ -51,15 +54,17 @@ def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[Row | Probl
         files = unzipped(data)
         data, queries = file_named(files, "qrels"), file_named(files, "queries.jsonl")
     if queries is None:
-        raise FormatError("BEIR's qrels.tsv names queries by id: give queries.jsonl as well.")
+        raise FormatError(
+            "BEIR's qrels.tsv refers to queries by id: provide queries.jsonl as well."
+        )
     texts = _beir_queries(decoded(queries))
     for line, row in enumerate(csv.reader(io.StringIO(decoded(data)), delimiter="\t"), start=1):
         if not row or (line == 1 and row[-1].strip() == "score"):
             continue
         if len(row) != 3:
-            yield Problem(line, "it does not have three columns: query, document, grade.")
+            yield Problem(line, "expected three columns: query, document, grade.")
         elif row[0] not in texts:
-            yield Problem(line, f"query {row[0]} is not among the queries.")
+            yield Problem(line, f"query {row[0]} is not in the file of queries.")
         else:
             held = {"query": texts[row[0]], "document": row[1], "grade": row[2]}
             yield row_of(line, held, plain=False)
@@ -88,26 +93,26 @@ def _beir_queries(text: str) -> dict[str, str]:
             found[str(row["_id"])] = str(row["text"])
         except (ValueError, TypeError, KeyError) as error:
             raise FormatError(
-                f"Line {number} of the queries is no JSON object with an _id and a text."
+                f"Line {number} of the queries is not a JSON object with _id and text."
             ) from error
     return found
 
 
 def read_trec(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
-    """Qrels `topic iteration document grade` beside topics; both in a ZIP, or two files."""
+    """Qrels `topic iteration document grade` and topics; both in a ZIP, or two files."""
     if zipfile.is_zipfile(io.BytesIO(data)):
         files = unzipped(data)
         data, queries = file_named(files, "qrels"), file_named(files, "topic", "quer")
     if queries is None:
-        raise FormatError("TREC's qrels name their queries by number: give the topics as well.")
+        raise FormatError("TREC's qrels refer to queries by number: provide the topics as well.")
     texts = _topics(decoded(queries))
     for line, parts in enumerate(map(str.split, decoded(data).splitlines()), start=1):
         if not parts:
             continue
         if len(parts) != 4:
-            yield Problem(line, "it does not have four parts: topic, iteration, document, grade.")
+            yield Problem(line, "expected four parts: topic, iteration, document, grade.")
         elif parts[0] not in texts:
-            yield Problem(line, f"topic {parts[0]} is not among the topics.")
+            yield Problem(line, f"topic {parts[0]} is not in the file of topics.")
         else:
             held = {"query": texts[parts[0]], "document": parts[2], "grade": parts[3]}
             yield row_of(line, held, plain=False)
@@ -126,7 +131,7 @@ def write_trec(rows: Sequence[Row]) -> bytes:
 
 
 def _topics(text: str) -> dict[str, str]:
-    """Topics by number: `number<TAB>text` a line, or TREC's `<top>` with `<num>` and `<title>`."""
+    """Topics by number, from lines `number<TAB>text` or TREC's `<top>` with `<num>`, `<title>`."""
     if "<top" in text.lower():
         number, title = (
             re.compile(pattern, re.IGNORECASE | re.DOTALL)

@@ -1,23 +1,23 @@
-"""What a line of a judgement file says, whatever the format: a Row, or the Problem with it."""
+"""A line of a judgement file in any format: a Row, or a Problem."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-# A spreadsheet takes a cell that begins so for a formula.
+# A spreadsheet interprets a cell with this prefix as a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class FormatError(ValueError):
-    """A file is not of the format that it was said to be."""
+    """A file does not have the chosen format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A judgement as a file has it. `grade` None: the line is about the query alone.
+    """A judgement in a file. Without a `grade`, the line is about the query only.
 
-    `query` is its text and `document` whatever names it; `line` counts from 1.
+    `query` is its text and `document` any name of the document; `line` counts from 1.
     """
 
     line: int
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line that was not taken, and why."""
+    """A rejected line with the reason."""
 
     line: int
     text: str
@@ -44,9 +44,9 @@ class Problem:
 
 
 def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Row | Problem:
-    """The judgement that a line's cells hold, or what is wrong with it.
+    """The judgement in a line's cells, or the problem with it.
 
-    `plain`: cells may carry the mark that keeps spreadsheets from reading a formula.
+    With `plain`, cells may have the prefix that keeps spreadsheets from reading a formula.
     """
     clean = without_mark if plain else str.strip
     query = clean(held.get("query", ""))
@@ -56,7 +56,7 @@ def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Row | P
     try:
         number = float(given) if given else None
     except ValueError:
-        return Problem(line, f"the grade {given!r} is no number.")
+        return Problem(line, f"the grade {given!r} is not a number.")
     if number is not None and (number != int(number) or not 0 <= number <= 3):
         return Problem(line, f"the grade {given} is not one of 0, 1, 2 and 3.")
     return Row(
@@ -73,7 +73,7 @@ def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Row | P
 
 
 def decoded(data: bytes) -> str:
-    """The file's text. Raises FormatError for what is not UTF-8."""
+    """The file's text. Raises FormatError unless it is UTF-8."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -81,17 +81,17 @@ def decoded(data: bytes) -> str:
 
 
 def with_mark(cell: object) -> object:
-    """The cell, marked as text where a spreadsheet would take it for a formula."""
+    """The cell, marked as text if a spreadsheet would interpret it as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 def without_mark(cell: str) -> str:
-    """The cell as it was before `with_mark`."""
+    """The cell before `with_mark`."""
     stripped = cell.strip()
     return stripped[1:] if stripped[:1] == "'" and stripped[1:2] in _FORMULA else stripped
 
 
 def numbered(rows: Sequence[Row]) -> dict[str, str]:
-    """Each query's number, in order. These formats know no collections: one text is one query."""
+    """Numbers of the queries, by text. These formats have no collections: one text, one query."""
     texts = dict.fromkeys(" ".join(row.query.split()) for row in rows)
     return {text: str(number) for number, text in enumerate(texts, start=1)}

@@ -1,4 +1,4 @@
-"""CSV: our own, with all that is known, and Quepid's."""
+"""CSV: plain CSV with all fields, and Quepid's."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _KNOWN = {*COLUMNS, "docid", "doc_id", "rating"}
 
 
 def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
-    """Columns by name, in any order: `query`, `document` and `grade` are needed."""
+    """Columns by name, in any order; `query`, `document` and `grade` are required."""
     names, rows = _read_table(data)
     if missing := [name for name in ("query", "document", "grade") if name not in names]:
-        raise FormatError(f"The first line must name the columns: {', '.join(missing)} is missing.")
+        raise FormatError(f"The header must name the columns: {', '.join(missing)} is missing.")
     for line, row in rows:
         yield row_of(line, row)
 
 
 def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
-    """Quepid's basic export, `query,docid,rating`, or a book's: a column for each judge."""
+    """Quepid's basic export, `query,docid,rating`, or a book with one column per judge."""
     names, rows = _read_table(data)
     if "query" not in names or not {"docid", "doc_id"} & set(names):
         raise FormatError(
-            "This is no judgement file of Quepid's: its first line must name query, docid and "
-            "rating, or a column for each judge."
+            "Not a judgement file of Quepid: its header must name query, docid and rating, or "
+            "one column per judge."
         )
     document = "docid" if "docid" in names else "doc_id"
     judges = [name for name in names if name not in ("query", document)]
@@ -53,7 +53,7 @@ def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[Row | Pro
 
 
 def write_csv(rows: Sequence[Row]) -> bytes:
-    """Every person's judgement, with all that is known of its query."""
+    """All judgements of all people, with the fields of their queries."""
     return _csv(
         COLUMNS,
         (
@@ -68,16 +68,16 @@ def write_csv(rows: Sequence[Row]) -> bytes:
 
 
 def write_quepid(rows: Sequence[Row]) -> bytes:
-    """`query,docid,rating`, one rating a document."""
+    """`query,docid,rating`, one rating per document."""
     given = ((row.query, row.document, row.grade) for row in rows if row.grade is not None)
     return _csv(("query", "docid", "rating"), given)
 
 
 def _read_table(data: bytes) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
-    """The names of the columns, and each row by them with the number of its line."""
+    """The names of the columns, and the rows as dictionaries with their line numbers."""
     text = decoded(data)
     first = text.partition("\n")[0]
-    # As spreadsheets write CSV where the comma is the decimal sign.
+    # Spreadsheets use semicolons in locales with a decimal comma.
     delimiter = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     names = [name.strip() for name in next(reader, [])]

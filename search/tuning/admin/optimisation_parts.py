@@ -1,0 +1,250 @@
+"""The form of a weight optimisation, and its result with SVG coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldBooleanWidget,
+)
+
+from search.domain import QueryClass, Signal
+from search.models import SearchProfile
+from search.models.labels import NORMALISERS
+from search.templatetags.weighing import CLASS_LABELS, SIGNAL_LABELS
+from search.templatetags.workbench import measure_label
+from search.tuning.models import GoldenQuery, Optimisation
+from search.tuning.optimiser.optimisations import MAX_FOLDS, MEASURES, Options
+from search.tuning.optimiser.weight_search import FOLDS
+
+
+class OptimisationForm(forms.Form):
+    """The options of an optimisation."""
+
+    profile = forms.ModelChoiceField(
+        SearchProfile.objects.none(),
+        widget=UnfoldAdminSelectWidget,
+        help_text=_("The optimisation starts from its weights; its other settings stay."),
+    )
+    measure = forms.ChoiceField(
+        choices=[(name, measure_label(name)) for name in MEASURES],
+        initial=MEASURES[0],
+        widget=UnfoldAdminSelectWidget,
+        help_text=_("Metric to maximise: its mean over the golden queries."),
+    )
+    classes = forms.MultipleChoiceField(
+        label=_("Query classes"),
+        required=False,
+        choices=[(each.value, label) for each, label in CLASS_LABELS.items()],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_("Default: all with enough golden queries. The others keep their weights."),
+    )
+    signals = forms.MultipleChoiceField(
+        required=False,
+        choices=[(each.value, label) for each, label in SIGNAL_LABELS.items()],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_(
+            "Signals to optimise. Default: meaning, keywords, title, and those with a "
+            "weight in the profile."
+        ),
+    )
+    origins = forms.MultipleChoiceField(
+        label=_("Origin of judgements"),
+        required=False,
+        choices=GoldenQuery.Origin.choices,
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+        help_text=_(
+            "Default: judged by people and imported; synthetic ones only if there are no others."
+        ),
+    )
+    normalisers = forms.BooleanField(
+        label=_("Normalisation"),
+        required=False,
+        initial=True,
+        widget=UnfoldBooleanWidget,
+        help_text=_("Also tries other normalisations of the signals."),
+    )
+    folds = forms.IntegerField(
+        min_value=2,
+        max_value=MAX_FOLDS,
+        initial=FOLDS,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text=_(
+            "Number of parts in cross-validation: each part is measured under weights "
+            "that were optimised on the others."
+        ),
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=2**31 - 1,
+        initial=1,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text=_("Seed of the split into folds. The same seed gives the same result."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        rows = SearchProfile.objects.order_by("state", "name", "-version")
+        self.fields["profile"].queryset = rows  # type: ignore[attr-defined]
+
+    @property
+    def options(self) -> Options:
+        """The chosen options. Raises OptimisationError."""
+        given = {name: each for name, each in self.cleaned_data.items() if name != "profile"}
+        return Options.from_json(given)
+
+
+WIDTH, MIDDLE, REACH = 240.0, 120.0, 112.0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An interval drawn from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
+
+    mean: float
+    low: float
+    high: float
+    x: str
+    x1: str
+    x2: str
+
+    @property
+    def tone(self) -> str:
+        """`better` or `worse` if the interval excludes 0, else `open`."""
+        if self.low > 0:
+            return "better"
+        return "worse" if self.high < 0 else "open"
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One signal's weight before and after, in percent."""
+
+    signal: str
+    label: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    label: str
+    queries: int
+    shares: tuple[Share, ...]
+    span: Span | None
+
+    @property
+    def is_changed(self) -> bool:
+        return any(share.change for share in self.shares)
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    pk: int
+    name: str
+    mean: float
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A finished optimisation. `span` is the overall gain; None for a comparison of presets."""
+
+    found: Mapping[str, Any]
+    edge: float
+    span: Span | None = None
+    classes: tuple[ClassRow, ...] = ()
+    presets: tuple[PresetRow, ...] = ()
+    normalisers: tuple[tuple[str, str], ...] = ()
+    origins: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def signals(self) -> list[tuple[str, str]]:
+        """The signals with a column in the table."""
+        return [(share.signal, share.label) for row in self.classes[:1] for share in row.shares]
+
+
+def result(row: Optimisation) -> Shown | None:
+    """The result of an optimisation; None if there is none."""
+    found = row.found
+    if row.state != Optimisation.State.DONE or not found:
+        return None
+    labels = dict(GoldenQuery.Origin.choices)
+    origins = tuple((str(labels.get(name, name)), of) for name, of in found["origins"].items())
+    if "presets" in found:
+        edge = _edge([each["gain"] for each in found["presets"]])
+        presets = tuple(
+            PresetRow(
+                each["profile"],
+                f"{each['name']} v{each['version']}",
+                each["mean"],
+                _span(each["gain"], edge),
+            )
+            for each in found["presets"]
+        )
+        return Shown(found, edge, presets=presets, origins=origins)
+    gains = [each["gain"] for each in found["classes"] if each["gain"]]
+    edge = _edge([found["gain"], *gains])
+    return Shown(
+        found,
+        edge,
+        span=_span(found["gain"], edge),
+        classes=_classes(found["classes"], edge),
+        normalisers=_scales(found["normalisers"]),
+        origins=origins,
+    )
+
+
+def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRow, ...]:
+    used = [
+        signal
+        for signal in Signal
+        if any(each[side][signal] for each in classes for side in ("before", "after"))
+    ]
+    return tuple(
+        ClassRow(
+            CLASS_LABELS[QueryClass(each["class"])],
+            each["queries"],
+            tuple(
+                Share(
+                    signal.value,
+                    SIGNAL_LABELS[signal],
+                    round(100 * each["before"][signal], 1),
+                    round(100 * each["after"][signal], 1),
+                )
+                for signal in used
+            ),
+            _span(each["gain"], edge) if each["gain"] else None,
+        )
+        for each in classes
+    )
+
+
+def _scales(changed: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    labels = {str(value): str(label) for value, label in NORMALISERS}
+    return tuple(
+        (SIGNAL_LABELS[Signal(signal)], labels.get(name, name)) for signal, name in changed.items()
+    )
+
+
+def _edge(gains: Sequence[Mapping[str, float]]) -> float:
+    """The largest absolute bound of the intervals, at least 0.01."""
+    return max([0.01, *(abs(gain[end]) for gain in gains for end in ("low", "high"))])
+
+
+def _span(gain: Mapping[str, float], edge: float) -> Span:
+    places = {name: f"{MIDDLE + REACH * gain[name] / edge:.1f}" for name in ("mean", "low", "high")}
+    return Span(
+        gain["mean"], gain["low"], gain["high"], places["mean"], places["low"], places["high"]
+    )
