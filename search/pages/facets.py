@@ -1,4 +1,4 @@
-"""What a viewer may narrow a search to: collections, types and languages, with document counts."""
+"""Facets of a search (collections, types, languages with document counts), and example searches."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ from dataclasses import dataclass
 
 from django.conf.locale import LANG_INFO
 from django.db.models import Count
+from django.utils.translation import gettext
 
 from ingestion.files.filetypes import SUPPORTED
-from ingestion.models import Document
+from ingestion.identifiers import find_identifiers
+from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
+from search.models import Hide
 
+EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
+TITLES = 3
+CODES = 2
+MAX_CHARS = 48
 _TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One value to narrow to: as it stands in the address, as people read it, and how many."""
+    """A facet value: as in the address, its label, and the number of its documents."""
 
     value: str
     label: str
@@ -26,7 +33,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """Every value that some readable document has, by label; `documents` counts them all."""
+    """The values of all readable documents, ordered by label; `documents` is the total."""
 
     collections: tuple[Option, ...]
     types: tuple[Option, ...]
@@ -35,7 +42,7 @@ class Facets:
 
 
 def facets_for(viewer: Viewer) -> Facets:
-    """What the searchable documents of `viewer` can be narrowed to; one query."""
+    """The facets of the searchable documents of `viewer`; one query."""
     rows = (
         Document.objects.visible_to(viewer)
         .filter(current__isnull=False)
@@ -60,14 +67,43 @@ def facets_for(viewer: Viewer) -> Facets:
 
 
 def type_label(media_type: str) -> str:
-    """A media type as people call it."""
+    """The common name of a media type."""
     label = _TYPE_LABELS.get(media_type, media_type)
     return label[:1].upper() + label[1:]
 
 
 def language_label(code: str) -> str:
-    """A language's English name; the code itself where it is not known."""
-    return str(LANG_INFO.get(code, {}).get("name", code))
+    """The name of a language; its code if unknown."""
+    return gettext(str(LANG_INFO.get(code, {}).get("name", code)))
+
+
+def examples_for(viewer: Viewer) -> tuple[str, ...]:
+    """Example searches: codes and titles of the newest documents of `viewer`; one query."""
+    newest = (
+        Document.objects.visible_to(viewer)
+        .filter(current__isnull=False)
+        .exclude(pk__in=Hide.objects.filter(enabled=True, folded="").values("document"))
+        .order_by("-created", "-pk")
+        .values("pk")[:EXAMINED]
+    )
+    openings = (
+        Chunk.objects.visible_to(viewer)
+        .filter(document__in=newest, ordinal=0)
+        .order_by("-document__created", "-document")
+        .values_list("document__title", "text")
+    )
+    titles: dict[str, None] = {}
+    codes: dict[str, None] = {}
+    for title, text in openings:
+        titles[title] = None
+        found = next((one for one in find_identifiers(text) if one.distinctive), None)
+        if found:
+            codes[text[found.start : found.end]] = None
+    return tuple(
+        name
+        for names, wanted in ((codes, CODES), (titles, TITLES))
+        for name in [name for name in names if len(name) <= MAX_CHARS][:wanted]
+    )
 
 
 def _options(counts: Counter[tuple[str, str]]) -> tuple[Option, ...]:

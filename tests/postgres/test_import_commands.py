@@ -76,8 +76,8 @@ def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
     sources = set(Document.objects.values_list("source", flat=True))
     assert sources == {str(folder / "beam.md"), str(folder / "deep" / "hook.txt")}
     assert Chunk.objects.filter(searchable=True).count() == 2
-    assert "2 added, 1 left out" in printed
-    assert "Left out: picture.png: “picture.png” holds a PNG image" in printed
+    assert "2 added, 1 skipped" in printed
+    assert "Skipped: picture.png: “picture.png” holds a PNG image" in printed
     assert "processed here" in printed
 
 
@@ -87,7 +87,7 @@ def test_second_run_ingests_only_what_changed(folder: Path) -> None:
     (folder / "new.md").write_text("# New\n\nAn added page.\n")
     printed = import_(folder)
 
-    assert "1 added, 1 new version, 1 held already" in printed
+    assert "1 added, 1 new version, 1 duplicate" in printed
     beam = Document.objects.get(source=str(folder / "beam.md"))
     assert [version.number for version in beam.versions.order_by("number")] == [1, 2]
     texts = list(
@@ -102,7 +102,7 @@ def test_unchanged_folder_does_nothing(folder: Path) -> None:
     before = list(DocumentVersion.objects.order_by("pk").values())
     printed = import_(folder)
 
-    assert "2 held already" in printed
+    assert "2 duplicate" in printed
     assert list(DocumentVersion.objects.order_by("pk").values()) == before
 
 
@@ -111,8 +111,8 @@ def test_same_bytes_under_another_name_are_one_document(folder: Path) -> None:
     printed = import_(folder)
 
     assert Document.objects.count() == 2
-    assert "Held already: copy.md: The collection holds these bytes already, as “" in printed
-    assert "2 added, 1 held already" in printed
+    assert "Duplicate: copy.md: The collection holds these bytes already, as “" in printed
+    assert "2 added, 1 duplicate" in printed
 
 
 def test_named_files_are_one_import_and_each_must_be_readable(
@@ -189,15 +189,15 @@ def test_failed_file_is_named_with_its_reason_and_tried_again(folder: Path) -> N
     assert f"Failed: {broken}: {version.error}" in printed
     assert error == "1 item(s) cannot be searched."
     assert "1 tried again" in again
-    assert "3 held already" in again
+    assert "3 duplicate" in again
 
 
 def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
     printed = import_(folder, "--no-wait")
 
-    assert "2 added, 1 left out; queued for the workers" in printed
+    assert "2 added, 1 skipped; queued for the workers" in printed
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.QUEUED}
-    assert "2 held already" in import_(folder)  # and this one finishes them
+    assert "2 duplicate" in import_(folder)  # and this one finishes them
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.READY}
 
 
@@ -265,7 +265,7 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     printed = run("import_documents", "--resume", Import.objects.get().pk)
     assert "4 added" in printed
     assert Chunk.objects.filter(searchable=True).count() == 4
-    assert "4 held already" in run("import_documents", path, "--collection", "Pages")
+    assert "4 duplicate" in run("import_documents", path, "--collection", "Pages")
 
     export = tmp_path / "out.zip"
     run("export_collection", "Pages", export)

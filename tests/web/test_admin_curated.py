@@ -71,7 +71,7 @@ class TestPins:
         data = {"query": "Annual  LEAVE", "document": rules.pk, "position": 1}
         response = signed_in(administrator).post(f"{PINS}add/", data)
         refused = str(response.context["adminform"].form.errors)
-        assert "This document is pinned to that question already." in refused
+        assert "This document is already pinned to that question." in refused
         assert Pin.objects.count() == 1
 
     def test_a_question_of_nothing_is_refused(self, administrator: User, rules: Document) -> None:
@@ -103,7 +103,7 @@ class TestHides:
         assert "Every question" in client.get(HIDES).content.decode()
         again = client.post(f"{HIDES}add/", {"query": "", "document": rules.pk})
         refused = str(again.context["adminform"].form.errors)
-        assert "This document is hidden from that question already." in refused
+        assert "This document is already hidden from that question." in refused
 
     def test_staff_see_no_hide_of_a_document_that_they_may_not_read(self, rules: Document) -> None:
         hidden = make_document(make_collection("Secrets", visibility="private"), "# The plan\n\nX.")
