@@ -30,7 +30,7 @@ stop:
 	@test ! -x $(PY) || $(PY) manage.py demo --stop
 
 test: $(VENV)/.installed-dev
-	@$(PY) -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff check .

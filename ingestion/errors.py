@@ -117,3 +117,9 @@ class RefusedEdit(IngestionError):
     """The hand edit is invalid; nothing was changed."""
 
     code = "refused_edit"
+
+
+class InvalidMetadata(IngestionError):
+    """Metadata that cannot be kept: nothing was changed."""
+
+    code = "invalid_metadata"

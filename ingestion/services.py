@@ -13,9 +13,9 @@ truth about what is left to do: a lost message costs time, never a document.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
@@ -36,6 +36,7 @@ from ingestion.documents.editing import Wish, edit_chunk, place, undo
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.files import storage
 from ingestion.lexical import terms
+from ingestion.metadata import Metadata, check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, Lane, SourceKind, State
 from ingestion.parsing.titles import title_from_file_name, with_file_name
 
@@ -98,6 +99,7 @@ class _Origin:
     title: str
     language: str
     lane: Lane
+    metadata: Metadata | None
 
 
 def receive(
@@ -111,22 +113,29 @@ def receive(
     title: str = "",
     language: str = "",
     lane: Lane = Lane.INTERACTIVE,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Receipt:
     """The document that `file` is or becomes, queued for the workers.
 
     The same bytes twice in a collection make one document, so that trying again is always safe. A
     file from a `source` that the collection knows becomes a new version of that source's
-    document. What is in the bin counts for nothing here. Raises IngestionError for a file turned
-    away (empty, too large, of no type we read, not what its name says), of which nothing is stored,
-    and StateConflict where the collection has been put in the bin meanwhile.
+    document. What is in the bin counts for nothing here. `metadata` replaces that of a document
+    known by its source, also where its bytes are the same; None leaves it alone. Raises
+    IngestionError for a file turned away (empty, too large, of no type we read, not what its name
+    says), of which nothing is stored, InvalidMetadata, and StateConflict where the collection has
+    been put in the bin meanwhile.
     """
+    checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
-    origin = _Origin(source, source_kind, title, language, lane)
+    origin = _Origin(source, source_kind, title, language, lane, checked)
 
     def file_it() -> Receipt:
         keep_out_of_bin(collection)
         if holder := held(collection.pk, examined.sha256):
-            return _duplicate(holder, unchanged=bool(source) and holder.source == source)
+            unchanged = bool(source) and holder.source == source
+            if unchanged:
+                _note_metadata(holder, checked, acting_user)
+            return _duplicate(holder, unchanged=unchanged)
         stored = storage.store(file, examined)
         return _file_version(collection, stored, acting_user, origin)
 
@@ -140,18 +149,24 @@ def replace(
     file_name: str,
     acting_user: User | None,
     lane: Lane = Lane.INTERACTIVE,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Receipt:
     """The document with a new version queued; its present version stays searchable until then.
 
-    Raises Document.DoesNotExist where it was deleted meanwhile.
+    `metadata` replaces the document's; None leaves it alone. Raises InvalidMetadata, and
+    Document.DoesNotExist where it was deleted meanwhile.
     """
+    checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
 
     def replace_it() -> Receipt:
         if holder := held(document.collection_id, examined.sha256):
-            return _duplicate(holder, unchanged=holder.pk == document.pk)
+            if unchanged := holder.pk == document.pk:
+                _note_metadata(holder, checked, acting_user)
+            return _duplicate(holder, unchanged=unchanged)
         stored = storage.store(file, examined)
         row = locked(document.pk)
+        _note_metadata(row, checked, acting_user)
         version = add_version(row, stored, lane=lane)
         log(acting_user, row, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(row, version, replaced=True)
@@ -208,15 +223,21 @@ def describe(
     acting_user: User | None,
     title: str | None = None,
     language: str | None = None,
+    metadata: Mapping[str, Any] | None = None,
 ) -> Document:
-    """The document under the title and language that a person gave it; None leaves one alone.
+    """The document under what a person says of it; None leaves one alone.
 
-    Empty takes a choice back: the file's own title, the detected language. The title is shown
-    and matched at once. The chunks hold it in their lexemes and embeddings, so that the file
-    is processed again, in place of a version under way that still holds the old title.
+    Empty takes a choice back: the file's own title, the detected language, no metadata. The title
+    is shown and matched at once. The chunks hold it in their lexemes and embeddings, so that the
+    file is processed again, in place of a version under way that still holds the old title.
+    Metadata acts at once and on no chunk. Raises InvalidMetadata.
     """
+    checked = None if metadata is None else check_metadata(metadata)
     with transaction.atomic():
         document = locked(document.pk)
+        _note_metadata(document, checked, acting_user)
+        if title is None and language is None:
+            return document
         latest = latest_of(document)
         fields: dict[str, object] = {}
         if title is not None:
@@ -235,6 +256,15 @@ def describe(
         if latest is not None:
             add_version(document, file_of(latest))
     return document
+
+
+def _note_metadata(document: Document, metadata: Metadata | None, acting_user: User | None) -> None:
+    """Replaces the metadata, with its audit row, where it is given and another."""
+    if metadata is None or metadata == document.metadata:
+        return
+    document.metadata = metadata
+    document.save(update_fields=["metadata", "updated"])
+    log(acting_user, document, CHANGE, "Changed metadata")
 
 
 def _while_holding(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:
@@ -266,6 +296,7 @@ def _file_version(
         rows = Document.objects.kept().select_for_update(of=("self",))
         known = rows.filter(collection=collection, source=origin.source).first()
     if known is not None:
+        _note_metadata(known, origin.metadata, acting_user)
         version = add_version(known, stored, lane=origin.lane)
         log(acting_user, known, CHANGE, f"New version {version.number}: {stored.file_name}")
         return Receipt(known, version, replaced=True)
@@ -275,6 +306,7 @@ def _file_version(
         title_given=bool(origin.title),
         language=origin.language,
         language_given=bool(origin.language),
+        metadata=origin.metadata or {},
         source=origin.source,
         source_kind=origin.source_kind,
         content_hash=stored.sha256,

@@ -5,7 +5,7 @@ from django.contrib.admin import apps as admin_apps
 
 
 class TokensConfig(AppConfig):
-    """django-rest-knox, under what the admin calls it."""
+    """django-rest-knox, under its name in the admin."""
 
     name = "knox"
     verbose_name = "API tokens"
@@ -23,4 +23,4 @@ class SiteConfig(AppConfig):
     name = "kbsite"
 
     def ready(self) -> None:
-        from kbsite import checks  # noqa: F401 -- registers them
+        from kbsite import checks  # noqa: F401 -- registers the checks

@@ -1,4 +1,4 @@
-"""System checks of what Steelyard needs, each with an id and a way to mend it."""
+"""System checks of Steelyard's settings and database, each with an id and a hint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
 
-# halfvec and sparsevec, which the indexes are made of, came with 0.7.
+# halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
 POSTGRES_AT_LEAST = 16
 
@@ -27,7 +27,7 @@ Apps = Sequence[AppConfig] | None
 
 @register()
 def check_var_dir(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """The originals, the model and the embedded servers' data must have a place."""
+    """The directory of originals, model and embedded servers' data must be writable."""
     folder = existing = Path(settings.VAR_DIR)
     while not existing.exists():
         existing = existing.parent
@@ -36,7 +36,7 @@ def check_var_dir(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
             f"This user may not write to {folder}.",
-            hint="Make it writable, or point STEELYARD_VAR at a directory that is.",
+            hint="Make it writable, or set STEELYARD_VAR to a directory that is.",
             id="steelyard.E001",
         )
     ]
@@ -44,7 +44,7 @@ def check_var_dir(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_embedder(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """The settings must describe an embedder. Nothing is loaded and no server is asked."""
+    """The settings must describe an embedder. Nothing is loaded and no server is contacted."""
     try:
         config = EmbedderConfig.of(
             settings.EMBEDDER, **settings.EMBEDDER_OPTIONS.get(settings.EMBEDDER, {})
@@ -66,7 +66,7 @@ def check_embedder(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """Limits of 0 or less would refuse every file or every question."""
+    """Numeric limits must be above 0, or every file or question would be refused."""
     numbers = {
         "MAX_UPLOAD_MB": settings.MAX_UPLOAD_BYTES,
         "MAX_FILES_PER_UPLOAD": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
@@ -83,7 +83,7 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
             f"{name} must be above 0.",
-            hint="Set it to another number, or leave it out for the default.",
+            hint="Set it to a positive number, or remove it for the default.",
             id="steelyard.E003",
         )
         for name, value in numbers.items()
@@ -93,46 +93,50 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_ocr(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """What OCR is told, and whether it has the data for it."""
+    """OCR must be a known value, and its languages must be installed."""
     if settings.OCR not in {"auto", "off"}:
-        hint = "Write auto (where Tesseract's data is installed) or off."
-        return [Error(f"OCR is “{settings.OCR}”.", hint=hint, id="steelyard.E010")]
+        hint = "Set it to auto (OCR if Tesseract's data is installed) or to off."
+        return [
+            Error(
+                f"OCR is set to “{settings.OCR}”, which is unknown.", hint=hint, id="steelyard.E010"
+            )
+        ]
     found = installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX)
     missing = [code for code in settings.OCR_LANGUAGES if code not in found.languages]
     if settings.OCR == "off" or not missing or not found.languages:
-        return []  # without any OCR the documents themselves say what to do
+        return []  # without any OCR, the affected documents say what to do
     packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in missing)
     return [
         CheckWarning(
-            f"OCR_LANGUAGES names {', '.join(missing)}, for which Tesseract has no data here.",
+            f"OCR_LANGUAGES contains {', '.join(missing)}, which Tesseract has no data for.",
             hint=f"On Debian: sudo apt-get install {packages}",
             id="steelyard.W010",
         )
     ]
 
 
-# A child that may not even start is no limit: Python with a parser loaded needs this much.
+# Python with a parser loaded needs this much to start.
 LEAST_PARSE_MEMORY_MB = 256
 
 
 @register()
 def check_parse_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """Limits that no file could pass, or that another one makes void."""
+    """Parse limits must let ordinary files pass and stop hostile ones."""
     limits = settings.PARSE_LIMITS
     problems = []
     if 0 < limits["PARSE_MEMORY_MB"] < LEAST_PARSE_MEMORY_MB:
         problems.append(
             (
-                f"PARSE_MEMORY_MB is {limits['PARSE_MEMORY_MB']}: no parser runs in so little.",
+                f"PARSE_MEMORY_MB is {limits['PARSE_MEMORY_MB']}: too little for any parser.",
                 f"Set it to {LEAST_PARSE_MEMORY_MB} or more; a large HTML page takes 700.",
             )
         )
     if limits["PARSE_WALL_SECONDS"] > 3600:
         problems.append(
             (
-                f"PARSE_WALL_SECONDS is {limits['PARSE_WALL_SECONDS']}: one hostile file would "
-                "hold a worker for more than an hour.",
-                "Set it to 3600 or less; the slowest real file that was tried took 8.",
+                f"PARSE_WALL_SECONDS is {limits['PARSE_WALL_SECONDS']}: one hostile file could "
+                "block a worker for more than an hour.",
+                "Set it to 3600 or less; the slowest real file tested took 8.",
             )
         )
     return [Error(message, hint=hint, id="steelyard.E006") for message, hint in problems]
@@ -140,30 +144,30 @@ def check_parse_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_url_import(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """The lists of hosts must be readable: what is no host or network would let nothing through."""
+    """The settings of the URL import must be valid hosts, networks, ports and seconds."""
     problems: list[CheckMessage] = []
     for name in ("URL_IMPORT_ALLOW", "URL_IMPORT_DENY"):
         try:
             read_rules(getattr(settings, name))
         except ValueError as error:
-            hint = "Write hosts (wiki.example.org, .example.org) and networks (10.1.0.0/16)."
+            hint = "Use hosts (wiki.example.org, .example.org) and networks (10.1.0.0/16)."
             problems.append(Error(f"{name}: {error}", hint=hint, id="steelyard.E007"))
     ports = settings.URL_IMPORT_PORTS
     if not ports or not all(0 < port < 65536 for port in ports):
-        hint = "Write numbers from 1 to 65535 with commas between; leave it out for 80,443."
+        hint = "Use numbers from 1 to 65535 separated by commas; remove it for 80,443."
         problems.append(
-            Error("URL_IMPORT_PORTS names no usable port.", hint=hint, id="steelyard.E007")
+            Error("URL_IMPORT_PORTS contains no usable port.", hint=hint, id="steelyard.E007")
         )
     if settings.URL_IMPORT_DELAY < 0:
-        hint = "Write seconds; 0 for no pause."
+        hint = "Set it to a number of seconds; 0 for no delay."
         problems.append(Error("URL_IMPORT_DELAY is negative.", hint=hint, id="steelyard.E007"))
     return problems
 
 
 def list_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """What one file may cost, as a message. `manage.py check` alone runs this."""
+    """A message that lists the parse limits. Run by `manage.py check` only."""
     lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
-    heading = "What reading one file may cost (docs/operations.md explains each):"
+    heading = "Limits of parsing one file (docs/operations.md explains each):"
     return [Info("\n".join([heading, *lines]), id="steelyard.I001")]
 
 
@@ -171,7 +175,7 @@ def list_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 def check_database(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """The server must be new enough and have pgvector. Run by `migrate` and `check --database`."""
+    """Postgres and pgvector must be recent enough. Run by `migrate` and `check --database`."""
     problems: list[CheckMessage] = []
     for alias in databases or ():
         try:
@@ -183,19 +187,19 @@ def check_database(
                 )
                 found = cursor.fetchone()
         except OperationalError:
-            continue  # the command itself says that the server is away
+            continue  # the command itself reports that the server is down
         problems += _database_problems(postgres, found[0] if found else "")
     return problems
 
 
 def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
-    """What is wrong with a server of this major version and this pgvector; empty for none."""
+    """The errors for this major version of Postgres and version of pgvector; empty if none."""
     problems: list[CheckMessage] = []
     if postgres < POSTGRES_AT_LEAST:
         problems.append(
             Error(
                 f"The database is Postgres {postgres}; {POSTGRES_AT_LEAST} or newer is needed.",
-                hint="Upgrade it, or point DATABASE_URL at a newer server.",
+                hint="Upgrade it, or set DATABASE_URL to a newer server.",
                 id="steelyard.E004",
             )
         )
@@ -205,7 +209,7 @@ def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
                 f"The database has pgvector {pgvector}; 0.7 or newer is needed."
                 if pgvector
                 else "The database server has no pgvector.",
-                hint="Install the package postgresql-NN-pgvector, or use an image that has it.",
+                hint="Install the package postgresql-NN-pgvector, or use an image with it.",
                 id="steelyard.E005",
             )
         )
@@ -216,7 +220,7 @@ def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
 def check_active_space(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Settings that name another model than the one that answers change nothing: worth a word."""
+    """Warn if the settings name another model than that of the active embedding space."""
     from ingestion.models import EmbeddingSpace
     from ingestion.spaces.report import overview
 
@@ -225,7 +229,7 @@ def check_active_space(
     try:
         spaces = list(EmbeddingSpace.objects.all())
     except DatabaseError:
-        return []  # before the first migrate, or the command itself says that the server is away
+        return []  # before the first migrate, or the command reports that the server is down
     if not spaces:
         return []
     return [CheckWarning(text, id="steelyard.W006") for text in overview(spaces)]

@@ -1,6 +1,6 @@
 """Gunicorn's configuration: `gunicorn --config python:kbsite.gunicorn`.
 
-Gunicorn's own variables and flags win over it; docs/operations.md lists ours.
+Gunicorn's own variables and flags take precedence; docs/operations.md lists ours.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from environ import Env
 
 from ingestion.embedding.config import usable_cores
 
-# The settings read it too, but only later, in each worker process.
+# The settings read .env too, but only later, in each worker process.
 Env.read_env(Path(__file__).resolve().parent.parent / ".env")
 
 wsgi_app = "kbsite.wsgi:application"
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 
-# Each process holds the embedding model (about 220 MB), and one serves several searches at
-# once: the model and the database both let other threads run.
+# Each process loads the embedding model (about 220 MB) and serves several searches at once:
+# the model and the database both release the GIL.
 worker_class = "gthread"
 workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
 threads = int(os.environ.get("WEB_THREADS", 4))
-# Never preloaded: the model's threads and the connection pool do not survive a fork.
+# Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
-# A question of 500 characters outside ASCII takes 4,500 in an address: more than the default.
+# A question of 500 non-ASCII characters takes 4,500 in a URL: more than the default.
 limit_request_line = 8190
 timeout = 60
 graceful_timeout = 10
 keepalive = 5
 accesslog = "-"
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
-# It would be made in the home directory, which a service account may not have.
+# It would be created in the home directory, which a service account may lack.
 control_socket_disable = True
 
 
 def post_worker_init(worker: Any) -> None:
-    """Loads the pages and the model in the background, so that the first search does not wait."""
+    """Load the views and the model in the background, so that the first search is fast."""
     threading.Thread(target=_warm_up, name="warm-up", daemon=True).start()
 
 

@@ -1,4 +1,4 @@
-"""Whether this process can serve: for a load balancer, a container's health check, a monitor."""
+"""The health endpoint: for a load balancer, a container's health check, a monitor."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 @never_cache
 @require_safe
 def health(request: HttpRequest) -> JsonResponse:
-    """What of the servers behind the site answers; status 503 unless all do."""
+    """Which of the servers behind the site respond; status 503 unless all do."""
     answers = {"database": _database_answers(), "redis": _redis_answers()}
     return JsonResponse(answers, status=200 if all(answers.values()) else 503)
 

@@ -1,4 +1,4 @@
-"""Starts the embedded servers that the settings ask for."""
+"""Starts the embedded servers that the settings use: called first by every entry point."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kbsite.embedded import EmbeddedServersError, ensure_started
 
 
 def ensure_servers() -> None:
-    """Returns when every embedded server in use answers; at once where all are external.
+    """Start every embedded server in use; do nothing if all are external.
 
-    Exits with the reason where one cannot be started: a traceback would hide what to do.
+    Exits with the reason if one cannot be started: a traceback would obscure what to do.
     """
     try:
         ensure_started(

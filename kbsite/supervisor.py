@@ -1,7 +1,7 @@
-"""Runs several programs as one: prefixed logs, restarts, and an end that leaves nothing behind.
+"""Runs several programs as one: prefixed logs, restarts, and a shutdown that leaves no orphans.
 
-Knows no Django. Not honcho: there a program that dies ends the others, Ctrl-C is a failure, a
-killed supervisor leaves orphans, and its lines would tear the demo's progress bar.
+Independent of Django. Not honcho: there one failed program ends the others, Ctrl-C is a failure,
+a killed supervisor leaves orphans, and its output would break the demo's progress bar.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ import psutil
 
 from kbsite.embedded.system import try_lock
 
-# Guesses: a worker gives its work back within a second or two, and a request ends within ten.
+# Guesses: a worker returns its work within a second or two, and a request ends within ten.
 STOP_TIMEOUT = 15.0
 RESTART_PAUSE = 1.0
-# A program that ends this often within so many seconds will not stay up: it needs a person.
+# A program that exits this often within this many seconds is given up.
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
 COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
 
 
 class SupervisorError(Exception):
-    """A program cannot be kept running, or another supervisor runs; the message says what to do."""
+    """A program keeps failing, or another supervisor is running; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +49,13 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the run file says of a supervisor: its address, and each process' id and start time."""
+    """The content of a supervisor's run file: its URL, and each process' id and start time."""
 
     url: str
     processes: tuple[tuple[int, float], ...]
 
     def alive(self) -> list[psutil.Process]:
-        """Those of the processes that still run; an id that was given to another does not count."""
+        """The processes that still run; a reused process id does not count."""
         found = []
         for pid, started in self.processes:
             with suppress(psutil.Error):
@@ -66,9 +66,9 @@ class Running:
 
 
 class Supervisor:
-    """Keeps programs running for as long as its block lasts; `write` takes their output by line.
+    """Keeps programs running while its block lasts; `write` receives their output by line.
 
-    One runs for each `run_dir` at a time. What a killed one left behind is ended first.
+    One supervisor at a time per `run_dir`. Orphans of a killed one are ended first.
     """
 
     def __init__(
@@ -112,18 +112,18 @@ class Supervisor:
         self.stop()
 
     def check(self) -> None:
-        """Raises SupervisorError once a program has been given up."""
+        """Raise SupervisorError if a program has been given up."""
         if self._failure:
             raise SupervisorError(self._failure)
 
     def wait(self) -> None:
-        """Returns never: ends with the signal that interrupts it, or with SupervisorError."""
+        """Wait for an interrupting signal. Raises SupervisorError if a program is given up."""
         while True:
             self.check()
             self._stopping.wait(0.5)
 
     def stop(self) -> None:
-        """Returns when no program runs; another Ctrl-C meanwhile ends them the hard way."""
+        """Stop all programs; Ctrl-C meanwhile kills them at once."""
         with self._changing:
             self._stopping.set()
             processes = list(self._processes.values())
@@ -136,7 +136,7 @@ class Supervisor:
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(max(deadline - time.monotonic(), 0.01))
         except KeyboardInterrupt:
-            self._write("Ending at once.")
+            self._write("Stopping at once.")
         for process in processes:
             _end_group(process.pid)
         for thread in self._threads:
@@ -144,7 +144,7 @@ class Supervisor:
         _run_file(self._run_dir).unlink(missing_ok=True)
 
     def _keep(self, program: Program, index: int) -> None:
-        """Starts a program, passes its lines on, and starts it again when it ends."""
+        """Start a program, forward its output, and restart it when it exits."""
         ends: deque[float] = deque(maxlen=MAX_ENDS)
         prefix = self._prefix(program.name, index)
         while (process := self._launch(program)) is not None:
@@ -152,7 +152,7 @@ class Supervisor:
             reader.start()
             code = process.wait()
             if not self._stopping.is_set():
-                # Its own children must not go on working beside those of the next start.
+                # Its children must not keep working beside those of the next start.
                 _end_group(process.pid)
             reader.join(5)
             if self._stopping.is_set():
@@ -160,15 +160,15 @@ class Supervisor:
             ends.append(time.monotonic())
             if len(ends) == MAX_ENDS and ends[-1] - ends[0] < ENDS_WITHIN:
                 self._failure = (
-                    f"{program.name} ended {MAX_ENDS} times in a minute, last {_how(code)}. Its "
-                    "lines above say why; mend that and start again."
+                    f"{program.name} exited {MAX_ENDS} times in a minute, last {_how(code)}. See "
+                    "its output above, correct the cause and start again."
                 )
                 return
-            self._write(f"{prefix}ended {_how(code)}; starting it again")
+            self._write(f"{prefix}exited {_how(code)}; restarting it")
             self._stopping.wait(RESTART_PAUSE)
 
     def _launch(self, program: Program) -> subprocess.Popen[bytes] | None:
-        """The started program; None when it is time to stop, or when it cannot be started."""
+        """Start the program; None if the supervisor is stopping or the start fails."""
         command = [*program.command]
         if program.niceness:
             command = ["nice", "-n", str(program.niceness), *command]
@@ -183,7 +183,7 @@ class Supervisor:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
                     pass_fds=tuple(program.inherits),
-                    # Ctrl-C in the terminal is for the supervisor alone; it stops the others.
+                    # Ctrl-C in the terminal goes to the supervisor alone, which stops the programs.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -204,7 +204,7 @@ class Supervisor:
         return f"\033[{COLOURS[index % len(COLOURS)]}m{padded}\033[0m" if self._colour else padded
 
     def _note(self) -> None:
-        """Writes the run file anew: this process first, then the programs."""
+        """Rewrite the run file: this process first, then the programs."""
         pids = [os.getpid(), *(process.pid for process in self._processes.values())]
         noted = []
         for pid in pids:
@@ -218,16 +218,16 @@ class Supervisor:
 
 @contextmanager
 def alone(run_dir: Path) -> Iterator[None]:
-    """A block that one process at a time runs for `run_dir`; leftovers of a killed one are ended.
+    """Hold the supervisor lock of `run_dir`; orphans of a killed supervisor are ended first.
 
-    Raises SupervisorError, with the address of the one that runs.
+    Raises SupervisorError with the URL of the supervisor that is running.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     with try_lock(run_dir / "supervisor.lock") as lock:
         if lock is None:
             known = running(run_dir)
             where = f" at {known.url}" if known else ""
-            raise SupervisorError(f"It runs already{where}. To stop it: make stop")
+            raise SupervisorError(f"Already running{where}. To stop it: make stop")
         if left := running(run_dir):
             end(left.alive())
             _run_file(run_dir).unlink(missing_ok=True)
@@ -235,7 +235,7 @@ def alone(run_dir: Path) -> Iterator[None]:
 
 
 def running(run_dir: Path) -> Running | None:
-    """What the run file says; None where there is none or it cannot be read."""
+    """The content of the run file; None if it is missing or unreadable."""
     try:
         known = json.loads(_run_file(run_dir).read_text())
         processes = tuple((int(pid), float(started)) for pid, started in known["processes"])
@@ -245,13 +245,13 @@ def running(run_dir: Path) -> Running | None:
 
 
 def stop_running(run_dir: Path) -> bool:
-    """True when a supervisor, or what a killed one left behind, was running and now is not."""
+    """Stop the supervisor or the orphans of a killed one; False if none was running."""
     known = running(run_dir)
     alive = known.alive() if known else []
     if known is None or not alive:
         return False
     leader = next((process for process in alive if process.pid == known.processes[0][0]), None)
-    # It stops the others in order; they are asked only where it is gone.
+    # The supervisor stops the others in order; without it they are stopped directly.
     end([leader] if leader else alive, patience=STOP_TIMEOUT + 15)
     end(known.alive())
     _run_file(run_dir).unlink(missing_ok=True)
@@ -259,7 +259,7 @@ def stop_running(run_dir: Path) -> bool:
 
 
 def end(processes: Sequence[psutil.Process], patience: float = STOP_TIMEOUT) -> None:
-    """Returns when the processes are gone: asked first, killed with their groups after that."""
+    """Terminate the processes; after `patience` seconds kill them with their groups."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.terminate()
@@ -276,7 +276,7 @@ def _run_file(run_dir: Path) -> Path:
 
 
 def _end_group(pid: int) -> None:
-    """Kills what is left of a program's process group."""
+    """Kill the remaining processes of a program's group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
@@ -286,7 +286,7 @@ def _runs(process: psutil.Process) -> bool:
 
 
 def _how(code: int) -> str:
-    """How a process ended, for people."""
+    """How a process exited: "by signal SIGKILL", "with exit code 1"."""
     if code < 0:
         return f"by signal {signal.Signals(-code).name}"
     return f"with exit code {code}"

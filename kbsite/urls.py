@@ -1,4 +1,4 @@
-"""Where everything is."""
+"""The root URL configuration."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django.urls import include, path
 from kbsite.health import health
 
 
-def nothing_here(request: HttpRequest, **arguments: str) -> NoReturn:
+def not_found(request: HttpRequest, **arguments: str) -> NoReturn:
     raise Http404
 
 
 urlpatterns = [
-    # Django's redirect from a row to its page: it tells any of the staff which rows there are.
-    path("admin/r/<path:rest>", nothing_here),
+    # Django's redirect from a row to its page would reveal to all staff which rows exist.
+    path("admin/r/<path:rest>", not_found),
     path("admin/", admin.site.urls),
     path("login/", LoginView.as_view(template_name="registration/login.html"), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -1,11 +1,12 @@
 """Q: the question story. Read this first.
 
-    text -> Query -> class + weights -> {signal: raw scores} -> strengths -> hits -> results
-    read             understand         found_for               weigh                results_for
+    text -> Query -> Settled -> Candidates -> Ranking -> SearchResponse
+            read     settle     find          ranking_of  results_for
 
-`search` is the one way from a question to an answer, for the page, the API and the tests. Its two
-halves are what is found, by the database (`search.engine.find`), and `weigh`, which ranks that
-without the database (`search.engine.weighing`).
+`search` is the one way from a question to an answer, for the page, the API and the tests. Each
+step has a module in `search.engine`: a question is read and settled (class, weights, signals), the
+database finds candidates with their raw scores, and they are ranked without it. What a reader sees
+of them is in `search.presentation`.
 """
 
 from __future__ import annotations
@@ -16,31 +17,21 @@ from dataclasses import replace
 from typing import TypeVar
 
 from ingestion.models.library import Viewer
-from search.domain import Query, TakesPart
+from search.domain import Candidates, TakesPart
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.find import found_for, found_wide, hiding_notes
-from search.engine.found import Found
-from search.engine.request import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Asked, Choices
+from search.engine.experiment import mixed_ranking, part_of, teams_of
+from search.engine.find import find, hiding_notes, scope_of
+from search.engine.rank import Ranking, ranking_of
+from search.engine.request import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request
 from search.engine.response import SearchResponse
-from search.engine.settle import Understood, read, understand
-from search.engine.trials import mixed_ranking, part_of, teams_of
-from search.engine.weighing import Weighed, weigh
+from search.engine.settle import read, settle
 from search.presentation.results import results_for
 from search.query.spelling import corrected
-from search.retrieval import Filters, Scope
+from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
 
-__all__ = [
-    "DEFAULT_PAGE_SIZE",
-    "MAX_PAGE_SIZE",
-    "Choices",
-    "SearchResponse",
-    "Weighed",
-    "found_wide",
-    "search",
-    "weigh",
-]
+__all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "SearchResponse", "search"]
 
 Place = TypeVar("Place")
 
@@ -70,12 +61,12 @@ def search(
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
-    asked = Asked(viewer, filters, choices, group, page, page_size, takes_part, configured)
-    response, found = _answer(text, asked)
+    asked = Request(viewer, filters, choices, group, page, page_size, takes_part)
+    response, found = _answer(text, asked, configured)
     suggestion = _suggestion(response, found, asked)
     if suggestion and not response.total and not choices.exact:
         insisting = replace(asked, choices=replace(choices, exact=True))
-        instead, _ = _answer(suggestion, insisting)
+        instead, _ = _answer(suggestion, insisting, configured)
         if instead.total:
             original = response.query.original
             response, suggestion = replace(instead, corrected_from=original), ""
@@ -83,70 +74,53 @@ def search(
     return replace(response, suggestion=suggestion, milliseconds=milliseconds)
 
 
-def _answer(text: str, asked: Asked) -> tuple[SearchResponse, Found]:
-    """The response to `text` as it stands, and what was found; nothing for an empty query."""
-    configured = asked.configured or configuration.current()
+def _answer(
+    text: str, asked: Request, configured: Configuration | None
+) -> tuple[SearchResponse, Candidates]:
+    """The response to `text` as it stands, and its candidates; nothing for an empty query."""
+    configured = configured or configuration.current()
     query = read(text, configured)
     trial = part_of(query, asked, configured)
     chosen = trial.named if trial else asked.choices.snapshot
     profile = chosen or configured.profile(asked.choices.profile)
-    understood = understand(query, configured, profile, asked.choices)
     if query.is_empty:
-        return _response(understood, query, page_size=asked.page_size), Found(query)
+        settled = settle(query, configured, profile, asked.choices)
+        nothing = Candidates(query)
+        return SearchResponse(Ranking(settled, nothing), page_size=asked.page_size), nothing
 
     started = time.perf_counter()
     teams: tuple[str, ...] = ()
     if trial is not None and trial.mix is not None:
-        found, weighed, teams = mixed_ranking(query, asked, trial, configured)
+        found, ranking, teams = mixed_ranking(query, asked, trial, trial.mix, configured)
     else:
-        found = found_for(query, asked.viewer, asked.filters, understood, configured)
-        weighed = weigh(found, configured, profile, asked.choices, group=asked.group)
+        settled = settle(query, configured, profile, asked.choices)
+        found = find(settled, asked.viewer, asked.filters, configured)
+        ranking = ranking_of(found, settled, configured, group=asked.group)
     to_rank = _since(started) - sum(found.milliseconds.values())
-    response = _response(
-        weighed.understood,
-        query,
-        hits=weighed.ranking.hits,
-        groups=weighed.ranking.groups,
-        confidence=weighed.ranking.confidence,
-        second_try=weighed.ranking.second_try,
+    response = SearchResponse(
+        ranking,
         grouped=asked.group,
         page=asked.page,
         page_size=asked.page_size,
         degraded=found.degraded,
+        notes=(*ranking.settled.notes, *hiding_notes(ranking.settled.hidden, asked.viewer)),
         trial=trial,
         terms=found.terms,
         milliseconds={**found.milliseconds, "rank": to_rank},
     )
-    return _shown(response, teams, found, asked), found
+    return _shown(response, teams, asked), found
 
 
-def _response(understood: Understood, query: Query, **fields: object) -> SearchResponse:
-    """A response with what is settled about the question, and these fields."""
-    return SearchResponse(
-        query=query,
-        profile=understood.profile,
-        classification=understood.classification,
-        weights=understood.weights,
-        forced=understood.forced,
-        notes=understood.notes,
-        **fields,  # type: ignore[arg-type]
-    )
-
-
-def _shown(
-    response: SearchResponse, teams: Sequence[str], found: Found, asked: Asked
-) -> SearchResponse:
+def _shown(response: SearchResponse, teams: Sequence[str], asked: Request) -> SearchResponse:
     """The response with its page of results; `teams` has whose pick each group is, if mixed."""
     started = time.perf_counter()
     shown = _page_of(response.groups, asked.page, asked.page_size)
-    results = results_for(shown, viewer=asked.viewer, terms=found.terms)
-    milliseconds = {**response.milliseconds, "show": _since(started)}
+    results = results_for(shown, viewer=asked.viewer, terms=response.terms)
     return replace(
         response,
         results=results,
         teams=teams_of(results, shown, _page_of(teams, asked.page, asked.page_size)),
-        notes=(*response.notes, *hiding_notes(found.hidden, asked.viewer)),
-        milliseconds=milliseconds,
+        milliseconds={**response.milliseconds, "show": _since(started)},
     )
 
 
@@ -156,12 +130,12 @@ def _page_of(places: Sequence[Place], page: int, page_size: int) -> Sequence[Pla
     return places[first : first + page_size]
 
 
-def _suggestion(response: SearchResponse, found: Found, asked: Asked) -> str:
+def _suggestion(response: SearchResponse, found: Candidates, asked: Request) -> str:
     """The query with its unknown words as the searched text spells them; empty without any."""
     if not found.unknown or (response.page > 1 and response.total):
         return ""
-    scope = Scope.of(asked.viewer, asked.filters).narrowed_by(response.query)
-    scope = scope.without(found.hidden)
+    hidden = response.settled.hidden
+    scope = scope_of(response.query, asked.viewer, asked.filters, hidden)
     return corrected(response.query, neighbours(found.unknown, scope))
 
 

@@ -6,22 +6,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.cache import cache
 from django.test import TransactionTestCase
-from hypothesis import settings as hypothesis
 
 from common.accounts.models import User
+from ingestion.documents import progress
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
 from search.tuning.evaluation import golden_comparison
 from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents
+from tests.support.laws import load_profiles
 
-# How long an example takes is the machine's affair, and not what a test is about.
-hypothesis.register_profile("untimed", deadline=None)
-hypothesis.load_profile("untimed")
+load_profiles()
 
 
 @pytest.fixture(scope="session")
@@ -90,3 +90,10 @@ def documents(harbour: dict[str, Document], db: None, administrator: User) -> di
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles take their turns once: more rounds only make latencies surer."""
     monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
+
+
+@pytest.fixture
+def no_worker(servers: EmbeddedServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs: the commands need not wait a second for the answer of one."""
+    monkeypatch.setattr(current_app.control, "ping", lambda **_: [])
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.05)

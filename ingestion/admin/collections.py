@@ -22,11 +22,11 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.fields import LanguageField, language_name
+from ingestion.admin.fields import LanguageField, LinesField, language_name
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.library import UNFINISHED
+from ingestion.models.library import UNFINISHED, validate_metadata_key
 
 # Settings used to process documents: a change applies to a document when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
@@ -39,12 +39,21 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text=_("The groups that may read it. Superusers may read everything."),
     )
+    metadata_keys = LinesField(
+        label=_("Metadata filters"),
+        required=False,
+        validators=[validate_metadata_key],
+        help_text=_(
+            "One key of the documents' metadata per line, such as department. The search page "
+            "offers its most frequent values as filters."
+        ),
+    )
 
     class Meta:
         model = Collection
         fields = (
             "name", "slug", "description", "visibility", "groups",
-            "language", "chunk_tokens", "overlap_tokens",
+            "language", "chunk_tokens", "overlap_tokens", "metadata_keys",
         )  # fmt: skip
         widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
 
@@ -98,6 +107,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     fieldsets = (
         (None, {"fields": ("name", "slug", "description")}),
         (_("Access"), {"fields": ("visibility", "groups")}),
+        (_("Search"), {"fields": ("metadata_keys",)}),
         (
             _("Processing"),
             {

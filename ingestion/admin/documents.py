@@ -24,7 +24,7 @@ from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, d
 from common.admin.progress import LiveCells
 from ingestion import services
 from ingestion.admin import cells
-from ingestion.admin.fields import LanguageField
+from ingestion.admin.fields import LanguageField, MetadataField
 from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
@@ -51,10 +51,11 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
             "file is then reprocessed, so that search finds every passage by it."
         ),
     )
+    metadata = MetadataField()
 
     class Meta:
         model = Document
-        fields = ("title", "language")
+        fields = ("title", "language", "metadata")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -78,7 +79,7 @@ class DocumentAdmin(
 ):
     empty_text = _("The library is empty. Upload files, import many at once, or watch a folder.")
     form = DocumentForm
-    fields = ("title", "language")
+    fields = ("title", "language", "metadata")
     list_display = (
         "title_cell", "collection", "state_cell", "chunks_cell", "size", "added",
     )  # fmt: skip

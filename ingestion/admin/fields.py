@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.conf.locale import LANG_INFO
+from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
+from ingestion.errors import InvalidMetadata
+from ingestion.metadata import as_lines, from_lines
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
 
@@ -38,6 +41,36 @@ class LanguageField(forms.ChoiceField):
         super().__init__(choices=choices, **kwargs)
 
 
+class MetadataField(forms.CharField):
+    """Metadata as one “key: value” a line; an empty field is empty metadata."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault(
+            "help_text",
+            _(
+                "One “key: value” per line, such as department: Sales or due: 2026-01-31. Several "
+                'values are a list: tags: ["pump", "valve"].'
+            ),
+        )
+        rows = UnfoldAdminTextareaWidget(attrs={"rows": 4, "spellcheck": "false"})
+        super().__init__(required=False, widget=rows, **kwargs)
+
+    def prepare_value(self, value: Any) -> Any:
+        return as_lines(value) if isinstance(value, Mapping) else value
+
+    def to_python(self, value: Any) -> Any:
+        try:
+            return from_lines(super().to_python(value) or "")
+        except InvalidMetadata as error:
+            raise ValidationError(str(error), code=error.code) from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        try:
+            return bool((initial or {}) != self.to_python(data))
+        except ValidationError:
+            return True
+
+
 class IntakeForm(forms.Form):
     """The collection for new documents, among those `viewer` may read; preset if only one."""
 
@@ -46,6 +79,7 @@ class IntakeForm(forms.Form):
         widget=UnfoldAdminSelectWidget,
         empty_label=_("Choose a collection"),
     )
+    metadata = MetadataField()
 
     def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

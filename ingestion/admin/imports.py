@@ -178,6 +178,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
             origin,
             file=file,
             language=form.cleaned_data["language"],
+            metadata=form.cleaned_data["metadata"],
             acting_user=actor(request),
         )
 

@@ -60,7 +60,9 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
         form = UploadForm(
-            initial={name: request.POST.get(name) for name in ("collection", "language")},
+            initial={
+                name: request.POST.get(name) for name in ("collection", "language", "metadata")
+            },
             viewer=request.user,
         )
     context |= {
@@ -87,6 +89,7 @@ def _receive_all(
                 file,
                 file_name=name,
                 language=form.cleaned_data["language"],
+                metadata=form.cleaned_data["metadata"] or None,
                 acting_user=actor(request),
             )
         except IngestionError as error:

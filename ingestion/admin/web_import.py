@@ -119,6 +119,7 @@ def _started(request: HttpRequest, form: WebImportForm) -> Import | None:
             given["address"].strip(),
             options=form.options(),
             language=given["language"],
+            metadata=given["metadata"],
             acting_user=actor(request),
         )
     except IngestionError as error:

@@ -85,6 +85,7 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
         title=title_from_file_name(stored.file_name)[:500],
         language=whole.language if whole.language_given else "",
         language_given=whole.language_given,
+        metadata=whole.metadata,
         content_hash=stored.sha256,
         added_by_id=whole.added_by_id,
     )

@@ -33,6 +33,7 @@ from ingestion.files import storage
 from ingestion.intake.importing.archives import copy_counted, open_archive
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.lexical import terms
+from ingestion.metadata import check_metadata
 from ingestion.models import (
     ChunkEdit,
     Collection,
@@ -233,6 +234,7 @@ def _create(
         title_given=bool(row["title_given"]),
         language=str(row["language"]),
         language_given=bool(row["language_given"]),
+        metadata=check_metadata(row.get("metadata", {})),
         source=str(row["source"]),
         source_kind=SourceKind(row["source_kind"]),
         parent=parent,

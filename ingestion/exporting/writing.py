@@ -27,6 +27,7 @@ ROWS_AT_ONCE = 500
 
 COLLECTION_FIELDS = (
     "name", "slug", "description", "visibility", "language", "chunk_tokens", "overlap_tokens",
+    "metadata_keys",
 )  # fmt: skip
 EDIT_FIELDS = (
     "text", "disabled", "questions", "note", "original", "content_hash", "hash_before",
@@ -157,6 +158,7 @@ def _documents(collection: Collection) -> Iterator[Row]:
             "title_given": document.title_given,
             "language": document.language,
             "language_given": document.language_given,
+            "metadata": document.metadata,
             "source": document.source,
             "source_kind": document.source_kind,
             "parent": str(document.parent.public_id) if document.parent else None,

@@ -8,6 +8,7 @@ import django.contrib.postgres.search
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.expressions
+import django.db.models.lookups
 import django.utils.timezone
 import pgvector.django.halfvec
 import pgvector.django.sparsevec
@@ -19,6 +20,8 @@ from django.contrib.postgres.operations import (
 )
 from django.db import migrations, models
 from pgvector.django import VectorExtension
+
+import ingestion.models.library
 
 # md5 and not hashtext: it is the same in every version of Postgres, and in Python.
 # 2^30 - 1 fits below the 1,000,000,000 dimensions of a sparsevec, whose indices start at 1.
@@ -172,6 +175,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "metadata_keys",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            max_length=40,
+                            validators=[ingestion.models.library.validate_metadata_key],
+                        ),
+                        blank=True,
+                        default=list,
+                        help_text="Keys of the documents' metadata that searches can be narrowed by.",
+                        size=10,
+                    ),
+                ),
+                (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
@@ -315,6 +331,15 @@ class Migration(migrations.Migration):
                 ),
                 ("language", models.CharField(blank=True, max_length=8)),
                 ("language_given", models.BooleanField(default=False)),
+                (
+                    "metadata",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="What people know of it: a flat object of texts, numbers, dates, lists of texts.",
+                        validators=[ingestion.models.library.validate_metadata],
+                    ),
+                ),
                 ("content_hash", models.CharField(editable=False, max_length=64)),
                 (
                     "created",
@@ -496,6 +521,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("number", models.PositiveIntegerField()),
                 ("file", models.FileField(editable=False, max_length=300, upload_to="")),
                 ("file_name", models.CharField(max_length=255)),
@@ -523,22 +572,7 @@ class Migration(migrations.Migration):
                     "progress",
                     models.FloatField(default=0, help_text="Share of the work done, 0 to 1."),
                 ),
-                (
-                    "error",
-                    models.TextField(blank=True, help_text="What went wrong and what to do."),
-                ),
                 ("error_code", models.CharField(blank=True, max_length=40)),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("enqueued_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "not_before",
-                    models.DateTimeField(blank=True, help_text="Earliest next attempt.", null=True),
-                ),
-                (
-                    "lease",
-                    models.UUIDField(blank=True, help_text="The attempt that holds it.", null=True),
-                ),
-                ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("finished", models.DateTimeField(blank=True, null=True)),
                 ("title", models.CharField(blank=True, max_length=500)),
                 ("language", models.CharField(blank=True, max_length=8)),
@@ -714,6 +748,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("name", models.CharField(max_length=120)),
                 ("fingerprint", models.CharField(max_length=200, unique=True)),
                 ("config", models.JSONField(blank=True, default=dict, editable=False)),
@@ -787,9 +845,6 @@ class Migration(migrations.Migration):
                 ("chunks_total", models.PositiveIntegerField(default=0, editable=False)),
                 ("chunks_filled", models.PositiveIntegerField(default=0, editable=False)),
                 ("tokens_spent", models.PositiveBigIntegerField(default=0, editable=False)),
-                ("error", models.TextField(blank=True, editable=False)),
-                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
-                ("not_before", models.DateTimeField(editable=False, null=True)),
                 ("filling_since", models.DateTimeField(editable=False, null=True)),
                 ("filled_at", models.DateTimeField(editable=False, null=True)),
                 ("activated_at", models.DateTimeField(editable=False, null=True)),
@@ -898,6 +953,30 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
                     "kind",
                     models.CharField(
                         choices=[
@@ -928,10 +1007,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "error",
-                    models.TextField(blank=True, help_text="What stopped it and what to do."),
-                ),
-                (
                     "file",
                     models.FileField(blank=True, editable=False, max_length=300, upload_to=""),
                 ),
@@ -942,11 +1017,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("discovered", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("lease", models.UUIDField(blank=True, editable=False, null=True)),
-                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("not_before", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("attempts", models.PositiveSmallIntegerField(default=0, editable=False)),
                 (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
@@ -1084,6 +1154,24 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("path", models.CharField(help_text="Absolute, on the server.", max_length=900)),
                 (
                     "include",
@@ -1158,12 +1246,6 @@ class Migration(migrations.Migration):
                 ("last_scan", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("last_seconds", models.FloatField(blank=True, editable=False, null=True)),
                 ("last_counts", models.JSONField(blank=True, default=dict, editable=False)),
-                (
-                    "next_scan",
-                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
-                ),
-                ("lease", models.UUIDField(blank=True, editable=False, null=True)),
-                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
@@ -1319,6 +1401,12 @@ class Migration(migrations.Migration):
                 fields=["title_terms"], name="document_title_terms"
             ),
         ),
+        migrations.AddIndex(
+            model_name="document",
+            index=django.contrib.postgres.indexes.GinIndex(
+                fields=["metadata"], name="document_metadata"
+            ),
+        ),
         migrations.AddConstraint(
             model_name="document",
             constraint=models.UniqueConstraint(
@@ -1346,6 +1434,19 @@ class Migration(migrations.Migration):
                 models.F("part_path"),
                 condition=models.Q(models.Q(("parent", None), _negated=True), ("deleted_at", None)),
                 name="document_one_per_part",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="document",
+            constraint=models.CheckConstraint(
+                condition=django.db.models.lookups.Exact(
+                    models.Func(
+                        "metadata", function="jsonb_typeof", output_field=models.TextField()
+                    ),
+                    models.Value("object"),
+                ),
+                name="document_metadata_is_an_object",
+                violation_error_message="Metadata is a JSON object of keys and values.",
             ),
         ),
         migrations.AddIndex(

@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group
+from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import connection, models
 from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
 from common.jobs import BULK, INTERACTIVE, Job
+from ingestion import metadata
+from ingestion.errors import InvalidMetadata
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -26,6 +31,22 @@ if TYPE_CHECKING:
     Viewer = User | AnonymousUser | None
 else:
     Viewer = Any
+
+
+def validate_metadata(value: Any) -> None:
+    """Raises ValidationError for what is no valid metadata."""
+    try:
+        metadata.check_metadata(value)
+    except InvalidMetadata as error:
+        raise ValidationError(str(error), code=error.code) from error
+
+
+def validate_metadata_key(value: Any) -> None:
+    """Raises ValidationError for what is no valid key of metadata."""
+    try:
+        metadata.check_key(value)
+    except InvalidMetadata as error:
+        raise ValidationError(str(error), code=error.code) from error
 
 
 class Visibility(models.TextChoices):
@@ -89,6 +110,13 @@ class Collection(models.Model):
         _("chunk overlap"),
         default=20,
         help_text=_("Tokens shared by consecutive chunks; less than half the chunk size."),
+    )
+    metadata_keys = ArrayField(
+        models.CharField(max_length=metadata.MAX_KEY_CHARS, validators=[validate_metadata_key]),
+        size=metadata.MAX_FACET_KEYS,
+        default=list,
+        blank=True,
+        help_text="Keys of the documents' metadata that searches can be narrowed by.",
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(
@@ -235,6 +263,12 @@ class Document(models.Model):
     )
     language = models.CharField(max_length=8, blank=True)
     language_given = models.BooleanField(default=False)
+    metadata = models.JSONField(
+        default=dict,
+        blank=True,
+        validators=[validate_metadata],
+        help_text="What people know of it: a flat object of texts, numbers, dates, lists of texts.",
+    )
     content_hash = models.CharField(max_length=64, editable=False)
     current = models.ForeignKey(
         "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
@@ -300,8 +334,21 @@ class Document(models.Model):
                 condition=~Q(parent=None) & Q(deleted_at=None),
                 name="document_one_per_part",
             ),
+            models.CheckConstraint(
+                condition=Exact(
+                    models.Func(
+                        "metadata", function="jsonb_typeof", output_field=models.TextField()
+                    ),
+                    models.Value("object"),
+                ),
+                name="document_metadata_is_an_object",
+                violation_error_message="Metadata is a JSON object of keys and values.",
+            ),
         )
-        indexes = (GinIndex(fields=("title_terms",), name="document_title_terms"),)
+        indexes = (
+            GinIndex(fields=("title_terms",), name="document_title_terms"),
+            GinIndex(fields=("metadata",), name="document_metadata"),
+        )
 
     def __str__(self) -> str:
         return self.title

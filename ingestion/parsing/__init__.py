@@ -1,7 +1,7 @@
-"""Bytes -> Blocks. `parse_file` reads one stored file in a child process of its own.
+"""U2: bytes -> Blocks. `parse_file` reads one stored file in its own limited child process.
 
-A new format is a module with a `PARSER` (see `protocol.Parser`), a line in
-`registry.MODULES` and its type in `ingestion.files.filetypes`.
+A new format takes a module with a `PARSER` (see `protocol.Parser`), a line in
+`registry.MODULES` and a type in `ingestion.files.filetypes`.
 """
 
 from .limits import ParseLimits

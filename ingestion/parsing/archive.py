@@ -1,4 +1,4 @@
-"""ZIP containers: their bounds, and their small XML members read with care."""
+"""Safety of ZIP containers: limits on unpacking, and reading of small XML members."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 
 from .limits import MIB, ParseLimits
 
-# Text packs well: below this size any ratio is harmless.
+# Text compresses well: below this size any ratio is harmless.
 RATIO_COUNTS_FROM = 8 * MIB
 _LARGEST_PROPERTIES = MIB
 _READ_BYTES, _INFLATE_BYTES = 64 * 1024, MIB
 _LOCAL_HEADER_BYTES = 30
-# In either byte order: no office program declares entities, and they grow without end.
+# In either byte order. No office program declares entities, which can expand without limit.
 _ENTITY_MARKS = tuple("<!ENTITY".encode(code) for code in ("utf-8", "utf-16-le", "utf-16-be"))
 _XML_NAMES = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".html", ".htm", ".svg", ".vml")
 
 UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What zipfile raises for a member that is damaged, encrypted or packed in a strange way."""
+"""Errors of zipfile for a member that is damaged, encrypted or compressed by an unknown method."""
 
 
 def check_archive(path: Path, limits: ParseLimits) -> None:
-    """Returns once every member was inflated and counted; nothing of them is kept.
+    """Inflate every member and check its size against the limits; nothing is kept.
 
-    Sizes that a directory states can lie, and members can share their packed bytes: only what
-    comes out counts. After this the stated sizes are true and the libraries may trust them.
-    Raises DamagedFile, EncryptedFile or ParseLimitExceeded.
+    The sizes stated in the directory can be false, and members can share their compressed bytes:
+    only inflated bytes count. Afterwards the stated sizes are known to be true and libraries may
+    rely on them. Raises DamagedFile, EncryptedFile or ParseLimitExceeded.
     """
     members = _directory(path)
     if any(member.flag_bits & 1 for member in members):
@@ -63,10 +63,10 @@ def check_archive(path: Path, limits: ParseLimits) -> None:
 
 
 def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """What its directory lists. Raises BadZipFile where bytes before that are lacking."""
+    """The members listed in the directory. Raises BadZipFile if bytes before it are missing."""
     members = archive.infolist()
     if any(member.header_offset < 0 for member in members):
-        raise zipfile.BadZipFile("members begin before the file does")
+        raise zipfile.BadZipFile("a member starts before the beginning of the file")
     return members
 
 
@@ -82,7 +82,7 @@ def _directory(path: Path) -> list[zipfile.ZipInfo]:
 
 
 def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], file_size: int) -> None:
-    """Members that share bytes with others unpack to far more than the file could hold."""
+    """Refuse members that share bytes: they unpack to far more than the file could hold."""
     spans = sorted(
         (member.header_offset, member.header_offset + _LOCAL_HEADER_BYTES + member.compress_size)
         for member in members
@@ -90,13 +90,13 @@ def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], file_size: int) -> None
     overlapping = any(end > start for (_, end), (start, _) in pairwise(spans))
     if overlapping or (spans and spans[-1][1] > file_size):
         raise DamagedFile(
-            "This file is damaged: parts of its ZIP container lie on top of each other, as no "
-            "ordinary program writes them. Save it again in the program it was made with."
+            "This file is damaged: members of its ZIP container overlap, which ordinary programs "
+            "never produce. Save it again in the program it was made with."
         )
 
 
 def _checked_parts(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """The inflated bytes of a member, piece by piece. Raises DamagedFile."""
+    """The inflated bytes of a member, in pieces. Raises DamagedFile."""
     looks_like_xml = member.filename.lower().endswith(_XML_NAMES)
     tail = b""
     try:
@@ -104,8 +104,7 @@ def _checked_parts(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
             if looks_like_xml and any(mark in tail + part for mark in _ENTITY_MARKS):
                 raise DamagedFile(
                     f"This file's part “{shown_name(member.filename)}” declares XML entities, "
-                    "which can be made to grow without end. Save it again in the program it was "
-                    "made with."
+                    "which can expand without limit. Save it again in the program it was made with."
                 )
             tail = part[-16:]
             yield part
@@ -117,7 +116,7 @@ def _checked_parts(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
-    """What the packed bytes of a member hold, whatever size is stated for it."""
+    """The inflated bytes of a member, whatever size is stated for it."""
     file.seek(member.header_offset)
     header = file.read(_LOCAL_HEADER_BYTES)
     if header[:4] != b"PK\x03\x04":
@@ -127,8 +126,8 @@ def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
     left = member.compress_size
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise DamagedFile(
-            f"The part “{shown_name(member.filename)}” is packed in a way that is not read here. "
-            "Pack it again as an ordinary ZIP file."
+            f"The part “{shown_name(member.filename)}” uses a compression method that is "
+            "not supported. Pack it again as an ordinary ZIP file."
         )
     inflater = zlib.decompressobj(-15) if member.compress_type == zipfile.ZIP_DEFLATED else None
     while left > 0 and not (inflater and inflater.eof):
@@ -150,29 +149,29 @@ def _inflated(file: BinaryIO, member: zipfile.ZipInfo) -> Iterator[bytes]:
 
 
 def shown_name(name: str) -> str:
-    """A member's name as people may see it: no path out of its container, no control characters."""
+    """The end of a member's name without control characters, for messages."""
     return "".join(c for c in name[-80:] if c.isprintable())
 
 
 def _too_much(size: int, count: int) -> ParseLimitExceeded:
     return ParseLimitExceeded(
-        f"Unpacked, this file takes {size // MIB:,} MB in {count:,} parts: more than "
-        "one file may take. Split it, or leave out large pictures."
+        f"Unpacked, this file takes {size // MIB:,} MB in {count:,} parts: more than is "
+        "allowed for one file. Split it, or leave out large pictures."
     )
 
 
 def _untrue(member: zipfile.ZipInfo) -> DamagedFile:
     return DamagedFile(
-        f"This file is damaged: its part “{shown_name(member.filename)}” has another size than "
-        "the file states. Upload it again from the original."
+        f"This file is damaged: its part “{shown_name(member.filename)}” does not have the "
+        "size that the file states. Upload it again from the original."
     )
 
 
 def read_properties(path: Path, member: str) -> dict[str, str]:
     """The text of each element of a container's property file, by local name; {} without one.
 
-    The first of several elements of a name counts. Entities are refused: a property file
-    needs none, and they can be made to grow without end.
+    Of several elements with one name, the first counts. Entities are refused: property files
+    need none, and they can expand without limit.
     """
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as file:
@@ -183,7 +182,7 @@ def read_properties(path: Path, member: str) -> dict[str, str]:
 
 
 class _EntityRefusedError(Exception):
-    """Stops the XML parser at the first entity declaration."""
+    """Raised to stop the XML parser at the first entity declaration."""
 
 
 def _element_texts(data: bytes) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The child process of one file: takes its limits upon itself, parses, writes blocks."""
+"""The child process of one file: limits itself, parses the file, writes the blocks."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from .protocol import Extraction, ScannedPages, Source
 from .registry import parser_for
 from .wire import BLOCKS_FILE, OUTCOME_FILE, clean_block, clean_text, encode_block
 
-# The parsers open a handful, a large workbook none more.
+# Parsers open a handful of files, for large workbooks as well.
 _OPEN_FILES = 256
 
 
 def main(job: dict[str, Any], line: int) -> None:
-    """Parses the file that `job` names and leaves blocks and outcome in its scratch directory.
+    """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
-    The descriptor `line` ends when its fork server does, and this process with it. Anything that is
-    not a ParseFailed ends the process with a traceback; the worker reads that as a damaged file.
+    The descriptor `line` is closed when the fork server exits, which ends this process. Any error
+    but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
     """
     limits = ParseLimits(**job["limits"])
     scratch = Path(job["scratch"])
@@ -52,19 +52,19 @@ def main(job: dict[str, Any], line: int) -> None:
             raise
         outcome = {
             "error": ParseLimitExceeded.__name__,
-            "message": f"This {file_type.label} is too big or too deeply nested to be read "
+            "message": f"This {file_type.label} is too large or too deeply nested to be read "
             "within the memory limit. Split it into smaller files.",
         }
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def _tupled(value: Any) -> Any:
-    """JSON knows no tuples."""
+    """`value`, a list as a tuple: JSON has no tuples."""
     return tuple(value) if isinstance(value, list) else value
 
 
 def apply_limits(limits: ParseLimits) -> None:
-    """Bounds this process and everything it starts. Lowering cannot be undone."""
+    """Limit the resources of this process and its children; this cannot be undone."""
     bounds = [
         (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5),
@@ -80,7 +80,7 @@ def apply_limits(limits: ParseLimits) -> None:
 
 
 def _end_with_server(line: int, scratch: Path) -> None:
-    """Ends this process and pandoc when the server dies: its end of our line closes."""
+    """Kill this process and pandoc when the fork server exits, which closes its end of `line`."""
     os.read(line, 1)
     shutil.rmtree(scratch, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
@@ -106,7 +106,7 @@ def _parse(source: Source) -> dict[str, object]:
 
 
 def _write_blocks(extraction: Extraction, source: Source) -> str:
-    """Writes all blocks; returns the first heading where it is the only one of level 1."""
+    """Write all blocks; return the first heading if it is the only one of level 1, else ""."""
     is_plain = source.file_type == filetypes.TEXT
     limit = source.limits.plain_text_chars if is_plain else source.limits.text_chars
     characters, headings, top_headings, title = 0, 0, 0, ""
@@ -118,8 +118,8 @@ def _write_blocks(extraction: Extraction, source: Source) -> str:
             characters += len(block.text)
             if characters > limit:
                 raise ParseLimitExceeded(
-                    f"This {source.file_type.label} holds more than {limit:,} characters of text. "
-                    "Split it into smaller files."
+                    f"This {source.file_type.label} contains more than {limit:,} characters of "
+                    "text. Split it into smaller files."
                 )
             if block.kind is BlockKind.HEADING:
                 headings += 1
@@ -128,6 +128,6 @@ def _write_blocks(extraction: Extraction, source: Source) -> str:
             lines.write(encode_block(block))
     if not characters:
         raise NoText(
-            f"This {source.file_type.label} holds no text. Check that the right file was uploaded."
+            f"This {source.file_type.label} contains no text. Check that it is the right file."
         )
     return title if top_headings == 1 else ""

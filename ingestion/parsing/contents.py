@@ -1,6 +1,6 @@
-"""Tables of contents: found by their page numbers, and left out.
+"""Tables of contents: recognised by their page numbers, and removed.
 
-Every heading would otherwise be found twice, the first time where nothing is said about it.
+Otherwise a search would find every heading twice, once without its section's text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAGE = r"(?P<page>\d{1,4}|[ivxlc]{1,6})(?=\s|$)"
 _TITLE = rf"(?=\S)[^\n\t]{{1,{LONGEST_ENTRY}}}?"
 # "1.2 History ........ 7", "History<tab>7"
 _LED = re.compile(rf"\s*{_TITLE}\s*(?:(?:\s*[.·…_]){{3,}}|…+|\t+)\s*{_PAGE}")
-# "1.2 History 7": believed only below a heading that says what it is.
+# "1.2 History 7": accepted only below a heading that announces a table of contents.
 _LOOSE = re.compile(rf"\s*(?:[\dA-Z]+(?:\.\d+)*\.?\s+)?(?=\D*[^\W\d_]){_TITLE}\s+{_PAGE}")
 # "Chapter 1 7": only the last number of a line is a page.
 _LOOSE_LINE = re.compile(
@@ -36,9 +36,9 @@ _LOOSE_LINE = re.compile(
 
 
 def without_contents(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks in order but tables of contents and the headings above them.
+    """The blocks in order, without tables of contents and the headings above them.
 
-    A run of entries that each end in a page number, none lower than the one before.
+    A table of contents is a run of entries that end in page numbers that never decrease.
     """
     run: list[Block] = []
     pages: list[int] = []
@@ -59,7 +59,7 @@ def without_contents(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _kept(run: list[Block], pages: list[int]) -> Iterator[Block]:
-    """The blocks of a run that is no table of contents after all."""
+    """The blocks of a run that is too short to be a table of contents; else none."""
     if len(pages) < FEWEST_ENTRIES:
         yield from run
 
@@ -77,7 +77,7 @@ def _names_contents(block: Block) -> bool:
 
 
 def _entry_pages(block: Block, *, is_named: bool) -> list[int] | None:
-    """The page numbers of a block that is nothing but entries, roman ones as 0; else None."""
+    """The page numbers of a block that consists of entries alone, roman ones as 0; else None."""
     if block.kind is BlockKind.CODE or len(block.text) > LONGEST_BLOCK:
         return None
     if block.kind is BlockKind.TABLE:

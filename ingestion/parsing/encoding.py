@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from ingestion.files.text_signs import unmarked_codec
 
-# UTF-32's little-endian mark begins with UTF-16's, so it stands first.
+# UTF-32's little-endian mark begins with UTF-16's, so it is tried first.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -21,7 +21,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What is written under the left name is in practice its superset: encoding.spec.whatwg.org.
+# Text declared as the name on the left is in practice in its superset: encoding.spec.whatwg.org.
 _SUPERSETS = {
     "ascii": "cp1252",
     "iso8859-1": "cp1252",
@@ -32,7 +32,7 @@ _SUPERSETS = {
     "gbk": "gb18030",
     "big5": "big5hkscs",
 }
-# Names that mail and web pages give to encodings that Python knows by another.
+# Names of encodings in mail and web pages that Python knows by another name.
 _ALIASES = {
     "x-sjis": "cp932",
     "x-ms-cp932": "cp932",
@@ -75,24 +75,24 @@ DETECTION_BYTES = 200_000
 _CONTEXT_BYTES = 1_000
 _JUDGED_CHARACTERS = 20_000
 _SURE = 0.3
-"""chardet's confidence from which it was right on all 114 lines tried; wrong ones had up to .18."""
+"""Above this confidence chardet was right on all 114 lines tried; wrong answers had up to .18."""
 
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff\x1b]")
 _MULTIBYTE = re.compile(r"[\x80-\U0010ffff]")
-# Of mainframes, of single vendors, of scripts long written otherwise: a short text that chardet
-# gives to one of these is another's.
+# Encodings of mainframes, of single vendors, or obsolete: where chardet answers one of these for
+# a short text, it is wrong.
 _UNHEARD_OF = frozenset(
     {
         *("cp424", "cp500", "cp875", "cp1026", "cp1140", "cp273", "cp1006", "cp856", "cp864"),
         *("hp-roman8", "kz1048", "ptcp154", "koi8-t", "iso8859-3", "iso8859-10", "iso8859-14"),
     }
 )
-# By how often they are met on the web, with what old consoles wrote at the end.
+# By frequency on the web, with that of old consoles at the end.
 _USUAL = ("cp1252", "cp1251", "cp1250", "cp1254", "cp1253", "cp1257", "iso8859-2", "cp850")
 _LETTERS = re.compile(r"[^\W\d_]{2,}")
 _ASCII_LETTER = re.compile(r"[A-Za-z]")
 _RUNS = re.compile(r"\S*[^\x00-\x7f]\S*")
-# Written together.
+# Scripts that are written together.
 _EAST_ASIAN = frozenset(
     {"CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "HALFWIDTH", "FULLWIDTH"}
 )
@@ -104,9 +104,9 @@ _QUOTED_WITHIN = re.compile(r"[^\W\d_][«»‹›“”„‚†‡‰•][^\W\d
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """`data` as text with Unix line ends. Never fails: what cannot be read becomes U+FFFD.
+    """`data` as text with Unix line ends. Never fails: undecodable bytes become U+FFFD.
 
-    `declared` is the encoding the file names itself (HTML's meta, XML's declaration).
+    `declared` is the encoding that the file states (HTML's meta, XML's declaration).
     """
     return _decode(data, declared).replace("\r\n", "\n").replace("\r", "\n")
 
@@ -133,41 +133,41 @@ def _decode(data: bytes, declared: str) -> str:
 
 
 def _known_codec(declared: str) -> str:
-    """Python's name of a declared text encoding, empty for an unknown one."""
+    """Python's name of a declared text encoding; empty for an unknown one."""
     declared = declared.strip().strip("\"'").lower()
     declared = _ALIASES.get(declared, declared)
     try:
         found = codecs.lookup(declared) if declared else None
     except (LookupError, ValueError):
         return ""
-    # The stdlib's own codecs of bytes to bytes, such as zlib, are no text encodings.
+    # The standard library's bytes-to-bytes codecs, such as zlib, are not text encodings.
     if found is None or not getattr(found, "_is_text_encoding", True):
         return ""
     return "" if found.name.startswith("utf-16") else _SUPERSETS.get(found.name, found.name)
 
 
 def detected(data: bytes) -> str:
-    """The name of the encoding; UTF-8 where the bytes are that with a few broken ones.
+    """The name of the encoding; UTF-8 if the bytes are UTF-8 but for a few broken ones.
 
     chardet's answer, unless words look wrong under it ("Gr÷▀e", "perchй") and right under
-    another: it is sure of little that is shorter than a sentence.
+    another: its confidence is low for less than a sentence.
     """
     import chardet
 
-    # A legacy file may begin with any amount of plain ASCII, which tells nothing.
+    # A legacy file may begin with any amount of plain ASCII, which fits every encoding.
     first = _BEYOND_ASCII.search(data)
     start = max(first.start() - _CONTEXT_BYTES, 0) if first else 0
     sample = data[start : start + DETECTION_BYTES]
     found = chardet.detect_all(sample, ignore_threshold=True, exclude_encodings=_UNHEARD_OF)
     names = [one["encoding"] for one in found if one["encoding"]]
     confidence = found[0]["confidence"] if found else 0.0
-    if not names or _is_damaged_utf8(sample, certain=confidence < 0.1):
+    if not names or _is_damaged_utf8(sample, is_unsure=confidence < 0.1):
         return "utf-8"
     return names[0] if confidence > _SURE else _most_legible(sample, names)
 
 
 def _most_legible(sample: bytes, names: list[str]) -> str:
-    """The first of the names, or the first whose text looks less wrong than under that."""
+    """The name under which the text has the fewest misfits; the first of equals."""
     best, fewest = names[0], misfits(sample.decode(names[0], "replace"))
     for name in (*_USUAL, *names[1:]):
         if not fewest:
@@ -182,9 +182,9 @@ def _most_legible(sample: bytes, names: list[str]) -> str:
 
 
 def misfits(text: str) -> int:
-    """How many words hold what words rarely do: two scripts, or a symbol between letters.
+    """The number of words with two scripts, or with a symbol between letters.
 
-    A number to compare by: a Korean ending after a Latin name counts as well.
+    For comparison only: a Korean ending after a Latin name counts as well.
     """
     words = (run[0] for run in _RUNS.finditer(text[:_JUDGED_CHARACTERS]))
     return sum(_is_misfit(word) for word in words)
@@ -197,13 +197,13 @@ def _is_misfit(word: str) -> bool:
         return True
     if any(map(_do_not_meet, pairwise(word), pairwise(kinds))):
         return True
-    # All its letters are Latin, and none of them is one that English has.
+    # A Latin word without any letter of English.
     runs = (run for run in _LETTERS.finditer(word) if set(kinds[slice(*run.span())]) == {"LATIN"})
     return any(not _ASCII_LETTER.search(run[0]) for run in runs)
 
 
 def _do_not_meet(pair: tuple[str, str], kinds: tuple[str, str]) -> bool:
-    """Whether one never follows the other: a capital after "ä", a sign next to a letter."""
+    """Whether the two never stand together: a capital after "ä", a sign next to a letter."""
     (left, right), (left_kind, right_kind) = pair, kinds
     if not (left + right).isascii() and left.islower() and right.isupper():
         return True
@@ -214,7 +214,7 @@ def _do_not_meet(pair: tuple[str, str], kinds: tuple[str, str]) -> bool:
 
 @cache
 def _kind(char: str) -> str:
-    """The script of a letter, "SIGN", "WRONG" for what no text holds; "" for the rest."""
+    """The script of a letter, "SIGN", "WRONG" for characters not used in text; else ""."""
     category = unicodedata.category(char)
     if char == "\ufffd" or category in ("Cc", "Cn", "Co", "Cs"):
         return "" if char in "\t\n\r\x0c\x1b" else "WRONG"
@@ -226,13 +226,13 @@ def _kind(char: str) -> str:
     return "EAST ASIAN" if script in _EAST_ASIAN else script
 
 
-def _is_damaged_utf8(sample: bytes, *, certain: bool) -> bool:
+def _is_damaged_utf8(sample: bytes, *, is_unsure: bool) -> bool:
     """Whether the sample is UTF-8 with a few broken bytes.
 
-    Text in a legacy encoding forms a valid multibyte sequence only by accident. Where
-    chardet itself is unsure, a run of broken bytes counts as one.
+    Text in a legacy encoding forms valid multibyte sequences only by accident. If chardet is
+    unsure, a run of broken bytes counts as one.
     """
     text = sample.decode("utf-8", "replace")
-    broken = len(re.findall("\ufffd+" if certain else "\ufffd", text))
+    broken = len(re.findall("\ufffd+" if is_unsure else "\ufffd", text))
     whole = len(_MULTIBYTE.findall(text)) - text.count("\ufffd")
     return whole >= broken > 0

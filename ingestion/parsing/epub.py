@@ -1,7 +1,7 @@
 """EPUB -> Blocks, with the title, author, language and date of its package file.
 
-pandoc reads the book; one that it refuses, for a chapter that is lacking or in an old encoding,
-is read chapter by chapter.
+pandoc reads the book. A book that it refuses, because a chapter is missing or in a legacy
+encoding, is read chapter by chapter.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .xml_data import Element, read_elements
 _CONTAINER, _ENCRYPTION = "META-INF/container.xml", "META-INF/encryption.xml"
 _CHAPTERS = (".xhtml", ".html", ".htm", ".xml")
 _UNLISTED = (
-    "The book is not put together as an EPUB should be: its chapters were read one by one, as far "
-    "as they are there."
+    "This book does not follow the EPUB format: its chapters were read one by one, and some may "
+    "be missing."
 )
 
 
@@ -42,7 +42,7 @@ class EpubParser:
         if any(name.lower().endswith(_CHAPTERS) for name in _encrypted(source.path)):
             raise EncryptedFile(
                 "This book is protected against copying (DRM): its text cannot be read. Ask the "
-                "publisher for a copy without the protection."
+                "publisher for a copy without protection."
             )
         try:
             return extraction(read_tree(source.path, "epub", source.limits), TreeReader())
@@ -50,8 +50,8 @@ class EpubParser:
             chapters = _chapters(source.path)
             if not chapters:
                 raise DamagedFile(
-                    "This book is damaged: no chapters are found in it. Open it in an e-book "
-                    "program, save it again and upload the new file."
+                    "This book is damaged: it contains no chapters. Open it in an e-book program, "
+                    "save it again and upload the new file."
                 ) from error
             blocks = _read(source.path, chapters, source.limits)
             return Extraction(blocks, _metadata(source.path), [_UNLISTED])
@@ -64,7 +64,7 @@ def _read(path: Path, chapters: list[str], limits: ParseLimits) -> Iterator[Bloc
 
 
 def _chapters(path: Path) -> list[str]:
-    """The names of the chapters that are there: as the spine orders them, else by their names."""
+    """The names of the chapters present, in the order of the spine, else sorted by name."""
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     package = _package(path)
@@ -85,7 +85,7 @@ def _is_chapter(name: str) -> bool:
 
 
 def _package(path: Path) -> str:
-    """The name of the package file, which lists the chapters; empty where there is none."""
+    """The name of the package file, which lists the chapters; empty if there is none."""
     stated = [one.attributes.get("full-path", "") for one in _all_in(path, _CONTAINER, "rootfile")]
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
@@ -104,7 +104,7 @@ def _metadata(path: Path) -> Metadata:
 
 
 def _encrypted(path: Path) -> list[str]:
-    """The parts that the book itself says are encrypted: fonts mostly, and all under DRM."""
+    """The parts that the book states to be encrypted: mostly fonts; with DRM, everything."""
     found = _all_in(path, _ENCRYPTION, "CipherReference")
     return [unquote(one.attributes.get("URI", "")) for one in found]
 
@@ -114,7 +114,7 @@ def _all_in(path: Path, member: str, name: str) -> list[Element]:
 
 
 def _elements(path: Path, member: str) -> Element | None:
-    """The root element of a member; None where it is lacking or no XML."""
+    """The root element of a member; None if it is missing or not XML."""
     try:
         return read_elements(decode_html(_member(path, member)))
     except (KeyError, expat.ExpatError, ParseFailed):
@@ -122,7 +122,7 @@ def _elements(path: Path, member: str) -> Element | None:
 
 
 def _member(path: Path, name: str) -> bytes:
-    """The member's bytes; none of one that cannot be read. Raises KeyError for an unknown one."""
+    """The member's bytes; empty if it cannot be read. Raises KeyError if it does not exist."""
     try:
         with zipfile.ZipFile(path) as archive:
             return archive.read(name)

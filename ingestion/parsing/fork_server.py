@@ -1,7 +1,7 @@
-"""The fork server of a worker: holds the parsers' code, and forks a child for each file.
+"""The fork server of a worker: keeps the parsers loaded, and forks a child for each file.
 
-Starting Python and importing a parser takes longer than most files. This process does it once. It
-never opens a file itself: of what was uploaded before, a child finds nothing in its memory.
+Starting Python and importing a parser takes longer than parsing most files, so this process does
+it once. It never opens a file itself: no child inherits memory that held an earlier upload.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from . import child
 from .registry import parser_for
 
 IDLE_SECONDS = 300
-# A child's line closes a moment before its end. One that closes it and goes on is ended.
+# A child's line closes just before it exits. A child that closes it and goes on is killed.
 _EXIT_SECONDS, _LOOK_SECONDS = 1.0, 0.001
 
 
 def serve(handle: int) -> None:
-    """Answers the worker's requests, one after another, at the socket `handle`.
+    """Answer the worker's requests, one after another, on the socket `handle`.
 
-    A request is a line of JSON: `job` for `child.main`, and after how many `seconds` to end it. The
-    answer has the exit `status`: None after the seconds, negative for a signal. Returns when the
-    worker has closed its end, or has asked for nothing in IDLE_SECONDS; what runs then is ended.
+    A request is a line of JSON: `job` for `child.main`, and its time limit in `seconds`. The answer
+    has the exit `status`: None after a time-out, negative for a signal. Returns when the worker has
+    closed its end, killing a running child, or after IDLE_SECONDS without a request.
     """
     os.set_inheritable(handle, False)
     for stop in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        # A stop sent to all of the worker's processes lets it finish its file, and us with it.
+        # A stop signal to the worker's whole group must let it finish its file, and us with it.
         signal.signal(stop, signal.SIG_IGN)
-    # A worker that is killed may leave an answer unread: its end then breaks rather than closes.
+    # A killed worker may leave an answer unread: the connection is then reset, not closed.
     with socket.socket(fileno=handle) as worker, suppress(ConnectionError):
         _serve(worker)
 
@@ -56,9 +56,9 @@ def _serve(worker: socket.socket) -> None:
 
 
 def _load(media_type: str) -> None:
-    """Imports what reads such files, for all children to come; the child says what fails."""
+    """Import the parser of such files for all later children; a child reports a failed import."""
     if sys.platform != "linux":
-        return  # elsewhere a system's library may not outlive a fork
+        return  # on other systems, system libraries may break after a fork
     loaded = len(sys.modules)
     with suppress(Exception):
         parser_for(media_type)
@@ -68,7 +68,7 @@ def _load(media_type: str) -> None:
 
 
 def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:
-    """Whether the worker lived to be told the child's end."""
+    """Run one job and send its status; False if the worker has disconnected meanwhile."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         pid = os.fork()
@@ -77,7 +77,7 @@ def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:
             ours.close()
             _become_child(job, theirs.detach())
         with suppress(OSError):
-            os.setpgid(pid, pid)  # the child does it too: whoever comes first
+            os.setpgid(pid, pid)  # the child does it as well; either may come first
         theirs.close()
         ready = select.select([ours, worker], [], [], seconds)[0]
         is_ending = ours in ready
@@ -91,7 +91,7 @@ def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:
 
 
 def _ended(pid: int, seconds: float) -> int:
-    """The exit status of a child that has so long to end by itself, and with it all it started."""
+    """Wait up to `seconds` for the child, then kill it and its group; return its exit status."""
     deadline = time.monotonic() + seconds
     found = status = 0
     while not found and time.monotonic() < deadline:
@@ -107,7 +107,7 @@ def _ended(pid: int, seconds: float) -> int:
 
 
 def _kill_group(pid: int) -> None:
-    """Ends what the child started, pandoc among it, whether or not the child lives."""
+    """Kill all processes that the child started, such as pandoc, whether or not it still runs."""
     # macOS answers PermissionError for a group of zombies.
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The worker's end of its fork servers: a job in, the exit status of its child out."""
+"""The worker's side of its fork servers: runs a job, returns the exit status of its child."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
     "from ingestion.parsing.fork_server import serve; serve(int(sys.argv[2]))"
 )
-# All children of a server lie at the same addresses: a new one now and then draws new ones.
+# All children of a server share its address layout: a new server now and then randomises it.
 _MOST_FILES = 1_000 if sys.platform == "linux" else 1
 _MOST_IDLE = 4
-# A server ends its child in time itself; one that does not answer is ended after this.
+# A server kills an overdue child itself; a server that does not answer is killed after this.
 _GRACE_SECONDS = 10.0
 
 
 class ServerEnded(Exception):
-    """The server is gone, and with it the child; `status` is its own exit status."""
+    """The server has exited, and its child with it; `status` is the server's exit status."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"The fork server ended with {status}")
@@ -39,7 +39,7 @@ class ForkServer:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
-            # No variable and no open file of the worker goes along.
+            # No environment variable and no open file of the worker is inherited.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-c", _BOOT, str(_ROOT), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
@@ -53,7 +53,7 @@ class ForkServer:
         self.files = 0
 
     def run(self, job: dict[str, Any], seconds: float) -> int | None:
-        """The exit status of the job's child; None where it ran longer than `seconds`.
+        """The exit status of the job's child; None if it ran longer than `seconds`.
 
         Raises ServerEnded.
         """
@@ -74,7 +74,7 @@ class ForkServer:
         return status
 
     def close(self) -> None:
-        """Ends the server and what it runs."""
+        """Stop the server and its child."""
         self._line.close()
         try:
             self._process.wait(_GRACE_SECONDS)
@@ -83,7 +83,7 @@ class ForkServer:
             self._process.wait()
 
     def disown(self) -> None:
-        """Leaves the server to the process that this one was forked from."""
+        """Forget the server: it belongs to the process from which this one was forked."""
         self._line.close()
         self._process.returncode = 0
 
@@ -93,16 +93,16 @@ _lock = threading.Lock()
 
 
 def run_in_child(job: dict[str, Any], seconds: float) -> int | None:
-    """The exit status of the child that `child.main` ran `job` in; None after `seconds`.
+    """The exit status of the child that ran `job`; None if it ran longer than `seconds`.
 
-    Negative where a signal ended it, or the server above it.
+    Negative if a signal ended the child or its server.
     """
     try:
         return _run(job, seconds)
     except ServerEnded as ended:
         if ended.status != 0:
             return ended.status
-    # It had just grown tired of waiting: the job never began.
+    # The server had just exited after its idle time: the job never started.
     try:
         return _run(job, seconds)
     except ServerEnded as ended:
@@ -129,7 +129,7 @@ def _run(job: dict[str, Any], seconds: float) -> int | None:
 
 @atexit.register
 def close_servers() -> None:
-    """Ends the servers that wait for a file."""
+    """Stop the idle servers."""
     with _lock:
         servers = _idle[:]
         _idle.clear()

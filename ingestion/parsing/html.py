@@ -1,6 +1,6 @@
-"""HTML -> Blocks. Of a page with <main>, pandoc reads that alone; scripts are dropped.
+"""HTML -> Blocks, by pandoc, which reads only <main> where a page has one.
 
-So is what leads about: menus, tables of contents.
+Scripts and navigation (menus, tables of contents) are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DECLARED = re.compile(
 )
 _OPENING = re.compile(r"<(?!(?:br|p|li|img|hr|input|meta|link)\b)[a-z]", re.IGNORECASE)
 _CLOSING = re.compile(r"</(?!p\b|li\b)[a-z]", re.IGNORECASE)
-# pandoc makes a cell for each column that one spans; browsers allow so many.
+# pandoc creates a cell for each spanned column; 1,000 is the maximum in browsers.
 _SPAN = re.compile(r"(?<=colspan|rowspan)(\s*=\s*[\"']?\s*)\d{4,}", re.IGNORECASE)
 _NAVIGATION = re.compile(r"<nav(?=[\s>])", re.IGNORECASE)
 _NAVIGATION_END = re.compile(r"</nav\s*>", re.IGNORECASE)
@@ -41,14 +41,14 @@ class HtmlParser:
 
 
 def decode_html(data: bytes) -> str:
-    """The page as text, by its own declaration where it carries no mark and is no UTF-8."""
+    """The page as text; its declared encoding counts if it has no mark and is not UTF-8."""
     declared = _DECLARED.search(data[:4_096])
     name = next((group for group in declared.groups() if group), b"") if declared else b""
     return decode(data, name.decode("ascii", "replace"))
 
 
 def _without_navigation(text: str) -> str:
-    """The page without its menus and tables of contents, unless it is nothing else."""
+    """The page without its <nav> elements, unless nothing else would remain."""
     kept: list[str] = []
     position = 0
     while opening := _NAVIGATION.search(text, position):
@@ -62,7 +62,7 @@ def _without_navigation(text: str) -> str:
 
 
 def _nesting(text: str) -> int:
-    """How many elements are left open, roughly; deep trees outgrow pandoc and the JSON reader."""
+    """The approximate number of unclosed elements; deep trees exceed pandoc and the JSON reader."""
     return len(_OPENING.findall(text)) - len(_CLOSING.findall(text))
 
 

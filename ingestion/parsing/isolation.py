@@ -1,7 +1,7 @@
-"""Takes the network, and the ways out of its session, from the child process of one file.
+"""Isolation of a file's child process from the network and from other processes.
 
-Three layers, since none is everywhere: a network namespace of its own without a single interface,
-a filter of system calls (Linux on x86-64 and ARM), and an audit hook of Python's.
+Three layers, since none is available everywhere: an empty network namespace, a filter of system
+calls (Linux on x86-64 and ARM), and a Python audit hook.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
 _NUMBER_AT, _ARCHITECTURE_AT = 0, 4
 _LOAD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-_X32_CALLS = 0x40000000  # a second table of all calls on x86-64, past any filter of the first
+_X32_CALLS = 0x40000000  # a second table of all calls on x86-64 that would bypass the filter
 # Linux' AUDIT_ARCH and the numbers of socket, connect, setsid, setpgid, ptrace,
 # process_vm_readv, process_vm_writev, io_uring_setup.
 _FILTERS: dict[str, tuple[int, tuple[int, ...]]] = {
@@ -38,9 +38,9 @@ _NETWORK_EVENTS = frozenset(
 
 
 def cut_off() -> tuple[str, ...]:
-    """The layers now in place, of "namespace", "filter" and "hook"; at least the hook.
+    """Isolate this process; return the layers in effect: "hook" at least, "namespace", "filter".
 
-    Must come before the process starts a thread. What it starts afterwards inherits the first two.
+    Must run before the process starts a thread. Its children inherit the first two layers.
     """
     layers: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("namespace", _enter_empty_network),
@@ -51,7 +51,7 @@ def cut_off() -> tuple[str, ...]:
 
 
 def _enter_empty_network() -> bool:
-    """Whether this process now sees no network interface that is up, not even the loopback."""
+    """Enter an empty network namespace; True if no interface is up now, not even loopback."""
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -60,7 +60,7 @@ def _enter_empty_network() -> bool:
         return True
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return False
-    # In the new user namespace we stay who we are.
+    # Keep the user and group ids in the new user namespace.
     for name, line in (
         ("setgroups", "deny"),
         ("uid_map", f"{user} {user} 1"),
@@ -74,7 +74,7 @@ def _enter_empty_network() -> bool:
 
 
 def _filter_calls() -> bool:
-    """Whether the kernel now refuses this process sockets, and to leave its session."""
+    """Install the system call filter; True if sockets and leaving the session are refused now."""
     known = _FILTERS.get(platform.machine()) if sys.platform == "linux" else None
     if known is None:
         return False
@@ -92,12 +92,12 @@ def _filter_calls() -> bool:
 
 
 def _program(architecture: int, refused: tuple[int, ...]) -> bytes:
-    """Berkeley packet filter code: any call passes but the `refused`, which fail with EPERM."""
+    """A BPF program that allows every call but the `refused` ones, which fail with EPERM."""
 
     def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
         return struct.pack("HBBI", code, if_true, if_false, value)
 
-    # Each test jumps past the tests below it and the "allow" to the "refuse" at the end.
+    # A match jumps past the remaining tests and the "allow" to the "refuse" at the end.
     tests = [(_JUMP_IF_AT_LEAST, _X32_CALLS), *((_JUMP_IF_EQUAL, number) for number in refused)]
     steps = [
         step(_LOAD, _ARCHITECTURE_AT),
@@ -114,7 +114,9 @@ def _program(architecture: int, refused: tuple[int, ...]) -> bytes:
 def _hook() -> bool:
     def refuse(event: str, arguments: tuple[object, ...]) -> None:
         if event in _NETWORK_EVENTS:
-            raise PermissionError(errno.EPERM, "A file that is being read has no network")
+            raise PermissionError(
+                errno.EPERM, "Network access is not allowed while a file is parsed"
+            )
 
     sys.addaudithook(refuse)
     return True

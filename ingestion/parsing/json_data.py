@@ -1,4 +1,4 @@
-"""JSON and JSON Lines -> "path: value" paragraphs; objects near the top become headings."""
+"""JSON and JSON Lines -> "path: value" paragraphs; keys near the top become headings."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .pandoc import TOO_DEEP_WARNING, plain_text
 from .protocol import Extraction, Source
 from .text import PARAGRAPH_CHARS, paragraph_blocks
 
-# An object is a tuple of (key, value) pairs, so that a key given twice keeps both values;
-# an array is a list, and everything else is text by the time it is read.
+# Objects are decoded as tuples of (key, value) pairs, so that a repeated key keeps all values;
+# arrays as lists, and all else as text.
 _DECODER = json.JSONDecoder(
     object_pairs_hook=tuple, parse_int=str, parse_float=str, parse_constant=str, strict=False
 )
 _DEEPEST = 200
-# The file's name says more than the first key: no heading is of level 1.
+# No heading of level 1: the file's name is a better title than its first key.
 _TOP_LEVEL = 2
 _DEEPEST_HEADING = 4
 _LABELS = ("title", "name", "label", "headline", "subject")
@@ -30,7 +30,7 @@ _LONGEST_LABEL = 120
 
 
 class JsonParser:
-    """Numbers stay as they are written. What is no JSON is read as plain text, and said so."""
+    """Numbers stay as written. Invalid JSON is read as plain text, with a warning."""
 
     name = "json"
 
@@ -50,14 +50,14 @@ class JsonParser:
 
 
 def _invalid(text: str, error: json.JSONDecodeError, limits: ParseLimits) -> Extraction:
-    """The extraction of a .json file that holds JSON Lines, or comments, or neither."""
+    """The extraction of an invalid .json file: as JSON Lines if it is that, else as plain text."""
     first_lines = [line for line in text.splitlines()[:20] if line.strip()][:2]
     if len(first_lines) == 2 and all(_read(line) is not None for line in first_lines):
         return _lines_extraction(text, limits)
     return plain_text(
         text,
         f"This is not valid JSON (line {error.lineno}: {error.msg}): "
-        "it was indexed as plain text. Correct that line and upload it again.",
+        "it was indexed as plain text. Correct that line and upload the file again.",
     )
 
 
@@ -89,7 +89,7 @@ def _records(text: str, limits: ParseLimits, warnings: list[str]) -> Iterator[Bl
 
 
 def _read(line: str) -> tuple[Any] | None:
-    """The value of one line in a tuple of one; None where it is no JSON or nests too deeply."""
+    """The value of one line as a 1-tuple; None if it is not JSON or nests too deeply."""
     try:
         value = _DECODER.decode(line.strip())
     except (json.JSONDecodeError, RecursionError):
@@ -114,7 +114,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _bounded(value: Any, level: int, limits: ParseLimits) -> Iterator[Block]:
-    """The blocks of a whole file, as many as a table may have rows."""
+    """The blocks of a whole file. Raises ParseLimitExceeded past the limit of table rows."""
     for count, block in enumerate(_value(value, "", level)):
         if count > limits.table_rows:
             raise _too_many(limits)
@@ -123,7 +123,7 @@ def _bounded(value: Any, level: int, limits: ParseLimits) -> Iterator[Block]:
 
 def _too_many(limits: ParseLimits) -> ParseLimitExceeded:
     return ParseLimitExceeded(
-        f"This file holds more than {limits.table_rows:,} records. Split it into several files."
+        f"This file contains more than {limits.table_rows:,} records. Split it into several files."
     )
 
 
@@ -138,9 +138,9 @@ def _value(value: Any, path: str, level: int) -> Iterator[Block]:
 
 
 def _record(item: Any, level: int) -> Iterator[Block]:
-    """One element of an array, or one line: under its own title where it states one.
+    """One element of an array, or one line: under its label, if it has one.
 
-    Its paths begin anew: nobody searches for the number of a record.
+    Its paths start at the record: nobody searches for a record's number.
     """
     if isinstance(item, tuple):
         label = _label(item)
@@ -153,7 +153,7 @@ def _record(item: Any, level: int) -> Iterator[Block]:
 
 
 def _object(pairs: tuple[tuple[str, Any], ...], path: str, level: int) -> Iterator[Block]:
-    """Its plain members in one paragraph, then each container in a section of its own."""
+    """The plain members in one paragraph, then each container as a section."""
     simple: list[str] = []
     sections: list[tuple[str, Any]] = []
     for key, value in pairs:
@@ -176,7 +176,7 @@ def _holds_objects(value: Any) -> bool:
 
 
 def _flat(value: Any, path: str) -> Iterator[str]:
-    """Everything in `value`, a line each, under its path."""
+    """One line with its path for each value within `value`."""
     if isinstance(value, tuple):
         for key, member in value:
             yield from _flat(member, _joined(path, key))
@@ -203,7 +203,7 @@ def _joined(path: str, key: str) -> str:
 
 
 def _label(pairs: tuple[tuple[str, Any], ...]) -> str:
-    """What a record calls itself, where that is short enough for a heading."""
+    """The record's title or name, if short enough for a heading; else empty."""
     stated = {key.lower(): value for key, value in pairs if isinstance(value, str)}
     for name in _LABELS:
         label = stated.get(name, "").strip()
@@ -213,7 +213,7 @@ def _label(pairs: tuple[tuple[str, Any], ...]) -> str:
 
 
 def _paragraphs(lines: list[str]) -> Iterator[Block]:
-    """The lines in paragraphs of about PARAGRAPH_CHARS at most; a longer value is split."""
+    """The lines in paragraphs of at most about PARAGRAPH_CHARS; longer values are split."""
     held: list[str] = []
     size = 0
     for line in lines:

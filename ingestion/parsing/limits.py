@@ -1,4 +1,4 @@
-"""What one file may cost. The figures are those of docs/adr/0008-parsers.md."""
+"""The limits of parsing one file. The figures come from docs/adr/0008-parsers.md."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class ParseLimits:
-    """Bounds for one file; whatever crosses one ends as ParseLimitExceeded.
+    """Limits for one file; exceeding one raises ParseLimitExceeded.
 
-    `memory_bytes` bounds the address space of the child and of pandoc each.
-    `text_chars` counts the characters of all blocks; plain text may hold more, since
-    nothing but splitting is done to it: a 50 MB file must pass.
+    `memory_bytes` is the address space of the child and of pandoc each. `text_chars` counts the
+    characters of all blocks; plain text may have more, since it is only split: a 50 MB file must
+    pass.
     """
 
     wall_seconds: float = 60
@@ -35,7 +35,7 @@ class ParseLimits:
 
     @classmethod
     def of(cls, numbers: Mapping[str, int]) -> Self:
-        """The limits that settings named as in VARIABLES stand for."""
+        """The limits given by settings that are named as in VARIABLES."""
         fields = {VARIABLES[name]: number for name, number in numbers.items()}
         return cls(**{field: number * unit for (field, unit), number in fields.items()})
 
@@ -57,4 +57,4 @@ VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "PARSE_ARCHIVE_RATIO": ("archive_ratio", 1),
     }
 )
-"""Each limit's name as a setting, with its field and what one of the setting counts for."""
+"""The setting of each limit, with its field and the setting's unit."""

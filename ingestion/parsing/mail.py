@@ -1,4 +1,4 @@
-"""E-mail (EML) -> subject as title, sender and date, the best body, names of attachments."""
+"""E-mail (EML) -> subject as title, sender and date, the best body, attachments as parts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .text import paragraph_blocks
 _SHOWN = ("From", "To", "Cc", "Date")
 _DEEPEST = 50
 _CONTEXT_BYTES = 20_000
-# Seven bits wide, so that they look like ASCII and must be believed.
+# 7-bit encodings look like ASCII, so their declaration must be trusted.
 _SEVEN_BIT = {"utf-7": "utf-7", "unicode-1-1-utf-7": "utf-7", "hz-gb-2312": "hz"}
 _SOFT_BREAK = re.compile(r"(?<!^--) \n(?!>)", re.MULTILINE)
 _ENCRYPTED = frozenset(
@@ -46,18 +46,18 @@ _SIGNATURES = frozenset(
 
 
 class MailParser:
-    """One message; a message attached to it is a section, other attachments are parts."""
+    """One message; attached messages become sections, other attachments parts."""
 
     name = "email"
 
     def extract(self, source: Source) -> Extraction:
-        # A mark before the first field would make all of them text.
+        # A byte order mark before the first header would turn all headers into text.
         data = source.path.read_bytes().removeprefix(codecs.BOM_UTF8)
         return read_message(email.message_from_bytes(data), source)
 
 
 def read_message(message: Message, source: Source) -> Extraction:
-    """The blocks, metadata and attachments of a message that is in memory."""
+    """The blocks, metadata and attachments of a parsed message."""
     found = Extraction(iter(()), _metadata(message))
     reader = _MessageReader(source, found)
     found.blocks = reader.blocks(message)
@@ -65,7 +65,7 @@ def read_message(message: Message, source: Source) -> Extraction:
 
 
 def header(message: Message, name: str) -> str:
-    """A header field as people read it, in one line; empty where there is none."""
+    """A decoded header field in one line; empty if it is missing."""
     for key, raw in message.raw_items():
         if key.lower() == name.lower():
             return " ".join(_decoded(str(raw), message).split())
@@ -86,9 +86,9 @@ def _decoded(raw: str, message: Message) -> str:
 
 
 def _undeclared(data: bytes, message: Message) -> str:
-    """A header in bytes of some encoding and no encoded words: against the rules, and common.
+    """A header of raw non-ASCII bytes, decoded: a common violation of the standard.
 
-    A subject alone is too short to tell by; the text below it was written in the same one.
+    A subject is too short for detection, so the message's text is taken as context.
     """
     if b"\x1b" not in data:
         try:
@@ -133,7 +133,7 @@ class _MessageReader:
         self._keeper = PartKeeper(source.scratch, source.limits)
 
     def blocks(self, message: Message) -> Iterator[Block]:
-        """All blocks; behind the last of them the attachments and what is wrong with them."""
+        """All blocks; attachments and warnings are complete after the last one."""
         yield from self.message(message, 1)
         self._found.parts += self._keeper.kept
         self._warnings += self._keeper.warnings()
@@ -161,7 +161,7 @@ class _MessageReader:
         kind = part.get_content_type()
         if _is_encrypted(part):
             self._warnings.append(
-                "The message is encrypted: only what stands around it was indexed. "
+                "The message is encrypted: only its headers and unencrypted parts were indexed. "
                 "Export it decrypted to make its text searchable."
             )
         if kind == "multipart/alternative" and _children(part):
@@ -177,11 +177,11 @@ class _MessageReader:
         elif kind == "text/html":
             yield from self._html(_payload(part), level)
         elif kind.startswith(("text/", "multipart/")):
-            # A multipart without its boundary is read as the text it is.
+            # A multipart without a boundary is read as plain text.
             yield from paragraph_blocks(_plain(part))
 
     def _attached(self, part: Message, name: str) -> None:
-        """Keeps an attachment as a part; what only decorates or signs the text is not missed."""
+        """Keep an attachment as a part, unless it only decorates or signs the text."""
         path = self._keeper.place(_with_extension(part, name))
         payload = part.get_payload(decode=True)
         data = payload if isinstance(payload, bytes) else b""
@@ -193,14 +193,14 @@ class _MessageReader:
         self._parts += 1
         if depth > _DEEPEST or self._parts > self._limits.archive_entries:
             raise ParseLimitExceeded(
-                "This message has too many parts, or they nest too deeply. "
-                "Save the messages attached to it as files of their own."
+                "This message has too many parts, or they are nested too deeply. "
+                "Save the attached messages as separate files."
             )
 
     def _best(self, part: Message) -> Message:
-        """The plain text, unless it says less than half of what the HTML does.
+        """The plain text, unless it has less than half as many words as the HTML.
 
-        It is the author's own words without the tables that HTML mail is laid out with.
+        Plain text lacks the layout tables of HTML mail.
         """
         children = _children(part)
         leaves = {child.get_content_type(): child for child in children}
@@ -220,7 +220,7 @@ class _MessageReader:
             body = HtmlParser().extract(source)
             self._warnings += body.warnings
             for block in body.blocks:
-                # Headings of the body stand below the subject.
+                # Headings of the body are below the subject.
                 below = min(level + block.level, 6)
                 is_heading = block.kind is BlockKind.HEADING
                 yield replace(block, level=below) if is_heading else block
@@ -243,7 +243,7 @@ def _file_name(part: Message) -> str:
 
 
 def _with_extension(part: Message, name: str) -> str:
-    """The name; for an attachment without one, a name that its type gives an extension."""
+    """The name; for an unnamed attachment, a name with the extension of its type."""
     if not name.startswith("unnamed "):
         return name
     return f"attachment{mimetypes.guess_extension(part.get_content_type()) or ''}"
@@ -255,7 +255,7 @@ def _is_encrypted(part: Message) -> bool:
 
 
 def _is_decoration(part: Message) -> bool:
-    """Whether it is a picture within the text, a signature, or said to be encrypted already."""
+    """Whether a part is an inline picture, a signature, or encrypted (which has its warning)."""
     kind = part.get_content_type()
     if kind in _SIGNATURES or _is_encrypted(part):
         return True
@@ -264,7 +264,7 @@ def _is_decoration(part: Message) -> bool:
 
 
 def _payload(part: Message) -> bytes:
-    """The part's bytes, HTML in the encoding its header names put into UTF-8."""
+    """The part's bytes; HTML is re-encoded from the header's charset to UTF-8."""
     data = part.get_payload(decode=True)
     data = data if isinstance(data, bytes) else b""
     charset = part.get_content_charset("")
@@ -275,7 +275,7 @@ def _payload(part: Message) -> bytes:
 
 def _plain(part: Message) -> str:
     text = _text(_payload(part), part.get_content_charset(""))
-    # Soft line ends of RFC 3676: the paragraph goes on in the next line.
+    # Soft line breaks (RFC 3676): the paragraph continues on the next line.
     return _SOFT_BREAK.sub(" ", text) if part.get_param("format") == "flowed" else text
 
 

@@ -1,4 +1,4 @@
-"""Markdown as GitHub writes it, with front matter in YAML or TOML -> Blocks."""
+"""GitHub Flavored Markdown with YAML or TOML front matter -> Blocks."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from .syntax_tree import TreeReader
 
 READER = "gfm+yaml_metadata_block"
 MOST_HTML_TABLES = 100
-"""Each costs a run of pandoc; the text of those beyond is kept, their rows are not. A guess."""
+"""Each takes a run of pandoc; of further tables the text is kept, but no rows. A guess."""
 READER_WITHOUT_METADATA = "gfm-yaml_metadata_block"
 _TOML = re.compile(r"\+\+\+[ \t]*\n(.*?\n)\+\+\+[ \t]*(?:\n|$)", re.DOTALL)
 
 
 class MarkdownParser:
-    """CommonMark with tables, footnotes, alerts; tables written in HTML too."""
+    """CommonMark with tables, footnotes, alerts; HTML tables as well."""
 
     name = "pandoc-markdown"
 
@@ -46,7 +46,7 @@ class MarkdownParser:
 
 
 class MarkdownReader(TreeReader):
-    """Reads HTML tables, which pandoc leaves raw in Markdown, by a second run over them."""
+    """Reads HTML tables, which pandoc leaves as raw HTML in Markdown, by a second run."""
 
     def __init__(self, limits: ParseLimits) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class MarkdownReader(TreeReader):
 
 
 def _without_toml(text: str) -> tuple[str, Metadata | None]:
-    """The text behind its TOML front matter and what that states; None where there is none."""
+    """The text after its TOML front matter, and the metadata in it; None if there is none."""
     front = _TOML.match(text)
     try:
         stated = tomllib.loads(front[1]) if front else {}
@@ -90,7 +90,7 @@ def _tree(text: str, limits: ParseLimits) -> Tree:
     try:
         return read_tree(text, READER, limits)
     except PandocUnreadable:
-        # Dashed lines around something that is no YAML: the text itself is fine.
+        # Dashed lines around something other than YAML: the text itself is fine.
         return read_tree(text, READER_WITHOUT_METADATA, limits)
 
 

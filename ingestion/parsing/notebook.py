@@ -1,7 +1,7 @@
 """Jupyter notebooks -> Blocks: Markdown cells as Markdown, code cells as code.
 
-Of what code printed, the first OUTPUT_CHARS of each cell are kept, as code: numbers and messages
-are searched for. Pictures, widgets, HTML and tracebacks are left out.
+Of each cell's printed output the first OUTPUT_CHARS are kept, as code: people search for numbers
+and messages. Pictures, widgets, HTML and tracebacks are left out.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .protocol import Extraction, Source
 Json = dict[str, Any]
 
 OUTPUT_CHARS = 500
-"""A few lines a cell: training logs and printed tables would drown the rest. A guess."""
+"""A few lines per cell, or training logs and printed tables would dominate. A guess."""
 _PLAIN_TEXT = "text/plain"
 
 
 class NotebookParser:
-    """Formats 3 and newer. The title is the notebook's own, or its only top heading."""
+    """Formats 3 and newer. The title is that in the metadata, or the only top heading."""
 
     name = "pandoc-notebook"
 
@@ -53,19 +53,19 @@ def _load(text: str) -> Json:
         notebook = json.loads(text)
     except ValueError as error:
         raise DamagedFile(
-            f"This Jupyter notebook is no valid JSON: {error}. It was probably cut off or holds "
-            "the marks of a merge conflict. Open it in Jupyter, save it and upload it again."
+            f"This Jupyter notebook is not valid JSON: {error}. It was probably cut off or "
+            "contains merge conflict markers. Open it in Jupyter, save it and upload it again."
         ) from error
     if not isinstance(notebook, dict) or "nbformat" not in notebook or not _are_cells(notebook):
         raise DamagedFile(
-            "This file is JSON, but no Jupyter notebook: it lacks “nbformat” or “cells”. Open it "
-            "in Jupyter and save it again, or upload it under its own extension."
+            "This file is JSON but not a Jupyter notebook: it lacks “nbformat” or “cells”. Open it "
+            "in Jupyter and save it again, or upload it with the right extension."
         )
     return notebook
 
 
 def _are_cells(notebook: Json) -> bool:
-    """Whether the notebook is built as its format says, as far as it is read here."""
+    """Whether the cells have the structure that the format requires."""
     groups = notebook.get("worksheets", [notebook])
     return isinstance(groups, list) and all(
         isinstance(group, dict)
@@ -81,9 +81,9 @@ def _cells(notebook: Json) -> list[Json]:
 
 
 def _cell(cell: Json, text: str) -> Json:
-    """The cell as format 4 has it; pandoc refuses a whole notebook for one that is not.
+    """The cell in format 4; pandoc refuses a notebook with a single invalid cell.
 
-    What is meant for other programs ("raw") is kept as code.
+    Raw cells, which are meant for other programs, are kept as code.
     """
     kind, level = cell.get("cell_type"), cell.get("level")
     if kind == "markdown":
@@ -102,7 +102,7 @@ def _cell(cell: Json, text: str) -> Json:
 
 
 def _short(outputs: object) -> list[Json]:
-    """One stream that holds the beginning of all that the outputs say in plain text."""
+    """One stream with the beginning of all plain text output, or none."""
     texts = [_plain(output) for output in outputs] if isinstance(outputs, list) else []
     text = "\n".join(text.strip("\n") for text in texts if text.strip())
     if len(text) > OUTPUT_CHARS:
@@ -122,14 +122,14 @@ def _plain(output: object) -> str:
 
 
 def _joined(text: object) -> str:
-    """A multi-line string, which notebooks keep as a list of lines or as one string."""
+    """A multi-line string, which notebooks store as a list of lines or as one string."""
     if isinstance(text, list):
         return "".join(line for line in text if isinstance(line, str))
     return text if isinstance(text, str) else ""
 
 
 def _jupyter(tree: Tree) -> Json:
-    """The notebook's own metadata, which pandoc puts under one name."""
+    """The notebook's own metadata, which pandoc nests under "jupyter"."""
     found = tree.meta.get("jupyter", {})
     return found["c"] if found.get("t") == "MetaMap" else {}
 

@@ -1,4 +1,4 @@
-"""Text recognition by Tesseract: which of its language data is installed. Nothing is downloaded."""
+"""Text recognition by Tesseract, with the language data installed. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 from .limits import ParseLimits
 
-# Debian keeps them under the version's number; the others are what source builds, Fedora, Arch
-# and Homebrew use.
+# The first is Debian's, with the version's number; the others are those of source builds, Fedora,
+# Arch and Homebrew.
 DATA_FOLDERS = (
     "/usr/share/tesseract-ocr/*/tessdata",
     "/usr/share/tesseract-ocr/tessdata",
@@ -34,10 +34,10 @@ CPU_SECONDS_PER_PAGE = 16
 
 @dataclass(frozen=True, slots=True)
 class Ocr:
-    """How scanned pages are read. Without `languages` they are not, and `lacking` says why.
+    """OCR of scanned pages. Without `languages` they are not read, and `lacking` says why.
 
-    `data` is the folder of Tesseract's language files, `pages` the most that are recognised in
-    one file, `wanted` their numbers once they are known.
+    `data` is the folder of Tesseract's language files, `pages` the maximum number recognised in
+    one file, `wanted` their page numbers once they are known.
     """
 
     languages: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Ocr:
         return replace(self, wanted=tuple(scanned[: self.pages]))
 
     def allowing(self, limits: ParseLimits) -> ParseLimits:
-        """The limits with the time that the wanted pages take added."""
+        """The limits with extra time for recognising the wanted pages."""
         return replace(
             limits,
             wall_seconds=limits.wall_seconds + SECONDS_PER_PAGE * len(self.wanted),
@@ -59,9 +59,9 @@ class Ocr:
 
 
 def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -> Ocr:
-    """OCR in those of the languages (Tesseract's codes) whose data is here.
+    """OCR in those of the languages (Tesseract's codes) whose data is installed.
 
-    `folder` comes before the usual places. Where nothing is found, what is lacking is named.
+    `folder` replaces the usual places. If no language is installed, `lacking` says what to install.
     """
     data = _data_folder(folder)
     if data is None:
@@ -71,15 +71,15 @@ def installed(languages: Sequence[str], *, folder: str = "", pages: int = 100) -
         packages = " ".join(f"tesseract-ocr-{code.replace('_', '-')}" for code in languages)
         lacking = (
             f"OCR is not installed for {', '.join(languages) or 'any language'}. Install it (on "
-            f"Debian: sudo apt-get install {packages or 'tesseract-ocr'}), or name in "
-            "OCR_LANGUAGES what is there, and process the document again"
+            f"Debian: sudo apt-get install {packages or 'tesseract-ocr'}), or set OCR_LANGUAGES to "
+            "installed languages, and process the document again"
         )
         return Ocr(pages=pages, lacking=lacking)
     return Ocr(held, str(data), pages)
 
 
 def _data_folder(folder: str) -> Path | None:
-    """The first folder that holds language data."""
+    """The first folder that contains language data."""
     if folder:
         return Path(folder) if _holds_data(Path(folder)) else None
     root = Path("/")

@@ -31,7 +31,7 @@ _FORMATS: dict[filetypes.FileType, anydoc.Format] = {
     filetypes.DOC: "doc",
     filetypes.ODT: "odt",
     filetypes.RTF: "rtf",
-    # anydoc reads both generations of workbooks by one name.
+    # anydoc reads both generations of workbooks under one name.
     filetypes.XLSX: "xlsx",
     filetypes.XLS: "xlsx",
     filetypes.ODS: "ods",
@@ -50,14 +50,14 @@ _PARTS = {
     filetypes.DOCX: re.compile(r"word/(?:document|footnotes|endnotes)\.xml"),
     filetypes.ODT: re.compile(r"content\.xml"),
 }
-# Left out by anydoc: "AB-123", written so that no line ends in it, would read "AB123".
+# anydoc drops non-breaking hyphens: "AB-123" would become "AB123".
 _HYPHEN = re.compile(rb"<(\w+):noBreakHyphen\s*/>")
-# Set into the middle of its sentence by anydoc; Word's comments are left out as well.
+# anydoc inserts comments into the middle of a sentence; Word's comments are left out as well.
 _ANNOTATION = re.compile(
     rb"<office:annotation\b(?:[^>]*/>|.*?</office:annotation>)|<office:annotation-end\b[^>]*/>",
     re.DOTALL,
 )
-# Of the code pages that RTF may name, anydoc knows only those of Windows.
+# Of the code pages that RTF may declare, anydoc knows only those of Windows.
 _RTF_PAGE = re.compile(rb"\{\\rtf\d*[^{}]{0,200}?\\(mac|pca|pc)(?![a-z])")
 _RTF_CODECS = {b"mac": "mac_roman", b"pc": "cp437", b"pca": "cp850"}
 _RTF_OTHER_PAGE = re.compile(rb"\\ansicpg(?!10000\b|437\b|850\b)\d")
@@ -77,15 +77,15 @@ class OfficeParser:
 
 
 def read_checked(source: Source) -> bytes:
-    """The file's bytes. Raises EncryptedFile, or ParseLimitExceeded before it is unpacked."""
+    """The file's bytes, checked before unpacking. Raises subclasses of ParseFailed."""
     data = source.path.read_bytes()
     if source.file_type in _OOXML | _OPEN_DOCUMENT:
         if _ENCRYPTED_PACKAGE in data:
             raise _encrypted()
         if data.startswith(_OLE):
             raise TypeMismatch(
-                f"This file is named like a {source.file_type.label} of today but holds one of "
-                f"Office 97-2003. Rename it to end in {_OLDER[source.file_type]} and upload it "
+                f"This file has the extension of a current {source.file_type.label} but the format "
+                f"of Office 97-2003. Rename it to end in {_OLDER[source.file_type]} and upload it "
                 "again."
             )
         check_archive(source.path, source.limits)
@@ -102,7 +102,7 @@ def open_document(data: bytes, file_type: filetypes.FileType) -> anydoc.Document
         raise _encrypted() from error
     except anydoc.ResourceLimitError as error:
         raise ParseLimitExceeded(
-            f"This {file_type.label} unpacks to more than one file may take. Split it up."
+            f"This {file_type.label} unpacks to more than is allowed for one file. Split it."
         ) from error
     except anydoc.ConvertError as error:
         raise DamagedFile(
@@ -118,7 +118,7 @@ def _encrypted() -> EncryptedFile:
 
 
 class DocumentReader:
-    """Walks anydoc's document model. Notes follow the block that refers to them."""
+    """Turns anydoc's document model into blocks. Notes follow the block that refers to them."""
 
     def __init__(self, document: anydoc.Document) -> None:
         self._document = document
@@ -174,7 +174,7 @@ class DocumentReader:
             for row in origins
         ]
         rows = spread(texts)
-        # A cell over two columns is one label, not a label and an empty one.
+        # A header cell across two columns is one label, not a label and an empty one.
         labels = [text for text, _, _ in texts[0]]
         named = table.header_rows > 0 or has_header_row([labels, *rows[1:]])
         yield Block.table(rows, has_header=named)
@@ -202,7 +202,7 @@ class DocumentReader:
 
 
 def read_metadata(source: Source) -> Metadata:
-    """What the container's property file states; nothing for formats without one."""
+    """The metadata in the container's property file; empty for formats without one."""
     if source.file_type in _OOXML:
         return _core_properties(source.path)
     if source.file_type in _OPEN_DOCUMENT:
@@ -229,7 +229,7 @@ def _core_properties(path: Path) -> Metadata:
 
 
 def repaired(data: bytes, file_type: filetypes.FileType) -> bytes:
-    """The same document, unchanged where nothing is to be put right.
+    """The document with corrections of what anydoc 0.2 misreads; unchanged if it needs none.
 
     A container must have passed `check_archive`.
     """
@@ -252,7 +252,7 @@ def _without_annotations(part: bytes) -> bytes:
 
 def _rewritten(data: bytes, parts: re.Pattern[str], change: Callable[[bytes], bytes]) -> bytes:
     changed: dict[str, bytes] = {}
-    # A part that cannot be unpacked: anydoc says which, or reads the others.
+    # If a member cannot be unpacked, anydoc reports it or reads the others.
     with suppress(*UNREADABLE), zipfile.ZipFile(io.BytesIO(data)) as archive:
         for name in filter(parts.fullmatch, archive.namelist()):
             before = archive.read(name)
@@ -268,7 +268,7 @@ def _rewritten(data: bytes, parts: re.Pattern[str], change: Callable[[bytes], by
 
 
 def _with_unicode(data: bytes) -> bytes:
-    """The RTF with the bytes of a foreign code page written as Unicode escapes."""
+    """The RTF with bytes of a code page outside Windows rewritten as Unicode escapes."""
     stated = _RTF_PAGE.match(data.lstrip())
     if stated is None or _RTF_OTHER_PAGE.search(data[:400]):
         return data

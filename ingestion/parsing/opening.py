@@ -1,4 +1,4 @@
-"""U2: a file on this disk -> its blocks and parts, under the limits and the OCR of the settings."""
+"""U2: a file on this disk -> its blocks and parts, with limits and OCR from the settings."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ingestion.parsing.ocr import SWITCHED_OFF, installed
 def open_file(
     path: Path, file_name: str, *, parts_to: Path | None = None, ocr_pages: int | None = None
 ) -> ParsedDocument:
-    """What `parse_file` finds in it; the files within it are put into the folder `parts_to`.
+    """The file's blocks and metadata; the files within it are copied to the folder `parts_to`.
 
-    At most `ocr_pages` scanned pages are recognised; None stands for the setting.
+    At most `ocr_pages` scanned pages are recognised, by default the setting's number.
     """
     most = settings.OCR_PAGES if ocr_pages is None else min(ocr_pages, settings.OCR_PAGES)
     limits = ParseLimits.of(settings.PARSE_LIMITS)
@@ -24,7 +24,7 @@ def open_file(
 
 
 def _ocr(pages: int) -> Ocr:
-    """How scanned pages are read here; where they are not, what is lacking is named."""
+    """The OCR of scanned pages, or the reason why there is none."""
     if settings.OCR == "off":
         return Ocr(pages=pages, lacking=SWITCHED_OFF)
     return installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX, pages=pages)

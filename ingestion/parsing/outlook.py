@@ -1,7 +1,7 @@
-"""Outlook's MSG -> the message it holds, as MIME would put it; `mail` reads that.
+"""Outlook's MSG -> an equivalent MIME message, which `mail` reads.
 
-python-oxmsg opens the container. Its own convenience fields fail on a message whose encoding
-is not the stated one, so that the properties are read here, one by one.
+python-oxmsg opens the container. Its convenience properties fail on a message whose encoding
+differs from the stated one, so the properties are read one by one here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ATTACHMENT_DATA, _LONG_NAME, _SHORT_NAME, _MIME, _CONTENT_ID, _HIDDEN = (
     *(0x3701, 0x3707, 0x3704, 0x370E, 0x3712, 0x7FFE),
 )
 _RECIPIENT_FIELDS = {1: "To", 2: "Cc"}
-# Where the properties begin in a container, in a message within one, in what they hold.
+# Offset of the properties in the top message, in an embedded one, in recipients and attachments.
 _TOP, _EMBEDDED, _HELD = 32, 24, 8
 _DEEPEST = 10
 _PROPERTIES = "__properties_version1.0"
@@ -40,11 +40,11 @@ _UNREADABLE = (
     *(OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, AssertionError),
     *(struct.error, OverflowError, LookupError),
 )
-"""What olefile and oxmsg raise for a container that is not as it should be."""
+"""Errors of olefile and oxmsg for a damaged container."""
 
 
 class OutlookParser:
-    """The same shape as of any e-mail: subject, header lines, the best body, attachments."""
+    """The same blocks as for other e-mail: subject, header lines, the best body, attachments."""
 
     name = "oxmsg"
 
@@ -70,8 +70,8 @@ def _root(path: Path, warnings: list[str]) -> Any:
     with OleFileIO(str(path)) as container:
         if not container.exists(_PROPERTIES) and not container.parsing_issues:
             raise DamagedFile(
-                "This file is named like an Outlook message but holds none. Open it in the "
-                "program it was made with, and save it under its own extension."
+                "This file has the extension of an Outlook message but is not one. Open it in the "
+                "program it was made with, and save it with the right extension."
             )
         if container.parsing_issues:
             warnings.append(
@@ -82,7 +82,7 @@ def _root(path: Path, warnings: list[str]) -> Any:
 
 
 class _Properties:
-    """The properties of a message, a recipient or an attachment; absent ones are empty."""
+    """The properties of a message, a recipient or an attachment; missing ones are empty."""
 
     def __init__(self, storage: Any, offset: int) -> None:
         from oxmsg.properties import Properties
@@ -91,7 +91,7 @@ class _Properties:
         self._properties = Properties(storage, properties_header_offset=offset)
 
     def text(self, *numbers: int) -> str:
-        """The first of these properties that is a text and not empty."""
+        """The first of these properties that is a non-empty text."""
         for number in numbers:
             if (data := self._stream(number, 0x001F)) is not None:
                 found = data.decode("utf-16-le", "replace")
@@ -113,7 +113,7 @@ class _Properties:
             return 0
 
     def date(self, *numbers: int) -> str:
-        """The first of these moments as mail writes it."""
+        """The first of these dates in the format of mail headers."""
         for number in numbers:
             try:
                 if moment := self._properties.date_prop_value(number):
@@ -124,10 +124,10 @@ class _Properties:
 
     @property
     def encoding(self) -> str:
-        """The encoding of the texts that are not Unicode; empty for one that is unknown."""
+        """The encoding of texts that are not Unicode; empty if unknown."""
         try:
             return str(self._properties.body_encoding)
-        except Exception:  # its errors share no base but this one
+        except Exception:  # its errors share no narrower base class
             return ""
 
     def _stream(self, number: int, kind: int) -> bytes | None:
@@ -143,7 +143,7 @@ def _message(
 ) -> Message:
     if depth > _DEEPEST:
         raise ParseLimitExceeded(
-            "The messages in this one nest too deeply. Save them as files of their own."
+            "Messages are nested too deeply in this one. Save them as separate files."
         )
     message = Message()
     for name, value in _headers(properties):
@@ -177,18 +177,18 @@ def _sender(properties: _Properties) -> str:
 
 
 def _address(name: str, address: str) -> str:
-    """ "Ada Weigher <ada@example.org>"; Exchange's own "/O=…" tells a reader nothing."""
+    """ "Ada Weigher <ada@example.org>", or the name alone for Exchange's "/O=…" addresses."""
     if "@" not in address or address == name:
         return name or address
     return f"{name} <{address}>" if name else address
 
 
 def _body(properties: _Properties, warnings: list[str]) -> Message:
-    """Plain text and HTML as alternatives, as far as there are any."""
+    """The plain text and HTML that exist, as alternatives."""
     if properties.text(_CLASS).upper().startswith("IPM.NOTE.SMIME"):
         warnings.append(
-            "The message is encrypted or signed in a way that hides its text: only what stands "
-            "around it was indexed. Save it decrypted to make its text searchable."
+            "The message is encrypted, or signed in a way that hides its text: only its headers "
+            "were indexed. Save it decrypted to make its text searchable."
         )
     plain = properties.text(_BODY)
     html = properties.data(_HTML)
@@ -204,7 +204,7 @@ def _body(properties: _Properties, warnings: list[str]) -> Message:
         body.attach(_leaf("text/plain", b"", "utf-8"))
         if properties.data(_RTF):
             warnings.append(
-                "The text of this message is kept as rich text (RTF) alone and was not read. In "
+                "The text of this message exists as rich text (RTF) only and was not read. In "
                 "Outlook, change its format to HTML or plain text and save it again."
             )
     return body
@@ -213,7 +213,7 @@ def _body(properties: _Properties, warnings: list[str]) -> Message:
 def _attachment(
     properties: _Properties, limits: ParseLimits, warnings: list[str], depth: int
 ) -> Message:
-    """A message within the message, or a file."""
+    """An attached message, or an attached file."""
     for storage in properties.storage.storages:
         if storage.name == f"__substg1.0_{_ATTACHMENT_DATA:04X}000D":
             inner = _Properties(storage, _EMBEDDED)

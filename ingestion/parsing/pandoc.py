@@ -1,4 +1,4 @@
-"""Markup -> pandoc's syntax tree, by its executable alone: it is GPL, and never linked to."""
+"""Markup -> pandoc's syntax tree, by running its executable: it is GPL, and never linked."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _TOO_DEEP = re.compile(
 
 
 class PandocUnreadable(DamagedFile):
-    """pandoc refused the text; another reader may take it."""
+    """pandoc refused the text; another reader may accept it."""
 
 
 @dataclass(frozen=True)
 class Tree:
-    """pandoc's document: metadata by name, blocks as nested lists."""
+    """pandoc's document: metadata by name, and block nodes."""
 
     meta: dict[str, Any]
     blocks: list[dict[str, Any]]
 
 
 def is_too_deep(text: str) -> bool:
-    """Whether the markup nests so deeply that pandoc must not see it."""
+    """Whether the markup is nested too deeply for pandoc."""
     return _TOO_DEEP.search(text) is not None
 
 
 def plain_text(text: str, warning: str) -> Extraction:
-    """The extraction of markup that is read as plain text instead."""
+    """The extraction of markup that is read as plain text, with a warning."""
     return Extraction(paragraph_blocks(text), warnings=[warning])
 
 
 TOO_DEEP_WARNING = (
-    "The markup is nested too deeply to be read as such: the file was indexed as plain text."
+    "The markup is nested too deeply to be interpreted: the file was indexed as plain text."
 )
 
 
@@ -66,7 +66,7 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
     done = subprocess.run(command, input=text, capture_output=True, check=False)
     if done.returncode == _HEAP_EXHAUSTED or done.returncode < 0:
         raise ParseLimitExceeded(
-            "This file needs more memory than one file may take. Split it into smaller files."
+            "This file needs more memory than is allowed for one file. Split it into smaller files."
         )
     if done.returncode != 0:
         complaint = done.stderr.decode("utf-8", "replace").partition("HasCallStack")[0]
@@ -84,7 +84,7 @@ def extraction(tree: Tree, tree_reader: TreeReader) -> Extraction:
 
 
 def tree_metadata(meta: dict[str, Any]) -> Metadata:
-    """What front matter, `<meta>` elements or a book's package file state."""
+    """The metadata of front matter, `<meta>` elements or a book's package file."""
 
     def first(*names: str) -> str:
         return next((text for name in names if (text := metadata_text(meta.get(name)))), "")
@@ -99,13 +99,13 @@ def tree_metadata(meta: dict[str, Any]) -> Metadata:
 
 
 def _first_of(value: Any) -> str:
-    """A metadata value; of several, the first: a book states one date for each kind."""
+    """A metadata value; of several, the first: a book has a date for each kind of event."""
     is_list = value is not None and value["t"] == "MetaList"
     return metadata_text(next(iter(value["c"]), None) if is_list else value)
 
 
 def _executable() -> Path:
-    """The pandoc of the pypandoc_binary package, found without importing it; else the system's."""
+    """The executable in the package pypandoc_binary, which is not imported; else the system's."""
     package = find_spec("pypandoc")
     for folder in (package.submodule_search_locations or []) if package else []:
         bundled = Path(folder) / "files" / "pandoc"
@@ -113,4 +113,6 @@ def _executable() -> Path:
             return bundled
     if system := shutil.which("pandoc"):
         return Path(system)
-    raise ParseFailed("This server lacks pandoc, which reads this format. Tell its administrator.")
+    raise ParseFailed(
+        "This server lacks pandoc, which reads this format. Ask its administrator to install it."
+    )

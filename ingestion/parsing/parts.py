@@ -1,6 +1,6 @@
-"""Files within a file -> files in the scratch directory: counted, sniffed, under safe paths.
+"""Files within a file -> files in the scratch directory: counted, sniffed, with safe labels.
 
-Nothing here trusts a name or a stated size: names become labels that are never paths, and
+No name and no stated size is trusted: names become labels and are never used as paths, and
 bytes are counted while they are copied.
 """
 
@@ -22,7 +22,7 @@ from .limits import MIB, ParseLimits
 
 PARTS_FOLDER = "parts"
 LONGEST_PATH = 900
-"""Characters of a part's path; the column holds 1,000, and doubles are numbered."""
+"""Characters of a part's path; the column takes 1,000, and duplicates get a number."""
 
 _BLOCK = MIB
 _LONGEST_NAME = 200
@@ -31,22 +31,21 @@ _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
 class Refusal(Enum):
-    """Why a part is not read: how its whole's listing says so, and what to do about it."""
+    """Why a part is not read: the note in the listing, and the advice."""
 
     EMPTY = ("empty", "Check the originals.")
     UNSUPPORTED = (
-        "of a kind that cannot be searched",
-        "Convert what matters to PDF or plain text and put it in again.",
+        "of an unsupported type",
+        "Convert what matters to PDF or plain text and add it again.",
     )
     MISMATCH = (
-        "not what the name says",
-        "Open them in their own program, save them under the right extension and put them in "
-        "again.",
+        "not of the type that the name says",
+        "Open them in their own program, save them with the right extension and add them again.",
     )
     ENCRYPTED = ("protected by a password", "Pack them again without one.")
     DAMAGED = ("damaged", "Pack them again from the originals.")
     LINK = ("a link to another file", "Pack the files themselves.")
-    NESTED = ("an archive too deep in others", "Unpack it and upload its files.")
+    NESTED = ("an archive nested too deeply", "Unpack it and upload its files.")
 
     @property
     def note(self) -> str:
@@ -58,9 +57,9 @@ class Refusal(Enum):
 
 
 class PartKeeper:
-    """Takes in the parts of one file, in their order.
+    """Collects the parts of one file, in order.
 
-    `kept` are those that can be read, `refused` the paths of the others by their reason.
+    `kept` are the readable ones, `refused` the paths of the others by reason.
     """
 
     def __init__(self, scratch: Path, limits: ParseLimits) -> None:
@@ -73,19 +72,19 @@ class PartKeeper:
         self._count = 0
 
     def place(self, name: str) -> str:
-        """The path of the next part: safe, and like no other's here. Counts the part."""
+        """Count the next part and return its path, which is safe and unique in this file."""
         self._count += 1
         if self._count > self._limits.archive_entries:
             raise ParseLimitExceeded(
-                f"This file holds more than {self._limits.archive_entries:,} others. Split it into "
-                "several."
+                f"This file contains more than {self._limits.archive_entries:,} others. Split "
+                "it into several."
             )
         path = unique_path(safe_path(name), self._paths)
         self._paths.add(path)
         return path
 
     def keep(self, path: str, stream: IO[bytes]) -> Refusal | None:
-        """Copies a part, or says why it is not read; of such a one only the head is read."""
+        """Copy a part, or return why it is refused; of a refused part only the head is read."""
         head = stream.read(HEAD_BYTES)
         self.count(len(head))
         refusal = refusal_of(head, path)
@@ -99,7 +98,7 @@ class PartKeeper:
         return refusal
 
     def copy(self, head: bytes, stream: IO[bytes], target: Path) -> int:
-        """How many bytes were written to `target`: a head that was counted, and the rest."""
+        """Write a part to `target`; return its size. The head has been counted already."""
         size = len(head)
         try:
             with target.open("wb") as file:
@@ -113,7 +112,7 @@ class PartKeeper:
         return size
 
     def count(self, size: int) -> None:
-        """Counts inflated bytes. Raises ParseLimitExceeded once they are too many."""
+        """Count inflated bytes. Raises ParseLimitExceeded above the limit."""
         self._bytes += size
         if self._bytes > self._limits.archive_bytes:
             raise ParseLimitExceeded(
@@ -123,26 +122,26 @@ class PartKeeper:
 
     @property
     def bytes(self) -> int:
-        """How many bytes were inflated so far."""
+        """The number of bytes inflated so far."""
         return self._bytes
 
     def refuse(self, path: str, refusal: Refusal) -> None:
         self.refused.setdefault(refusal, []).append(path)
 
     def warnings(self) -> list[str]:
-        """A sentence for each reason, with the names and what to do."""
+        """One warning for each reason, with the names and what to do."""
         return [left_out(paths, refusal) for refusal, paths in self.refused.items()]
 
 
 def left_out(paths: list[str], refusal: Refusal) -> str:
-    """The warning that names the parts refused for one reason."""
+    """The warning about the parts refused for one reason."""
     shown = ", ".join(paths[:_NAMES_SHOWN])
     more = f" and {len(paths) - _NAMES_SHOWN:,} more" if len(paths) > _NAMES_SHOWN else ""
-    return f"Not read, since {refusal.note}: {shown}{more}. {refusal.advice}"
+    return f"Not read ({refusal.note}): {shown}{more}. {refusal.advice}"
 
 
 def refusal_of(head: bytes, path: str) -> Refusal | None:
-    """Why a file with this head cannot be read under this name; None when it can."""
+    """Why a file with this head and name cannot be read; None if it can."""
     try:
         sniff(head, PurePosixPath(path).name)
     except EmptyFile:
@@ -155,7 +154,7 @@ def refusal_of(head: bytes, path: str) -> Refusal | None:
 
 
 def is_archive(head: bytes, path: str) -> bool:
-    """Whether a file with this head is a ZIP archive to be unpacked, not an office document."""
+    """Whether a file with this head is a plain ZIP archive, rather than an office document."""
     try:
         return sniff(head, PurePosixPath(path).name) is ZIP
     except (EmptyFile, UnsupportedType, TypeMismatch):
@@ -163,18 +162,18 @@ def is_archive(head: bytes, path: str) -> bool:
 
 
 def safe_path(name: str) -> str:
-    """A member's name as a path that leads nowhere but down, without unseen characters."""
+    """A member's name as a relative path without "..", drives and invisible characters."""
     names = (_shown(part) for part in re.split(r"[/\\]+", _DRIVE.sub("", name)))
     path = "/".join(_shortened(part) for part in names if part) or "unnamed"
     if len(path) <= LONGEST_PATH:
         return path
-    # The end says most; the digest keeps two long paths apart.
+    # The end is the most specific part; the digest keeps two long paths apart.
     digest = hashlib.sha256(path.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{digest}/{path[-(LONGEST_PATH - 9) :].lstrip('/')}"
 
 
 def unique_path(path: str, taken: Iterable[str]) -> str:
-    """The path, or with a number before its extension where it is taken."""
+    """The path; if it is taken, with a number before its extension."""
     candidate, number = path, 1
     pure = PurePosixPath(path)
     while candidate in taken:
@@ -184,7 +183,7 @@ def unique_path(path: str, taken: Iterable[str]) -> str:
 
 
 def _shown(part: str) -> str:
-    """One name of a path without control, direction or surrogate characters; "" for dots."""
+    """One name of a path without control, bidi or surrogate characters; "" for dots."""
     clean = "".join(char for char in part if unicodedata.category(char)[0] != "C").strip()
     return "" if clean.strip(".") == "" else clean
 

@@ -1,4 +1,4 @@
-"""PDF -> Blocks with page numbers: liteparse for the text, PDFium for what the file states."""
+"""PDF -> Blocks with page numbers: liteparse for the text, PDFium for the metadata."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
 
 BATCH_PAGES = 25
 COVERAGE = 0.7
-"""Share of a page's text its blocks must hold; measured on 74 filings, see the ADR."""
+"""Minimum share of a page's text in its blocks; measured on 74 filings, see ADR 8."""
 _LONGEST_HEADING = 200
 _TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
-# liteparse writes emphasis as Markdown and escapes the asterisks that are text.
+# liteparse writes emphasis as Markdown and escapes literal asterisks.
 _EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
 _PROGRAM_LIKE = re.compile(r"[(){}\[\]=;<>$#\\|]|::|->")
 
@@ -59,7 +59,7 @@ class PdfParser:
 
     def extract(self, source: Source) -> Extraction:
         facts = read_facts(source.path, source.limits)
-        # liteparse goes by the extension, and a stored file need not have one.
+        # liteparse relies on the extension, which a stored file may lack.
         named = source.scratch / "source.pdf"
         named.symlink_to(source.path)
         unreadable: list[int] = []
@@ -87,27 +87,27 @@ class PdfParser:
 
 
 def _no_text(pages: int, ocr: Ocr, is_scanned: bool) -> str:
-    """Why a PDF has no text, and what to do."""
+    """The message about a PDF without text: why, and what to do."""
     count = "one page" if pages == 1 else f"{pages:,} pages"
     if not is_scanned and not ocr.wanted:
         return (
-            f"This PDF holds no text: its {count} {'is' if pages == 1 else 'are'} blank. Check "
+            f"This PDF contains no text: its {count} {'is' if pages == 1 else 'are'} blank. Check "
             "that the right file was uploaded."
         )
     if ocr.languages:
         return (
-            f"This PDF holds no text: OCR found none on its {count}. Scan the original again, "
+            f"This PDF contains no text: OCR found none on its {count}. Scan the original again, "
             "upright and at 300 dots per inch, or check OCR_LANGUAGES."
         )
-    return f"This PDF of {count} holds no text; {ocr.lacking}."
+    return f"This PDF of {count} contains no text; {ocr.lacking}."
 
 
 def _empty_pages(empty: list[int], scanned: list[int], ocr: Ocr) -> list[str]:
-    """What to say of the pages without text: those that OCR did not get to, and the others."""
+    """Warnings about pages without text: those beyond the OCR limit, and the others."""
     others = [number for number in empty if number not in scanned]
     warnings = _named(others, "no text (blank, or images only)")
     if ocr.wanted:
-        beyond = f"images alone and was not recognised: OCR_PAGES is {ocr.pages}"
+        beyond = f"only images, which were not recognised: OCR_PAGES is {ocr.pages}"
         return warnings + _named(scanned, beyond)
     if scanned and not ocr.languages:
         return warnings + _named(scanned, f"no text; {ocr.lacking}")
@@ -115,19 +115,19 @@ def _empty_pages(empty: list[int], scanned: list[int], ocr: Ocr) -> list[str]:
 
 
 def _named(numbers: list[int], content: str) -> list[str]:
-    """One warning that names the pages, or none."""
+    """One warning that lists the pages, or none."""
     if not numbers:
         return []
     shown = ", ".join(str(number) for number in numbers[:10])
     more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
-    holds = "Page {} holds" if len(numbers) == 1 else "Pages {} hold"
-    return [f"{holds.format(shown + more)} {content}."]
+    contains = "Page {} contains" if len(numbers) == 1 else "Pages {} contain"
+    return [f"{contains.format(shown + more)} {content}."]
 
 
 def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
-    """The scanned pages as Tesseract reads them; one that it cannot read is left out.
+    """The scanned pages as read by Tesseract, without those that it cannot read.
 
-    The language data is named, since liteparse would fetch what it does not find.
+    The folder of the language data is given, since liteparse would download missing data.
     """
     from liteparse import ParseError
 
@@ -152,7 +152,7 @@ def _parser(**options: Any) -> LiteParse:
     options = {"ocr_enabled": False, **options}
     return LiteParse(
         extract_blocks=True,
-        # liteparse drops what repeats near a page's edge, a table's last row as well.
+        # liteparse would drop repeated lines near a page's edge, including a table's last row.
         keep_headers_footers=True,
         extract_links=False,
         image_mode="off",
@@ -164,11 +164,11 @@ def _parser(**options: Any) -> LiteParse:
 
 
 def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
-    """The pages in order; the numbers of those that cannot be read go to `unreadable`."""
+    """The pages in order; the numbers of unreadable pages are added to `unreadable`."""
     from liteparse import ParseError
 
     try:
-        # In batches, since every word's box of all pages takes 2.5 times the memory.
+        # In batches: the boxes of all words of all pages would take 2.5 times the memory.
         has_headings = False
         for batch in _parser().parse_batches(path, BATCH_PAGES):
             unreadable += [error.page_num for error in batch.result.page_errors]
@@ -182,7 +182,7 @@ def _pages(path: Path, unreadable: list[int]) -> Iterator[Page]:
 
 
 def _batch(path: Path, pages: Sequence[ParsedPage], *, is_sized: bool) -> Iterator[Page]:
-    """The pages of a batch; those whose text lies on its side are read again, turned."""
+    """The pages of a batch; pages with rotated text are read again, turned upright."""
     upright = {page.page_num: _blocks(page, is_sized=is_sized) for page in pages}
     poor = [
         page
@@ -212,7 +212,7 @@ def _held(blocks: list[Placed]) -> int:
 
 
 def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:
-    """The blocks of those pages whose text is mostly rotated, once they are turned upright."""
+    """The blocks of pages with mostly rotated text, read after turning them upright."""
     turns = {page.page_num: turn for page in pages if (turn := _turn(page))}
     if not turns:
         return {}
@@ -223,13 +223,13 @@ def _turned(path: Path, pages: Sequence[ParsedPage]) -> dict[int, list[Placed]]:
 
 
 def _turn(page: ParsedPage) -> int:
-    """By how many degrees most of the page's text is rotated: 0, 90, 180 or 270."""
+    """The rotation of most of the page's text in degrees: 0, 90, 180 or 270."""
     angles = Counter(round(item.rotation / 90) % 4 * 90 for item in page.text_items)
     return angles.most_common(1)[0][0] if angles else 0
 
 
 def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
-    """The page's text in the order of its content, one paragraph; boxes are unknown."""
+    """The page's text in content order as one paragraph, without boxes."""
     import pypdfium2
 
     document = pypdfium2.PdfDocument(path)
@@ -242,7 +242,7 @@ def _pdfium_text(path: Path, page: ParsedPage) -> list[Placed]:
 
 
 def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
-    """The page's blocks, with the size of their letters where that is wanted."""
+    """The page's blocks; with the size of their letters if `is_sized`."""
     out = []
     sizes = LetterSizes(page.text_items if is_sized else ())
     for layout in page.blocks or ():
@@ -272,7 +272,7 @@ def _block(layout: LayoutBlock, page: int) -> Block | None:
         return _table(layout, page)
     if layout.kind in ("code", "grid_fallback"):
         lines = "\n".join(layout.lines or ())
-        # A line in a typewriter face alone is a product's name more often than a program.
+        # A single line in a monospaced font is more often a product's name than code.
         is_code = layout.kind == "code" and ("\n" in lines or _PROGRAM_LIKE.search(lines))
         return Block(BlockKind.CODE if is_code else BlockKind.PARAGRAPH, lines, page=page)
     return Block(BlockKind.PARAGRAPH, text, page=page) if text else None
@@ -289,12 +289,12 @@ def _table(layout: LayoutBlock, page: int) -> Block:
 
 
 def plain(text: str) -> str:
-    """liteparse's text without its emphasis marks; words parted at a line end are joined."""
+    """liteparse's text without emphasis marks; words hyphenated at line ends are joined."""
     return joined_in_line(_EMPHASIS.sub(lambda match: match[1] or "", text))
 
 
 def _with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
-    """The blocks, those that the file's own outline names made headings of its level."""
+    """The blocks; titles in the file's outline become headings of the outline's level."""
     for block in blocks:
         level = None
         if block.kind in _TITLE_KINDS and len(block.text) <= _LONGEST_HEADING:

@@ -1,4 +1,4 @@
-"""What a PDF states about itself: page count, information dictionary, language, outline."""
+"""Metadata of a PDF: page count, information dictionary, language, outline, attachments."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DAMAGED = (
     "and upload that."
 )
 MOST_OUTLINE_ITEMS = 20_000
-"""A hostile outline may go on for ever. A guess."""
+"""A hostile outline may be endless. A guess."""
 
 _NUMBERING = re.compile(r"^(?:\d+\.)*\d*")
 _DATE = re.compile(
     r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-])(\d\d)'?(\d\d)?'?)?"
 )
-# What programs write when nobody told them a title or an author.
+# Values that programs write when no title or author is given.
 _PLACEHOLDERS = frozenset({"untitled", "(untitled)", "anonymous", "(anonymous)", "unspecified"})
 _PROGRAM_PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel)) - ", re.IGNORECASE)
 _FILE_NAME = re.compile(
@@ -43,7 +43,7 @@ class PdfFacts:
 
 
 def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
-    """The file's facts. Raises EncryptedFile, DamagedFile, ParseLimitExceeded (pages)."""
+    """The file's metadata and outline. Raises EncryptedFile, DamagedFile, ParseLimitExceeded."""
     import pypdfium2
 
     try:
@@ -65,7 +65,7 @@ def read_facts(path: Path, limits: ParseLimits) -> PdfFacts:
 
 
 def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
-    """Those of the pages, by their numbers from 1, on which anything is drawn at all."""
+    """The numbers (from 1) of those pages that are not blank."""
     import pypdfium2
     import pypdfium2.raw as pdfium
 
@@ -88,7 +88,7 @@ def drawn_pages(path: Path, numbers: Sequence[int]) -> list[int]:
 
 
 def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:
-    """Names and bytes of the files that the PDF carries; one that cannot be read is empty."""
+    """Names and bytes of the attached files; an unreadable one is empty."""
     import pypdfium2
 
     document = pypdfium2.PdfDocument(path)
@@ -104,7 +104,7 @@ def attached_files(path: Path, most: int) -> Iterator[tuple[str, bytes]]:
 
 
 def iso_date(value: str) -> str:
-    """A PDF date ("D:20240131120000+01'00'") in ISO 8601, as exact as it is; else empty."""
+    """A PDF date ("D:20240131120000+01'00'") in ISO 8601 with equal precision; else empty."""
     match = _DATE.match(value.strip())
     if match is None:
         return ""
@@ -117,7 +117,7 @@ def iso_date(value: str) -> str:
 
 
 def stated_title(value: str) -> str:
-    """The title a person gave, empty for a placeholder; "Microsoft Word - a_b.doc" gives "a b"."""
+    """The stated title; empty for a placeholder; "Microsoft Word - a_b.doc" becomes "a b"."""
     title = " ".join(_PROGRAM_PREFIX.sub("", value.strip()).split())
     if title.lower() in _PLACEHOLDERS:
         return ""
@@ -125,7 +125,7 @@ def stated_title(value: str) -> str:
 
 
 def outline_key(title: str) -> str:
-    """The title as outline and page are compared: no case, no spaces, no number before it."""
+    """A key for comparing titles of outline and page: without case, spaces and numbering."""
     letters = "".join(title.split()).lower()
     return _NUMBERING.sub("", letters) or letters
 
@@ -175,6 +175,6 @@ def _outline(document: object) -> dict[tuple[int, str], int]:
             if page is not None and title:
                 found.setdefault((page + 1, title), min(item.level + 1, 6))
     except pypdfium2.PdfiumError:
-        # A broken outline costs its headings, not the document.
+        # A broken outline loses its headings, not the document.
         return found
     return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from liteparse import AnnotationRect, TextItem
 
 
-# All guesses, chosen so that a table row or a chapter title that recurs is kept.
+# All guesses, chosen so that recurring table rows and chapter titles are kept.
 FEWEST_PAGES = 4
 REPEATED_ON = 0.4
 EDGE = 0.2
@@ -30,7 +30,7 @@ _ROMAN = re.compile(r"\b[ivxlc]+\b")
 Signature = tuple[BlockKind, str, str]
 
 _PLAIN_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
-# All guesses, chosen so that posters, forms and text off a scanner keep what they are.
+# All guesses, chosen so that posters, forms and scanned text get no false headings.
 LARGER = 1.2
 MOST_SIZES = 5
 MOST_OF_TEXT = 0.15
@@ -39,14 +39,14 @@ MOST_LINES = 3
 _LINE_HEIGHT = 1.5
 
 _DEEPEST = 60
-"""Columns; what lies further to the right is another column of the page. A guess."""
+"""Columns; text further to the right is another column of the page. A guess."""
 
 
 @dataclass(frozen=True)
 class Placed:
     """A block and the vertical extent of its box, from the top of its page.
 
-    `size` is that of its letters in points, 0 where it is unknown.
+    `size` is the size of its letters in points, 0 if unknown.
     """
 
     block: Block
@@ -63,10 +63,11 @@ class Page:
 
 
 def without_furniture(pages: list[Page]) -> Iterator[Block]:
-    """All blocks in order but those that recur at the edge of many pages.
+    """All blocks in order, without running headers, footers and page numbers.
 
-    Text recurs when it is the same, or the same but for a number that counts with the
-    pages ("page 7 of 12"). Left and right pages may differ: 40% of the pages suffice.
+    These recur at the edge of many pages: the same text, or the same but for a number that
+    counts with the pages ("page 7 of 12"). Left and right pages may differ: 40% of the pages
+    suffice.
     """
     seen: Counter[Signature] = Counter()
     for page in pages:
@@ -80,7 +81,7 @@ def without_furniture(pages: list[Page]) -> Iterator[Block]:
 
 
 def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
-    """Under which names this block may recur on other pages; none away from the edges."""
+    """The keys by which this block may recur on other pages; none away from the edges."""
     block = placed.block
     if block.kind not in _PLAIN_KINDS or len(block.text) > LONGEST_FURNITURE:
         return
@@ -90,7 +91,7 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
         edge = "bottom"
     else:
         return
-    # The kind counts too: a title on page 1 may run on as a header in small print.
+    # With the kind: the title on page 1 may recur as a running header.
     text = " ".join(block.text.split()).lower()
     yield block.kind, edge, text
     if edge == "top" and block.kind is BlockKind.HEADING:
@@ -106,7 +107,7 @@ def _signatures(placed: Placed, page: Page) -> Iterator[Signature]:
 
 
 class LetterSizes:
-    """The sizes of the upright letters of one page, by where they stand."""
+    """The sizes of the upright letters of one page, by position."""
 
     def __init__(self, items: Iterable[TextItem]) -> None:
         self._pieces = sorted(
@@ -117,7 +118,7 @@ class LetterSizes:
         self._middles = [piece[0] for piece in self._pieces]
 
     def within(self, left: float, top: float, right: float, bottom: float) -> int:
-        """The size of most letters in the box, in points; 0 where there are none."""
+        """The most frequent size of the letters in the box, in points; 0 if there are none."""
         pieces = self._pieces[bisect_left(self._middles, top) : bisect_right(self._middles, bottom)]
         written: Counter[int] = Counter()
         for _, middle, size, text in pieces:
@@ -127,14 +128,15 @@ class LetterSizes:
 
 
 def found_headings(page: Page) -> bool:
-    """Whether liteparse sees a heading on the page."""
+    """Whether liteparse found a heading on the page."""
     return any(placed.block.kind is BlockKind.HEADING for placed in page.blocks)
 
 
 def with_headings(pages: list[Page]) -> list[Page]:
-    """The pages; where no block of theirs is a heading, short lines in larger letters become ones.
+    """The pages; if they have no headings, short lines in larger letters become headings.
 
-    The largest size is level 1, the next level 2.
+    The largest size is level 1, the next level 2. liteparse uses more signs than size, but finds
+    no heading at all in files with a few counter-signs: lines that end in numbers, a listing.
     """
     if any(map(found_headings, pages)):
         return pages
@@ -170,9 +172,9 @@ def _levelled(placed: Placed, levels: dict[int, int]) -> Placed:
 
 
 def indented(lines: Sequence[str], box: AnnotationRect, items: Iterable[TextItem]) -> list[str]:
-    """The lines, each moved in by as many letters as it begins to the right of the first column.
+    """The lines of a listing, indented according to their horizontal position on the page.
 
-    Unchanged where the pieces of text in the box are not as many lines as these.
+    Unchanged if the text in the box has a different number of lines.
     """
     held = [item for item in items if item.text.strip() and _is_within(item, box)]
     if not held:
@@ -193,7 +195,7 @@ def _is_within(item: TextItem, box: AnnotationRect) -> bool:
 
 
 def _rows(items: Sequence[TextItem]) -> list[float]:
-    """Where each row of text begins, from the top of the page."""
+    """The left edge of each row of text, from the top of the page."""
     rows: list[float] = []
     bottom = 0.0
     for item in sorted(items, key=lambda item: item.y + item.height / 2):

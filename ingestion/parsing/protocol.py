@@ -1,4 +1,4 @@
-"""What a parser is: a stored file in, a stream of blocks and the file's metadata out."""
+"""The protocol of a parser: a stored file in, a stream of blocks and metadata out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .ocr import Ocr
 
 @dataclass(frozen=True)
 class Source:
-    """One file to parse, its sniffed type, and a directory that is removed afterwards."""
+    """One file to parse, its sniffed type, and a scratch directory that is removed afterwards."""
 
     path: Path
     file_type: FileType
@@ -28,7 +28,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What the file says of itself; empty where it says nothing. Dates are ISO 8601."""
+    """Metadata stated in the file; empty if it states none. Dates are in ISO 8601."""
 
     title: str = ""
     author: str = ""
@@ -40,10 +40,10 @@ class Metadata:
 
 @dataclass
 class Extraction:
-    """A parser's answer. `warnings` and `parts` are complete once `blocks` has been read.
+    """A parser's result. `warnings` and `parts` are complete once `blocks` is exhausted.
 
-    Parsers need not clean text of NULs or lone surrogates nor drop empty blocks: the
-    child does so for all of them. `scanned` numbers the pages that hold images of text alone.
+    Parsers need not remove NULs, lone surrogates or empty blocks: the child does so for all of
+    them. `scanned` lists the pages that consist of images of text.
     """
 
     blocks: Iterator[Block]
@@ -54,7 +54,7 @@ class Extraction:
 
 
 class ScannedPages(NoText):
-    """All text of the file is in images, on the pages named."""
+    """All text of the file is in images, on the given pages."""
 
     def __init__(self, message: str, pages: list[int]) -> None:
         super().__init__(message)
@@ -64,11 +64,11 @@ class ScannedPages(NoText):
 class Parser(Protocol):
     """Reads one family of formats. Runs in the child process only.
 
-    Errors: subclasses of ParseFailed, their messages fit for the person who uploaded.
+    Raises subclasses of ParseFailed with messages for the person who uploaded the file.
     """
 
     name: str
 
     def extract(self, source: Source) -> Extraction:
-        """The blocks of `source` in reading order, lazily where the library allows it."""
+        """The blocks of `source` in reading order, lazily if the library allows it."""
         ...

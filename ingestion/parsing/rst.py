@@ -1,4 +1,4 @@
-"""reStructuredText -> Blocks, Sphinx's dialect included: no directive loses its argument."""
+"""reStructuredText, including Sphinx's dialect -> Blocks: no directive loses its argument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .pandoc import (
 from .protocol import Extraction, Metadata, Source
 from .syntax_tree import Attr, Node, TreeReader
 
-# Directives whose body pandoc would take for prose though it is verbatim.
+# Directives with a verbatim body that pandoc would read as prose.
 _VERBATIM = {
     "console": "console",
     "doctest": "pycon",
@@ -30,7 +30,7 @@ _VERBATIM = {
     "testcode": "python",
     "testoutput": "text",
 }
-# Directives that steer Sphinx and say nothing to a reader.
+# Directives that control Sphinx and have no text for a reader.
 _SILENT = frozenset(
     {"contents", "currentmodule", "default-domain", "default-role", "highlight", "index"}
     | {"module-info", "program", "py:currentmodule", "tabularcolumns", "toctree"}
@@ -65,7 +65,7 @@ _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 
 
 class RstParser:
-    """Sections, lists, tables, code; directives that pandoc does not know keep their text."""
+    """Sections, lists, tables, code; directives unknown to pandoc keep their text."""
 
     name = "pandoc-rst"
 
@@ -79,9 +79,9 @@ class RstParser:
 
 
 def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
-    """The blocks without a paragraph that only says the heading right after it.
+    """The blocks without paragraphs that only repeat the heading after them.
 
-    Sphinx prints nothing for `.. setting:: NAME` before the section NAME: it is an anchor.
+    `.. setting:: NAME` before the section NAME is an anchor, for which Sphinx prints nothing.
     """
     held: Block | None = None
     for block in blocks:
@@ -96,7 +96,7 @@ def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def prepared(text: str) -> str:
-    """The source as pandoc should see it: nothing included, signatures and sessions verbatim."""
+    """The source rewritten for pandoc: without includes, signatures and sessions verbatim."""
     lines = text.expandtabs(8).split("\n")
     out: list[str] = []
     at = 0
@@ -113,7 +113,7 @@ def prepared(text: str) -> str:
 
 
 def _header_end(lines: Sequence[str], start: int, indent: int) -> int:
-    """The line after a directive's arguments and options: a blank or a less indented one."""
+    """The index of the line after a directive's arguments and options."""
     end = start + 1
     while end < len(lines):
         line = lines[end]
@@ -138,14 +138,14 @@ def _directive(match: re.Match[str], header: Sequence[str]) -> list[str]:
 
 
 def _is_python_class(argument: str) -> bool:
-    """Whether `.. class::` documents a class, as in Sphinx, or names a style, as in docutils."""
+    """Whether `.. class::` documents a class (Sphinx) rather than naming a style (docutils)."""
     return bool(re.search(r"[A-Z(.]", argument))
 
 
 def _object_description(
     indent: str, name: str, argument: str, following: Sequence[str]
 ) -> list[str]:
-    """The directive with each signature as a literal: `*args` must not turn into emphasis."""
+    """The directive with each signature as a literal: `*args` must not become emphasis."""
     signatures = [argument]
     options: list[str] = []
     for line in following:
@@ -155,7 +155,7 @@ def _object_description(
             signatures[-1] = f"{signatures[-1][:-1].rstrip()} {line.strip()}"
         else:
             signatures.append(line.strip())
-    # pandoc takes the name `class` for docutils' directive, which has no text of its own.
+    # pandoc reads `class` as docutils' directive, which has no text.
     known = "py:class" if name == "class" else name
     literals = [line if "`" in line else f"``{line}``" for line in signatures if line]
     body = indent + "   "
@@ -194,7 +194,7 @@ class RstReader(TreeReader):
 
 
 def role_text(role: str, content: str) -> str:
-    """What a reader sees of an interpreted text: the label, or the target's own name."""
+    """The visible text of an interpreted text: its label, or the name of its target."""
     label = _TARGET.sub("", content)
     if label != content and label:
         return label
@@ -211,12 +211,12 @@ def role_text(role: str, content: str) -> str:
 
 
 def _has_top_title(text: str) -> bool:
-    """Whether the file opens with a title between two lines, docutils' document title."""
+    """Whether the file begins with a title between two lines, docutils' document title."""
     return bool(_TOP_TITLE.match(text))
 
 
 def _metadata(tree: Tree, has_top_title: bool) -> Metadata:
-    """The fields of a list that stands first or right below the title (docutils' docinfo)."""
+    """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
     known = tree_metadata(tree.meta)
     reader = RstReader()
     title = known.title

@@ -1,4 +1,4 @@
-"""Runs the parser of one file in a child process and reads back what it found."""
+"""Runs the parser of one file in a child process and reads its result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .wire import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 logger = logging.getLogger(__name__)
 
-# Title, author, warnings: far below this.
+# Title, author and warnings take far less.
 _LARGEST_OUTCOME = 16 * MIB
 _PART_NAME = re.compile(r"\d{6,8}")
 _LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL}
@@ -53,12 +53,11 @@ def parse_file(
     ocr: Ocr | None = None,
     parts_to: Path | None = None,
 ) -> ParsedDocument:
-    """The blocks and metadata of the file at `path`, whatever `file_name` it was uploaded under.
+    """The blocks and metadata of the file at `path`; `file_name` is its name at upload.
 
-    The files within it are put into the folder `parts_to`; without one they are dropped. Pages
-    that turn out to be scanned are read in a second run, under `ocr` and its longer limits.
-    Raises subclasses of ParseFailed, and what `sniff` raises at the door: EmptyFile,
-    UnsupportedType. The child dies with its time-out, and with this process.
+    The files within it are copied to the folder `parts_to`, or dropped without one. Scanned pages
+    are read in a second run, with `ocr` and its longer limits. The child is killed at its time-out
+    and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
     """
     limits = limits or ParseLimits()
     with path.open("rb") as file:
@@ -72,7 +71,7 @@ def parse_file(
         try:
             return _recognised(path, file_type, limits, ocr.wanting(scanned), parts_to)
         except errors.ParseFailed as error:
-            # Raises, where the pages that are no scans hold no text either.
+            # Raises if the pages that are not scans contain no text either.
             document = _collect(scratch, limits, parts_to)
             warning = f"Its scanned pages could not be recognised: {error}"
             return replace(document, warnings=(*document.warnings, warning))
@@ -109,26 +108,26 @@ def _run_child(
 
 def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
     complaint = _complaint(scratch)
-    logger.warning("A parser of %s ended with %s: %s", file_type.media_type, status, complaint)
+    logger.warning("The parser of %s ended with %s: %s", file_type.media_type, status, complaint)
     if -status in _LIMIT_SIGNALS:
         return errors.ParseLimitExceeded(
             f"Reading this {file_type.label} used up the time or memory allowed for one file. "
             "Split it into smaller files, or export it again."
         )
     return errors.DamagedFile(
-        f"This {file_type.label} is damaged or too big to be read. Open it in the program it "
+        f"This {file_type.label} is damaged or too large to be read. Open it in the program it "
         "was made with, save it again and upload the new file."
     )
 
 
 def _complaint(scratch: Path) -> str:
-    """The end of what the child wrote to its standard error."""
+    """The end of the child's standard error."""
     try:
         with opened_result(scratch / "stderr", sys.maxsize) as file:
             file.seek(-min(file.seek(0, os.SEEK_END), 4_000), os.SEEK_CUR)
             return file.read().decode("utf-8", "replace")
     except errors.DamagedFile:
-        return "it left no word"
+        return "no error output"
 
 
 def _outcome(scratch: Path) -> dict[str, Any]:
@@ -140,7 +139,7 @@ def _outcome(scratch: Path) -> dict[str, Any]:
 
 
 def _scanned(scratch: Path) -> list[int]:
-    """The numbers of the pages that the child found to be images of text."""
+    """The numbers of the pages that the child reported as images of text."""
     try:
         found = _outcome(scratch).get("scanned")
         return sorted(int(number) for number in found) if isinstance(found, list) else []
@@ -169,7 +168,7 @@ def _collect(scratch: Path, limits: ParseLimits, parts_to: Path | None) -> Parse
 def _parts(
     scratch: Path, stated: list[Any], limits: ParseLimits, parts_to: Path | None
 ) -> Iterator[Part]:
-    """The parts that the child left, copied out of its reach, under paths made safe once more."""
+    """The child's parts, copied out of the scratch directory, their paths sanitised again."""
     taken: set[str] = set()
     for path, name, _ in stated if parts_to is not None else ():
         if parts_to is None or not _PART_NAME.fullmatch(name):

@@ -1,4 +1,4 @@
-"""The scratch directory of one file: locked while its worker lives, removed in every case."""
+"""The scratch directory of one file: locked while its worker runs, always removed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ingestion.errors import DamagedFile
 
 PREFIX = "steelyard-parse-"
 _LOCK = "worker.lock"
-# A directory is made a moment before it is locked.
+# A directory is created a moment before it is locked.
 _YOUNG_SECONDS = 60
 SWEEP_EVERY_SECONDS = 600
 
 STRANGE_RESULT = (
-    "This file could not be read: its parser left something else than text. Open it in the "
+    "This file could not be read: its parser returned an invalid result. Open it in the "
     "program it was made with, save it again and upload the new file."
 )
 
@@ -31,10 +31,10 @@ _next_sweep = 0.0
 
 @contextmanager
 def scratch_directory() -> Iterator[Path]:
-    """A directory of this process alone, gone after the block.
+    """A private directory, removed after the block.
 
-    A worker that was killed together with its child cannot remove its own; the next one does,
-    once it runs a file on the same machine.
+    If a worker is killed together with its child, the next worker that parses a file on the same
+    machine removes its directory.
     """
     sweep_now_and_then()
     scratch = Path(tempfile.mkdtemp(prefix=PREFIX))
@@ -47,7 +47,7 @@ def scratch_directory() -> Iterator[Path]:
 
 
 def sweep_now_and_then() -> None:
-    """Sweeps in the first call of this process, and in one every ten minutes."""
+    """Sweep in this process's first call, then at most every ten minutes."""
     global _next_sweep
     if time.monotonic() >= _next_sweep:
         _next_sweep = time.monotonic() + SWEEP_EVERY_SECONDS
@@ -55,7 +55,7 @@ def sweep_now_and_then() -> None:
 
 
 def sweep_abandoned() -> int:
-    """How many directories of dead workers were removed; those of living ones are locked."""
+    """Remove the directories of dead workers, which are not locked; return how many."""
     return sum(
         _remove_abandoned(found)
         for found in Path(tempfile.gettempdir()).glob(f"{PREFIX}*")
@@ -89,7 +89,7 @@ def _remove_abandoned(scratch: Path) -> bool:
 
 
 def _remove(scratch: Path) -> None:
-    """Removes it, made unreadable by what ran in it or not."""
+    """Remove the directory, even if the child has made parts of it unreadable."""
     shutil.rmtree(scratch, ignore_errors=True)
     if not scratch.exists():
         return
@@ -102,9 +102,9 @@ def _remove(scratch: Path) -> None:
 
 @contextmanager
 def opened_result(path: Path, limit: int) -> Iterator[BinaryIO]:
-    """What the child left at `path`, open to be read: a plain file of at most `limit` bytes.
+    """Open a result file of the child: a regular file of at most `limit` bytes.
 
-    A parser that was taken over could leave a link to another file, or a pipe to wait at.
+    A compromised parser could leave a link to another file, or a pipe that blocks its reader.
     Raises DamagedFile.
     """
     try:

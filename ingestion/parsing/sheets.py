@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Grid = list[list[str]]
 
 _SHEET_LEVEL = 2
-"""anydoc's own. Not 1: the name of an only sheet, mostly "Sheet1", is not the file's title."""
+"""As in anydoc. Not 1: the name of a single sheet, mostly "Sheet1", is not the file's title."""
 _NAMES_IN = {
     filetypes.XLSX: ("xl/workbook.xml", re.compile(rb'<(?:\w+:)?sheet\s[^>]*?\bname="([^"]*)"')),
     filetypes.ODS: ("content.xml", re.compile(rb'<table:table\s[^>]*?\btable:name="([^"]*)"')),
@@ -40,15 +40,15 @@ _NAMES_IN = {
 _CELL = re.compile(rb'<c\s(?P<before>[^>]*?)\br="(?P<column>[A-Z]{1,3})(?P<row>\d{1,7})"')
 _EMPTY_CELL = re.compile(rb"<c\s[^>]*/>|<c\s[^>]*></c>")
 _ROW = re.compile(rb'(<row\s(?:[^>]*?\s)?r=")(\d{1,7})"')
-# Both name positions that are no longer true. Merged cells keep their text, not their extent.
+# Both refer to positions that change. Merged cells keep their text but not their extent.
 _REFERENCES = re.compile(rb"<dimension\s[^>]*>|<mergeCells\b.*?</mergeCells>", re.DOTALL)
-# Guesses: a grid of the first size costs 0.3 s; beyond it one position in ten should be used.
+# Guesses: a grid of the first size takes 0.3 s; in larger ones a tenth should be used.
 _DENSE_POSITIONS = 200_000
 _SPARSE_FACTOR = 10
 
 
 class SheetsParser:
-    """Cells as they are shown. Empty rows and columns are left out; merged cells fill their first.
+    """Cells as displayed, without empty rows and columns; merged cells fill their first position.
 
     Rows above the table that hold one cell (a title, a remark) become paragraphs.
     """
@@ -63,7 +63,7 @@ class SheetsParser:
 
 def _open(data: bytes, source: Source) -> anydoc.Document:
     if source.file_type == filetypes.XLSX:
-        # A part that cannot be unpacked: anydoc says what is wrong with it.
+        # If a member cannot be unpacked, anydoc reports it.
         with suppress(*UNREADABLE):
             data = without_gaps(data)
     try:
@@ -74,8 +74,8 @@ def _open(data: bytes, source: Source) -> anydoc.Document:
 
 def _too_big(source: Source) -> ParseLimitExceeded:
     return ParseLimitExceeded(
-        f"This {source.file_type.label} has more cells than one file may have. Delete cells that "
-        "stand far from the others, or save each sheet as a CSV file and upload those."
+        f"This {source.file_type.label} has more cells than are allowed for one file. Delete cells "
+        "far from the others, or save each sheet as a CSV file and upload those."
     )
 
 
@@ -108,14 +108,14 @@ class _SheetReader(DocumentReader):
 
 
 def without_empty(grid: Sequence[Sequence[str]]) -> Grid:
-    """The grid's rows and columns that hold any text, all rows of one width."""
+    """The grid without empty rows and columns, all rows of one width."""
     rows = [row for row in grid if any(cell.strip() for cell in row)]
     used = sorted({place for row in rows for place, cell in enumerate(row) if cell.strip()})
     return [[row[place] if place < len(row) else "" for place in used] for row in rows]
 
 
 def _named(blocks: Iterator[Block], source: Source) -> Iterator[Block]:
-    """The blocks, opened by the sheet's name where anydoc leaves it out: that of an only sheet."""
+    """The blocks, preceded by the sheet's name if anydoc omits it, as for a single sheet."""
     first = next(blocks, None)
     if first is None:
         return
@@ -136,10 +136,11 @@ def _sheet_names(source: Source) -> list[str]:
 
 
 def without_gaps(data: bytes) -> bytes:
-    """The workbook with the rows and columns of sparse sheets counted without unused ones.
+    """The workbook with sparse sheets renumbered to leave out unused rows and columns.
 
-    Unchanged where no sheet is sparse. The container has passed `check_archive`; raises what
-    `archive.UNREADABLE` lists.
+    Unchanged if no sheet is sparse. Readers allocate a grid up to the last cell: one stray cell in
+    the last corner of a sheet would take 17 billion positions. The container must have passed
+    `check_archive`; raises the errors in `archive.UNREADABLE`.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         closed = {
@@ -158,7 +159,7 @@ def without_gaps(data: bytes) -> bytes:
 
 
 def _closed_up(sheet: bytes) -> bytes | None:
-    """The sheet without gaps; None where they are small or few."""
+    """The sheet without gaps; None if it is not sparse."""
     rows, columns, cells = _used(sheet)
     if max(rows, default=0) * max(map(_number, columns), default=0) <= max(
         _DENSE_POSITIONS, _SPARSE_FACTOR * cells
@@ -183,7 +184,7 @@ def _closed_up(sheet: bytes) -> bytes | None:
 
 
 def _used(sheet: bytes) -> tuple[set[int], set[bytes], int]:
-    """The rows and columns in which cells stand, and how many cells do."""
+    """The used rows and columns, and the number of cells."""
     rows: set[int] = set()
     columns: set[bytes] = set()
     count = 0

@@ -1,7 +1,7 @@
 """PPTX, PPT and ODP -> Blocks, by anydoc; pages are slides.
 
-anydoc does not say where a slide begins. A mark that is put into every slide before it reads the
-deck comes out between the blocks of two slides. PPT is binary and stays without slide numbers.
+anydoc does not report where a slide begins. A mark inserted into every slide beforehand comes out
+between the blocks of two slides. PPT is a binary format and gets no slide numbers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .archive import UNREADABLE
 from .office import DocumentReader, open_document, read_checked, read_metadata
 from .protocol import Extraction, Source
 
-# U+E000 is for private use: no text has it by chance.
+# U+E000 is for private use and does not occur in ordinary text.
 _MARK = "\ue000steelyard-slide\ue000"
 _PPTX_MARK = (
     '<p:sp xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
@@ -28,7 +28,7 @@ _PPTX_MARK = (
     '<p:nvSpPr><p:cNvPr id="0" name=""/><p:cNvSpPr/><p:nvPr/></p:nvSpPr><p:spPr/>'
     f"<p:txBody><a:bodyPr/><a:p><a:r><a:t>{_MARK}</a:t></a:r></a:p></p:txBody></p:sp>"
 ).encode()
-# A page of its own: anydoc moves a page's title before its other shapes.
+# A separate page, because anydoc moves a page's title before its other shapes.
 _ODP_MARK = (
     '<draw:page xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
     'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><draw:frame><draw:text-box>'
@@ -37,18 +37,18 @@ _ODP_MARK = (
 _PPTX_SLIDE = re.compile(r"ppt/slides/[^/]+\.xml")
 _PPTX_SHAPES = re.compile(rb"<p:grpSpPr\s*/>|</p:grpSpPr>")
 _ODP_PAGE = re.compile(rb"(?=<draw:page[\s>/])")
-# What PowerPoint fills in for a deck that nobody named, in any of its languages.
+# PowerPoint's default title of a deck without one, in any of its languages.
 _NO_TITLE = re.compile(r"(?=.*PowerPoint).{1,40}", re.IGNORECASE)
 
 
 class SlidesParser:
-    """Titles as headings, texts, tables, the data of charts; a slide's notes at its end."""
+    """Titles as headings, texts, tables, the data of charts; notes at the end of each slide."""
 
     name = "anydoc-slides"
 
     def extract(self, source: Source) -> Extraction:
         data = read_checked(source)
-        # A part that cannot be unpacked: anydoc says which, or reads the others.
+        # If a member cannot be unpacked, anydoc reports it or reads the others.
         with suppress(*UNREADABLE):
             data = _marked(data, source.file_type)
         document = open_document(data, source.file_type)
@@ -60,9 +60,9 @@ class SlidesParser:
 
 
 def _marked(data: bytes, file_type: filetypes.FileType) -> bytes:
-    """The deck with a mark before every slide, without pictures; unchanged where one has no place.
+    """The deck without pictures and with a mark before every slide.
 
-    Slides out of step with their marks would be cited by wrong numbers: none is better.
+    Unchanged if a mark cannot be placed: no slide numbers are better than wrong ones.
     """
     if file_type not in (filetypes.PPTX, filetypes.ODP):
         return data
@@ -101,7 +101,7 @@ def _slides(blocks: Iterable[Block]) -> Iterator[list[Block]]:
 def _blocks(slides: list[list[Block]]) -> Iterator[Block]:
     """All blocks with their slide's number, each slide's title first.
 
-    The title of the first slide is the deck's: the others stand below it.
+    The first slide's title is that of the deck; the others are below it.
     """
     for number, slide in enumerate(slides):
         kinds = [block.kind for block in slide]

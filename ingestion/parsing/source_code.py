@@ -13,7 +13,7 @@ from .encoding import decode
 from .protocol import Extraction, Source
 
 LONGEST_LINE = 400
-"""Longer lines are minified code or data and are not looked at. A guess."""
+"""Longer lines are minified code or data and are ignored. A guess."""
 
 _CONTAINERS = frozenset(
     {
@@ -47,7 +47,7 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
         _NO_NAME
         + r"(?:<[^>]*>\s+)?(?:[\w<>\[\],.?&]+\s+)*"
         + _NO_NAME
-        # Without the lookahead a field's initialiser or an abstract method would be taken.
+        # The lookahead excludes a field's initialiser and an abstract method.
         + r"(?P<name>\w+)\s*(?:<[^>]*>)?\((?!.*;\s*$)",
     ),
     "c": (
@@ -136,25 +136,25 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     "yaml": (r"(?P<name>[\w./\"'-]+)\s*:\s*(?:#.*)?$",),
     "sections": (r"\[{1,2}\s*(?P<name>[\w.\-\"': /@*]+?)\s*\]{1,2}\s*(?:[#;].*)?$",),
 }
-# Closed in its own line, or only announced: no body follows that a heading could stand over.
+# Closed on the same line, or a forward declaration: there is no body for a heading.
 _ENDED_BY_SEMICOLON = frozenset({"script", "java", "c", "rust", "php"})
 _ANY_CASE = frozenset({"sql", "fortran", "pascal", "basic"})
 _PATTERNS = {
     family: tuple(re.compile(one, re.IGNORECASE if family in _ANY_CASE else 0) for one in patterns)
     for family, patterns in _FAMILIES.items()
 }
-# A file of one class must not take the class's name for its title: its file name says more.
+# Not 1: a file with one class must not get that class's name as its title.
 _TOP_LEVEL = 2
 _DEEPEST_LEVEL = 4
 _LEADING_LINES = 60
-"""How far above a declaration its comments and decorators are looked for. A guess."""
+"""How far above a declaration its comments and decorators may begin. A guess."""
 _LEADING = re.compile(r"\s*(?:#(?!include|define|if|end|else)|//|/\*|\*|@|--|\[\w|template\s*<)")
 _TRIPLE_QUOTE = re.compile(r'"""|\'\'\'')
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What a line declares; `indent` in columns, `is_container` where members nest in it."""
+    """A declaration; `indent` in columns, `is_container` if members nest in it."""
 
     heading: str
     indent: int
@@ -162,7 +162,11 @@ class Declaration:
 
 
 def declaration(line: str, family: str) -> Declaration | None:
-    """The declaration that begins on `line`, or None."""
+    """The declaration that begins on `line`, or None.
+
+    By one-line patterns of the language family, not by a grammar: a missed declaration leaves its
+    code in the previous block, a false one adds a heading. No line of code is lost by either.
+    """
     stripped = line.strip()
     if not stripped or len(line) > LONGEST_LINE:
         return None
@@ -181,7 +185,7 @@ def declaration(line: str, family: str) -> Declaration | None:
 
 
 class SourceCodeParser:
-    """A heading a class, function, table or section, then its lines in one code block."""
+    """One heading per class, function, table or section, then its lines in one code block."""
 
     name = "source-code"
 
@@ -191,7 +195,7 @@ class SourceCodeParser:
 
 
 def source_blocks(text: str, family: str) -> Iterator[Block]:
-    """Headings and code; the code blocks together hold every line of `text` in its order."""
+    """Headings and code; together the code blocks contain every line of `text` in order."""
     lines = text.split("\n")
     start = 0
     for number, level, heading in _headings(lines, family):
@@ -204,9 +208,9 @@ def source_blocks(text: str, family: str) -> Iterator[Block]:
 
 
 def _headings(lines: Sequence[str], family: str) -> Iterator[tuple[int, int, str]]:
-    """(line, level, heading) of each declaration that stands directly in the file or a container.
+    """(line, level, heading) of each declaration directly in the file or in a container.
 
-    What is declared inside a function is indented deeper than its neighbours, and left out.
+    Declarations inside functions are indented deeper than their neighbours, and left out.
     """
     containers: list[int] = []
     members = [0]
@@ -229,7 +233,7 @@ def _headings(lines: Sequence[str], family: str) -> Iterator[tuple[int, int, str
 
 
 def _code_lines(lines: Sequence[str], family: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines outside long strings and block comments, whose prose declares nothing."""
+    """The numbered lines outside long strings and block comments."""
     closing = ""
     for number, line in enumerate(lines):
         if closing:

@@ -1,4 +1,4 @@
-"""pandoc's syntax tree -> Blocks. Knows every node type; formats override what they must."""
+"""pandoc's syntax tree -> Blocks. Handles every node type; formats override some."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ def metadata_text(value: Node | None) -> str:
 
 
 def strip_tags(source: str) -> str:
-    """The text of a piece of HTML."""
+    """The text of an HTML fragment."""
     return html.unescape(_TAG.sub(" ", source)).strip()
 
 
 class TreeReader:
-    """Turns one document's nodes into blocks. Footnotes follow the block that names them."""
+    """Turns one document's nodes into blocks. Footnotes follow the block that refers to them."""
 
     def __init__(self) -> None:
         self._notes: list[list[Node]] = []
 
     def blocks(self, nodes: Sequence[Node], depth: int = 0) -> Iterator[Block]:
-        """The blocks of `nodes`; `depth` is the list nesting they stand in."""
+        """The blocks of `nodes`; `depth` is their list nesting level."""
         for node in nodes:
             yield from self._block(node, depth)
             while self._notes:
@@ -110,7 +110,7 @@ class TreeReader:
             yield from self._item(nodes, depth, self.text(term), joint=": ")
 
     def _item(self, nodes: list[Node], depth: int, label: str, joint: str = "") -> Iterator[Block]:
-        """A list item from its label and first paragraph, then whatever else it holds."""
+        """A list item of its label and first paragraph, then the blocks nested in it."""
         opening = ""
         if nodes and nodes[0]["t"] in ("Para", "Plain"):
             opening, nodes = self.text(nodes[0]["c"]), nodes[1:]
@@ -122,7 +122,7 @@ class TreeReader:
         _, (_, caption), nodes = content
         captions = list(self.blocks(caption, depth))
         seen = {block.text for block in captions}
-        # An image's alternative text mostly repeats the caption.
+        # An image's alternative text usually repeats the caption.
         yield from (block for block in self.blocks(nodes, depth) if block.text not in seen)
         yield from captions
 
@@ -140,7 +140,7 @@ class TreeReader:
         return ""
 
     def _labelled(self, label: str, blocks: Iterator[Block]) -> Iterator[Block]:
-        """The blocks, the first of them opened by the label where it is a paragraph."""
+        """The blocks, with the label before the text of the first paragraph, or as a paragraph."""
         if not label:
             yield from blocks
             return
@@ -174,7 +174,7 @@ class TreeReader:
     def _is_layout(
         self, rows: list[list[tuple[list[Node], int, int]]], columns: int, *, has_head: bool
     ) -> bool:
-        """Whether the table only places things on a page: one column, or sections in cells."""
+        """Whether the table only arranges content on a page: one column, or sections in cells."""
         kinds = {node["t"] for row in rows for nodes, _, _ in row for node in nodes}
         return (columns < 2 and not has_head) or bool(kinds & {"Header", "Table"})
 
@@ -225,7 +225,7 @@ class TreeReader:
 
 
 def ordinal(number: int, style: str) -> str:
-    """A list item's number as its style writes it; Roman numerals as digits."""
+    """A list item's number in its style; Roman numerals as digits."""
     if style in ("LowerAlpha", "UpperAlpha") and 1 <= number <= 26:
         letter = chr(ord("a") + number - 1)
         return letter if style == "LowerAlpha" else letter.upper()

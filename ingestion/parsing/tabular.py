@@ -23,11 +23,11 @@ _SAMPLE_ROWS = 200
 _NUMBER = re.compile(r"[-+(]?[^\w\s]?\s?\d[\d.,:/\s-]*[^\w\s]?\)?")
 _LONGEST_HEADER = 60
 _YEAR = re.compile(r"(?:19|20)\d\d")
-# Excel's own first line; it does not show it either.
+# Excel's first line with the delimiter, which Excel does not display.
 _STATED_DELIMITER = re.compile(r'\ufeff?"?sep=([,;|\t])"?[^\S\n]*\n', re.IGNORECASE)
 
 MOST_CELLS = 2_000_000
-"""Cells of one grid at most: a hostile span asks for billions. A guess."""
+"""Maximum number of cells of one grid: a hostile span demands billions. A guess."""
 
 
 class TabularParser:
@@ -46,10 +46,10 @@ class TabularParser:
 
 
 def delimiter_of(text: str, preferred: str = ",") -> str:
-    """The delimiter under which most rows of a sample have the same number of cells, over 1.
+    """The delimiter by which most rows of a sample have the same number of cells, above 1.
 
-    `preferred` wins a tie, then the one that gives more columns. csv.Sniffer was tried and
-    takes letters for delimiters.
+    `preferred` wins a tie, then the one with more columns. csv.Sniffer was tried and chooses
+    letters as delimiters.
     """
     sample = text[:_SAMPLE_CHARS]
     if len(text) > len(sample):
@@ -71,7 +71,7 @@ def delimiter_of(text: str, preferred: str = ",") -> str:
 def has_header_row(rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first row names the columns: short distinct labels, none of them a number.
 
-    Years may stand above figures, and the corner above the names of the rows may be empty.
+    Years are accepted above figures, and the corner above row names may be empty.
     """
     if len(rows) < 2:
         return False
@@ -120,7 +120,7 @@ def _read(text: str, delimiter: str, limits: ParseLimits) -> list[Row]:
 def _blocks(rows: list[Row]) -> Iterator[Block]:
     width = max((len(row) for row in rows), default=0)
     first = 0
-    # "Stanley Cups,," above the header is the table's title.
+    # "Stanley Cups,," above the header row is the table's title.
     while width > 1 and first + 1 < len(rows) and lone_cell(rows[first]):
         yield Block(BlockKind.PARAGRAPH, lone_cell(rows[first]))
         first += 1
@@ -130,14 +130,14 @@ def _blocks(rows: list[Row]) -> Iterator[Block]:
 
 
 def lone_cell(row: Row) -> str:
-    """The row's only filled cell, when it is the first one; empty otherwise."""
+    """The row's first cell if it is the only non-empty one; else empty."""
     return row[0].strip() if row and not any(cell.strip() for cell in row[1:]) else ""
 
 
 def spread(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
-    """The grid of (text, rows down, columns across) cells, all rows of one width.
+    """The full grid of cells given as (text, row span, column span), all rows of one width.
 
-    A merged cell's text stands in its first position alone; those it covers are empty.
+    A merged cell's text is in its first position; the other positions are empty.
     Raises ParseLimitExceeded for a grid of more than MOST_CELLS cells.
     """
     grid: list[list[str]] = []

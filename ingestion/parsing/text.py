@@ -15,9 +15,9 @@ PARAGRAPH_CHARS = 4_000
 """Longest paragraph block. A guess: a page of text, about ten chunks."""
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?:\n[^\S\n]*)+|\f")
-# "pre- and postwar", "Ein- und Ausgabe": such a hyphen is no line end.
+# "pre- and postwar", "Ein- und Ausgabe": such hyphens stay.
 _NOT_A_JOINT = r"(?!(?:and|or|to|und|oder|bis|et|ou|e|y|o)\b)"
-# "state-of-the-art" is parted where it has its hyphens already.
+# "state-of-the-art" breaks at hyphens that belong to the word.
 _LITTLE = r"(?:of|the|in|to|by|on|at|a|an|and|or|for|up|de|du|la|le|à|am|an|im|und)"
 _COMPOUND_IN_A_LINE = re.compile(rf"(-{_LITTLE})[-\u2010] (?=[a-zß-ÿ])")
 _COMPOUND_BEFORE = re.compile(_LITTLE)
@@ -33,7 +33,7 @@ _FOOTNOTE = re.compile(r"(?:\d{1,3}|[*†‡])[\s.)]?\s*\S")
 
 
 class TextParser:
-    """Paragraphs parted by blank lines; a longer one is split at line ends."""
+    """Paragraphs separated by blank lines; long ones are split at line ends."""
 
     name = "text"
 
@@ -42,7 +42,7 @@ class TextParser:
 
 
 def paragraph_blocks(text: str) -> Iterator[Block]:
-    """Blocks of at most PARAGRAPH_CHARS characters each that hold all of `text`."""
+    """All of `text` in blocks of at most PARAGRAPH_CHARS characters."""
     start = 0
     for gap in _BLANK_LINES.finditer(text):
         yield from _bounded(text, start, gap.start())
@@ -60,8 +60,8 @@ def _bounded(text: str, start: int, end: int) -> Iterator[Block]:
 
 
 def _cut(text: str, start: int, limit: int) -> int:
-    """Where to split: after a line, else a sentence, else a word, else anywhere."""
-    # The first half is left alone, lest a short first line make a tiny block.
+    """The position of a split: after a line, else a sentence, else a word, else at `limit`."""
+    # Not in the first half: a short first line would become a tiny block.
     half = (start + limit) // 2
     for separator in ("\n", ". ", "。", " "):
         found = text.rfind(separator, half, limit)
@@ -71,16 +71,15 @@ def _cut(text: str, start: int, limit: int) -> int:
 
 
 def joined_in_line(text: str) -> str:
-    """Text whose lines were run together, "instru- ment" made one word."""
+    """Text of joined lines, with "instru- ment" as one word."""
     return _IN_A_LINE.sub("", _COMPOUND_IN_A_LINE.sub(r"\1-", text))
 
 
 def joined_lines(text: str) -> str:
-    """Text in lines, a word that was parted at the end of one put back together in it.
+    """Text in lines, each hyphenated word rejoined on the line where it begins.
 
-    Where the text writes the word with a hyphen elsewhere ("well-known"), it keeps it.
+    A word that the text hyphenates elsewhere ("well-known") keeps its hyphen.
     """
-
     written = set(_HYPHENATED.findall(text))
 
     def whole(match: re.Match[str]) -> str:
@@ -89,7 +88,7 @@ def joined_lines(text: str) -> str:
         is_compound = follows_one and _COMPOUND_BEFORE.fullmatch(match["head"])
         is_kept = is_compound or hyphenated in written
         joined = hyphenated if is_kept else f"{match['head']}{match['tail']}"
-        # The rest of the line begins the next one, where there is any.
+        # The rest of the second line, if any, stays a line.
         end = "\n" if match["gap"] or match["end"] else ""
         return f"{joined}{match['mark']}{end}"
 
@@ -97,9 +96,9 @@ def joined_lines(text: str) -> str:
 
 
 def joined_across_pages(blocks: Iterable[Block]) -> Iterator[Block]:
-    """The blocks, a word parted between the last paragraph of a page and the next made whole.
+    """The blocks, with words hyphenated across a page break rejoined.
 
-    It goes to the page on which it begins. Footnotes may stand between the two.
+    The word goes to the page on which it begins. Footnotes may come between the two halves.
     """
     parted: Block | None = None
     between: list[Block] = []
@@ -125,13 +124,13 @@ def joined_across_pages(blocks: Iterable[Block]) -> Iterator[Block]:
 
 
 def _is_between(parted: Block, block: Block) -> bool:
-    """Whether the block is a footnote under the paragraph that ends with a hyphen."""
+    """Whether the block is a footnote below the paragraph that ends with a hyphen."""
     is_prose = block.kind in (BlockKind.PARAGRAPH, BlockKind.LIST_ITEM)
     return block.page == parted.page and is_prose and bool(_FOOTNOTE.match(block.text))
 
 
 def _joined(parted: Block, block: Block) -> tuple[Block, Block | None]:
-    """Both blocks, the rest of the word with the first; None for one that held no more."""
+    """Both blocks, with the rest of the word moved to the first; None if nothing is left."""
     rest = _REST.match(block.text)
     follows = block.kind is BlockKind.PARAGRAPH and block.page == (parted.page or 0) + 1
     if rest is None or not follows:

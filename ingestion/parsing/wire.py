@@ -1,4 +1,4 @@
-"""Text cleaned, and blocks encoded, on their way from the child process to the worker."""
+"""Transfer of blocks from the child process to the worker: cleaned, one JSON array per line."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from ingestion.domain import Block, BlockKind
 
-# A soft hyphen is no letter: with it in a word, the word is not found.
+# A soft hyphen within a word would keep searches from matching the word.
 _UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f\xad\ud800-\udfff\ufeff\ufffe\uffff]")
 _SOFT_LINE_END = re.compile("\xad[ \t]*\n[ \t]*")
-# Colours of a terminal, in logs and in the outputs of notebooks.
+# Terminal colours, in logs and in the outputs of notebooks.
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][A-Z0-9])")
-# Spaces, and what takes none: a text of these alone says nothing.
+# Any character but spaces and zero-width ones: without one, a text is empty to a reader.
 _SEEN = re.compile("[^\\s\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufe00-\ufe0f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -31,7 +31,7 @@ def clean_text(text: str) -> str:
 
 
 def clean_block(block: Block) -> Block | None:
-    """The block with clean text, or None where nothing readable is left of it."""
+    """The block with clean text, or None if nothing readable remains."""
     if block.kind is BlockKind.TABLE:
         rows = [[clean_text(cell) for cell in row] for row in block.rows]
         if not any(_SEEN.search(cell) for row in rows for cell in row):
@@ -47,7 +47,7 @@ def clean_block(block: Block) -> Block | None:
 
 
 def encode_block(block: Block) -> str:
-    """One line, its newline included. A table travels as rows; its text follows from them."""
+    """One line, with its newline. A table is sent as rows, from which its text is rebuilt."""
     text = "" if block.kind is BlockKind.TABLE else block.text
     fields = [block.kind.value, text, block.level, block.page, block.rows, block.has_header]
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"

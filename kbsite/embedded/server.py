@@ -1,4 +1,4 @@
-"""What the embedded servers have in common: start, attach, stop, and recovery from a kill."""
+"""The base class of the embedded servers: start, attach, stop, and recovery from a kill."""
 
 import os
 import signal
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 START_TIMEOUT = 90.0
 STOP_TIMEOUT = 60.0
 POLL_INTERVAL = 0.02
-# A server writes its pid file and opens its socket within milliseconds; after this long without
-# one (a guess with a wide margin) it never will.
+# A server writes its pid file and opens its socket within milliseconds; without them after this
+# time (a guess with a wide margin) it has failed.
 PATIENCE = 2.0
-LOG_LIMIT = 10_000_000  # bytes; an older log is kept once
+LOG_LIMIT = 10_000_000  # bytes; one older log is kept
 
 
 @dataclass(frozen=True)
 class ServerStatus:
-    """What is known of one server; `pid` and `version` are None while it is down."""
+    """The status of one server; `pid` and `version` are None while it is down."""
 
     name: str
     up: bool
@@ -66,32 +66,32 @@ class Server(ABC):
 
     @property
     def log(self) -> Path:
-        """The file that takes everything the server prints."""
+        """The file with all output of the server."""
         return self.var_dir / "log" / f"{self.name.lower()}.log"
 
     @property
     def lock(self) -> Path:
-        """The file that is locked while anything of the server is alive."""
+        """The file that is locked while any process of the server is alive."""
         return self.var_dir / "run" / f"{self.name.lower()}.lock"
 
     @abstractmethod
     def accepts_work(self) -> bool:
-        """True when the server at the socket takes requests now, not merely soon."""
+        """True if the server at the socket accepts requests already."""
 
     @abstractmethod
     def prepare(self, lock: int) -> None:
-        """Make the data directory and the settings. Runs under the lock, which children inherit."""
+        """Create data directory and settings. Runs under the lock, which children inherit."""
 
     @abstractmethod
     def command(self) -> list[str]:
         """The program and its arguments; it stays in the foreground."""
 
     def is_up(self) -> bool:
-        """True when the server can be used. Raises EmbeddedServersError for a doubtful socket."""
+        """True if the server can be used. Raises EmbeddedServersError for an unsafe socket."""
         return is_private(self.socket_dir, possible_owners()) and self.accepts_work()
 
     def start(self) -> None:
-        """Return when the server can be used, started here, by another process or long ago."""
+        """Start the server unless it already runs; return when it can be used."""
         begun = time.monotonic()
         launched = False
         while not self.is_up():
@@ -99,7 +99,7 @@ class Server(ABC):
             with try_lock(self.lock) as lock:
                 if lock is not None and launched:
                     raise EmbeddedServersError(
-                        f"The embedded {self.name} ended while it started. {self._last_words()}"
+                        f"The embedded {self.name} exited during its start. {self._last_words()}"
                     )
                 if lock is not None:
                     self._launch(lock)
@@ -115,7 +115,7 @@ class Server(ABC):
             time.sleep(POLL_INTERVAL)
 
     def stop(self) -> None:
-        """Return when nothing of the server is alive."""
+        """Stop the server; return when none of its processes is alive."""
         begun = time.monotonic()
         signalled = False
         while self.lock.exists():
@@ -137,7 +137,7 @@ class Server(ABC):
             time.sleep(POLL_INTERVAL)
 
     def status(self) -> ServerStatus:
-        """What is known of the server now."""
+        """The current status of the server."""
         up = self.is_up()
         return ServerStatus(
             name=self.name,
@@ -150,22 +150,22 @@ class Server(ABC):
         )
 
     def remove_sockets(self) -> None:
-        """Remove what a killed server left in the socket directory. Needs the lock."""
+        """Remove the socket files of a killed server. Requires the lock."""
         for leftover in self.socket_dir.glob(f"{self.socket_name}*"):
             leftover.unlink()
 
     def make_socket_dir(self) -> None:
-        """Make the socket directory, or check the one that came into being since the last check."""
+        """Create the socket directory; check its owner and mode if it exists."""
         self.socket_dir.mkdir(mode=0o700, exist_ok=True)
         is_private(self.socket_dir, possible_owners())
 
     def _launch(self, lock: int) -> None:
         if leader := self._leader():
             raise EmbeddedServersError(
-                f"Process {leader.pid} works in {self.data_dir} and was not started by Steelyard. "
+                f"Process {leader.pid} uses {self.data_dir} and was not started by Steelyard. "
                 "Stop it, then start again."
             )
-        # The lock is free, so a live process that the pid file names is a foreign one.
+        # The lock is free, so a pid file is stale.
         (self.data_dir / self.pid_name).unlink(missing_ok=True)
         self.remove_sockets()
         self.log.parent.mkdir(exist_ok=True)
@@ -175,8 +175,8 @@ class Server(ABC):
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
         with self.log.open("ab") as log:
-            # The shell ends at once and leaves the server to init: as a child of this process it
-            # would stay behind as a zombie when it ends before us.
+            # The shell exits at once and leaves the server to init: as a child of this process
+            # it would become a zombie if it exits before us.
             subprocess.run(
                 ["/bin/sh", "-c", '"$@" &', "sh", *self.command()],
                 cwd=self.data_dir,
@@ -191,9 +191,9 @@ class Server(ABC):
             )
 
     def _end_unreachable(self) -> None:
-        """Clear away what holds the lock but cannot be used.
+        """End processes that hold the lock although the server is unusable.
 
-        That is a server whose socket someone deleted, and children that outlive a killed server
+        These are a server whose socket was deleted, and children that outlive a killed server
         because they are busy with a long statement.
         """
         leader = self._leader()
@@ -205,7 +205,7 @@ class Server(ABC):
             leader.send_signal(self.stop_signal)
 
     def _leader(self) -> "psutil.Process | None":
-        """The process that the pid file names, if it is alive and works in the data directory."""
+        """The process in the pid file, if it is alive and works in the data directory."""
         pid = self._noted_pid()
         if pid is None:
             return None
@@ -223,13 +223,13 @@ class Server(ABC):
 
 
 def server_environment() -> dict[str, str]:
-    """The environment for a server: ours without what would change its settings or language."""
+    """Our environment without variables that would change a server's settings or language."""
     ours = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
     return ours | {"LC_ALL": "C"}
 
 
 def _processes_in(directory: Path, pids: list[int] | None = None) -> "list[psutil.Process]":
-    """The live processes, of the given ones or of all, whose working directory this is."""
+    """The live processes, of the given ones or of all, with this working directory."""
     import psutil
 
     found = []

@@ -1,4 +1,7 @@
-"""What the embedded servers need of the system: their programs, locks and socket directory."""
+"""Programs, locks and socket directory of the embedded servers.
+
+The programs come from wheels, whose Python code is never imported.
+"""
 
 import hashlib
 import os
@@ -23,10 +26,10 @@ class EmbeddedServersError(Exception):
 
 
 def program(package: str, pattern: str, *, instead: str) -> Path:
-    """The one file of an installed package that matches a glob pattern.
+    """The file of an installed package that matches a glob pattern.
 
-    `instead` names the setting that points to a server of one's own; it goes into the message of
-    the EmbeddedServersError that a missing package or program raises.
+    Raises EmbeddedServersError if package or program is missing; the message suggests the setting
+    `instead`, for an external server.
     """
     try:
         root = Path(str(distribution(package).locate_file("")))
@@ -39,7 +42,7 @@ def program(package: str, pattern: str, *, instead: str) -> Path:
     found = next((path.resolve() for path in root.glob(pattern)), None)
     if found is None:
         raise EmbeddedServersError(
-            f"The installed package {package} holds no {pattern}: this platform has no complete "
+            f"The installed package {package} contains no {pattern}: this platform has no complete "
             f"wheel. Reinstall it, or set {instead} to a server of your own."
         )
     return found
@@ -52,7 +55,12 @@ def installed_version(package: str) -> str:
 
 @contextmanager
 def try_lock(path: Path) -> Iterator[int | None]:
-    """The descriptor of the locked file, or None while another process or a server holds it."""
+    """The descriptor of the locked file, or None while another process or a server holds it.
+
+    A server inherits the open, locked file, so the kernel frees the lock when the last of its
+    processes exits, however it died and in whatever process namespace. A process id in a file
+    would be less reliable: ids are reused.
+    """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         yield descriptor if _locked(descriptor) else None
@@ -70,16 +78,15 @@ def _locked(descriptor: int) -> bool:
 
 
 def socket_dir_for(var_dir: Path) -> Path:
-    """The directory for the sockets of one var directory and user; makes nothing."""
+    """The path of the socket directory of one var directory and user; creates nothing."""
     digest = hashlib.sha256(os.fsencode(var_dir.resolve())).hexdigest()[:12]
     return SOCKETS_ROOT / f"steelyard-{os.geteuid()}-{digest}"
 
 
 def is_private(directory: Path, owners: Collection[int]) -> bool:
-    """True for a directory that only its rightful owner can enter, False where there is none.
+    """True for a directory that only its rightful owner can enter, False if there is none.
 
-    Raises EmbeddedServersError for anything else: someone may have put it there so as to be
-    taken for the database.
+    Raises EmbeddedServersError otherwise: someone may have created it to impersonate the database.
     """
     try:
         found = directory.lstat()
@@ -91,17 +98,17 @@ def is_private(directory: Path, owners: Collection[int]) -> bool:
     elif found.st_uid not in owners:
         problem = f"belongs to another user (id {found.st_uid})"
     elif mode != 0o700:
-        problem = f"has the mode {mode:04o}, so that other users may enter it"
+        problem = f"has the mode {mode:04o}, which lets other users enter it"
     else:
         return True
     raise EmbeddedServersError(
-        f"{directory} {problem}. Steelyard keeps the sockets of its servers there and needs it "
-        "for itself alone. Find out who made it, remove it, and start again."
+        f"{directory} {problem}. Steelyard keeps the sockets of its servers there, which only "
+        "this user may reach. Find out who created it, remove it, and start again."
     )
 
 
 def is_listening(path: Path) -> bool:
-    """True when a process accepts connections at the socket."""
+    """True if a process accepts connections at the socket."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1)
         try:
@@ -114,7 +121,7 @@ def is_listening(path: Path) -> bool:
 
 
 def answers(path: Path, request: bytes, expected: bytes) -> bool:
-    """True when the server at the socket answers the request as expected within a second."""
+    """True if the server at the socket answers the request as expected within a second."""
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(1)
         try:

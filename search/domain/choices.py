@@ -15,6 +15,16 @@ class Signal(StrEnum):
     SYNONYM = "synonym"
 
 
+class Comparison(StrEnum):
+    """How a filter compares a document's metadata with its value; IS: equal."""
+
+    IS = ":"
+    AT_LEAST = ">="
+    AT_MOST = "<="
+    ABOVE = ">"
+    BELOW = "<"
+
+
 class QueryClass(StrEnum):
     """What kind of question it is: the union of the seed systems' classes."""
 

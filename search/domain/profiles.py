@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -47,7 +48,8 @@ class Profile:
     only for those that it brought. `bypass` is a regular expression: queries that it matches go
     to the keywords alone. `feedback` is the share of the best score that likeness to the first
     results is worth; 0 for none. `recency_half_life` is in days. Below `confidence_threshold`, in
-    [0, 1], a search says that it may not have found the answer; 0 for never.
+    [0, 1], a search says that it may not have found the answer; 0 for never. Raises
+    ValueError for a constant that makes no sense.
     """
 
     name: str
@@ -69,3 +71,15 @@ class Profile:
     title_scorer: TitleScorer = TitleScorer.COVERAGE
     recency_half_life: int = 365
     confidence_threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rrf_k < 1:
+            raise ValueError(f"RRF's constant must be 1 or more, not {self.rrf_k}.")
+        if self.both_factor < 1:
+            raise ValueError(
+                f"What both signals found cannot count for less: {self.both_factor} is below 1."
+            )
+        if not 0 <= self.feedback < math.inf:
+            raise ValueError(f"Feedback must weigh 0 or more, not {self.feedback}.")
+        if self.depth < 1:
+            raise ValueError(f"A signal must bring 1 candidate or more, not {self.depth}.")

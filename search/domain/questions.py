@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import date
 
-from search.domain.choices import QueryClass, Signal
+from ingestion.metadata import KEY
+from search.domain.choices import Comparison, QueryClass, Signal
 
 # Weights arrive as decimals from forms and JSON: a sum is right when it is this near to 1.
 SUM_TOLERANCE = 1e-6
+
+_KEY = re.compile(KEY)
+_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+_DAY = re.compile(r"[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +58,45 @@ class QueryIdentifier:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataFilter:
+    """A condition on one key of a document's metadata; a list fits if one of its texts does.
+
+    Raises ValueError for a key that no metadata has, and, except for IS, for a value that is
+    neither a number nor a day (2026-01-31), month (2026-01) or year.
+    """
+
+    key: str
+    value: str
+    comparison: Comparison = Comparison.IS
+
+    def __post_init__(self) -> None:
+        if not _KEY.fullmatch(self.key):
+            raise ValueError(f"{self.key!r} is not a key of metadata.")
+        if self.comparison is not Comparison.IS and not (self.number or self.day):
+            raise ValueError(f"{self.value!r} is neither a number nor a day.")
+
+    @property
+    def number(self) -> str:
+        """The value where it is a number, in digits; otherwise empty."""
+        return self.value if _NUMBER.fullmatch(self.value) else ""
+
+    @property
+    def day(self) -> str:
+        """The value where it is a day, a month or a year; otherwise empty."""
+        return self.value if _DAY.fullmatch(self.value) else ""
+
+    def __str__(self) -> str:
+        """The condition as an address and, after `meta.`, a query state it."""
+        return f"{self.key}{self.comparison.value}{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
 class QueryFilters:
     """What a query's `field:value` operators name; empty fields name nothing.
 
     Of several values of a field any may fit, but of `titles` each must. `collections` are slugs
-    or names, `media_types` exact, `languages` ISO 639-1 codes, the days inclusive.
+    or names, `media_types` exact, `languages` ISO 639-1 codes, the days inclusive. Of `metadata`
+    any value of a key may fit (IS); every key and every other comparison must.
     """
 
     titles: tuple[str, ...] = ()
@@ -65,6 +105,7 @@ class QueryFilters:
     languages: tuple[str, ...] = ()
     after: date | None = None
     before: date | None = None
+    metadata: tuple[MetadataFilter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +155,18 @@ class TermStatistic:
     lexeme: str
     chunks: int
     idf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text configuration: in how many searched chunks, and the query's words it keeps.
+
+    A configuration drops the stop words of its language.
+    """
+
+    config: str
+    chunks: int
+    words: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is ranked and why: Candidate, Contribution, Explanation, Hit."""
+"""What is ranked and why, of what is shown: Candidate, Contribution, Explanation, Hit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Protocol
 
 from search.domain.choices import Signal
 
@@ -159,13 +160,44 @@ class Explanation:
         return math.fsum(part.value for part in self.contributions if part.signal is signal)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A ranked candidate. `rank` counts from 1 over the whole ranking, not the page."""
+class Source(Protocol):
+    """The ranking of a query, by the columns of its candidates."""
 
-    candidate: Candidate
-    explanation: Explanation
+    def candidate(self, column: int) -> Candidate: ...
+
+    def explanation(self, column: int) -> Explanation: ...
+
+
+@dataclass(slots=True, eq=False)
+class Hit:
+    """A ranked candidate. `rank` counts from 1 over the whole ranking, not the page.
+
+    What it is and why it stands there is made of `source`'s columns when somebody asks: of the
+    hundreds of hits of a ranking a page shows ten.
+    """
+
+    chunk_id: int
+    document_id: int
     rank: int
+    source: Source = field(repr=False)
+    column: int
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same candidate, at the same rank for the same reasons."""
+        if not isinstance(other, Hit) or self.rank != other.rank:
+            return False
+        ours, theirs = (self.candidate, self.explanation), (other.candidate, other.explanation)
+        return ours == theirs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def candidate(self) -> Candidate:
+        return self.source.candidate(self.column)
+
+    @property
+    def explanation(self) -> Explanation:
+        return self.source.explanation(self.column)
 
     @property
     def score(self) -> float:

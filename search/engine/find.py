@@ -1,4 +1,4 @@
-"""Q3: where a question looks, and what the database finds there: the first half of a search."""
+"""Q3: where a question looks, and the candidates that the database finds there."""
 
 from __future__ import annotations
 
@@ -9,141 +9,125 @@ from django.utils import timezone
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.domain import Profile, Query, Signal
+from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
 from search.engine.configuration import Configuration
 from search.engine.embedding import QueryVector, embed_query
-from search.engine.found import WIDE_HALF_LIFE, Found, by_what_they_seek
-from search.engine.settle import Understood, query_vector, read, signals_for
+from search.engine.settle import Settled, read
 from search.query.expand import hidden_from, pins_for
 from search.query.spelling import correctable
 from search.ranking import applicable
+from search.ranking.boosts import by_sought
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
 
 MAY_HIDE = "search.change_hide"
 
 
-def found_for(
-    query: Query,
-    viewer: Viewer,
-    filters: Filters,
-    understood: Understood,
-    configured: Configuration,
-) -> Found:
-    """What a search under what was understood looks for, and no more."""
-    profile = understood.profile
+def find(
+    settled: Settled, viewer: Viewer, filters: Filters, configured: Configuration
+) -> Candidates:
+    """The candidates that the settled question looks for, and no more."""
+    query, profile = settled.query, settled.profile
     wanted = Wanted(
-        signals=signals_for(query, understood) & set(OPTIONAL),
+        signals=settled.signals & set(OPTIONAL),
         embeddings=profile.feedback > 0,
-        boosts=applicable(profile.boosts, understood.classification.query_class),
-        pins=pins_for(query.original, configured.pins),
+        boosts=by_sought(applicable(profile.boosts, settled.classification.query_class)),
+        pins=settled.pins,
         words=tuple(word.text for word in correctable(query)),
     )
-    vector = query_vector(query, configured, understood)
-    scope = scope_of(query, viewer, filters, configured)
-    return found_in(scope, query, profile, configured, vector, wanted)
+    scope = scope_of(query, viewer, filters, settled.hidden)
+    vector = _vector(query, configured, asked=Signal.VECTOR in settled.signals)
+    return _found(scope, query, profile, configured, vector, wanted)
 
 
-def scope_of(query: Query, viewer: Viewer, filters: Filters, configured: Configuration) -> Scope:
-    """Where the question looks: not in what is hidden from it."""
-    scope = Scope.of(viewer, filters).narrowed_by(query)
-    return scope.without(hidden_from(query.original, configured.hides))
+def find_for_both(
+    settled: Sequence[Settled], viewer: Viewer, filters: Filters, configured: Configuration
+) -> Candidates:
+    """A wide candidate set for one question under several profiles; their scorers are the same.
 
-
-def found_in(
-    scope: Scope,
-    query: Query,
-    profile: Profile,
-    configured: Configuration,
-    vector: QueryVector,
-    wanted: Wanted,
-) -> Found:
-    """What the database finds in the scope."""
-    held = retrieve(
-        query, scope, profile, space=configured.space, embedding=vector.values, wanted=wanted
-    )
-    return Found(
-        query,
-        held.candidates,
-        held.terms,
-        held.unknown,
-        held.readings,
-        by_meaning=vector.values is not None,
-        degraded=vector.degraded,
-        places=held.places,
-        at=timezone.now(),
-        milliseconds={"embed": vector.milliseconds, "retrieve": held.milliseconds},
-        hidden=hidden_from(query.original, configured.hides),
-    )
-
-
-def found_for_both(
-    query: Query,
-    viewer: Viewer,
-    filters: Filters,
-    settled: Sequence[Understood],
-    configured: Configuration,
-) -> Found:
-    """What searches under either profile look for, in one find; their scorers are the same.
-
-    `weigh` takes of it what a search under the one or the other would have found.
+    The ranking takes of it what a search under each would have found.
     """
     profiles = [each.profile for each in settled]
-    signals = frozenset[Signal]().union(*(signals_for(query, each) for each in settled))
-    boosts = by_what_they_seek([boost for each in profiles for boost in each.boosts])
-    widest = replace(
-        profiles[0],
-        depth=max(each.depth for each in profiles),
-        boosts=boosts,
-        recency_half_life=WIDE_HALF_LIFE,
-    )
+    signals = frozenset[Signal]().union(*(each.signals for each in settled))
+    boosts = by_sought([boost for each in profiles for boost in each.boosts])
+    query = settled[0].query
+    widest = replace(profiles[0], depth=max(each.depth for each in profiles))
     wanted = Wanted(
         signals=signals & set(OPTIONAL),
         embeddings=any(each.feedback > 0 for each in profiles),
         boosts=boosts,
-        pins=pins_for(query.original, configured.pins),
+        pins=settled[0].pins,
         words=tuple(word.text for word in correctable(query)),
         places=True,
     )
-    space = configured.space if Signal.VECTOR in signals else None
-    vector = embed_query(query.text, space) if space is not None else QueryVector()
-    scope = scope_of(query, viewer, filters, configured)
-    return found_in(scope, query, widest, configured, vector, wanted)
+    scope = scope_of(query, viewer, filters, settled[0].hidden)
+    vector = _vector(query, configured, asked=Signal.VECTOR in signals)
+    return _found(scope, query, widest, configured, vector, wanted)
 
 
-def found_wide(
+def find_wide(
     text: str,
     configured: Configuration,
     profile: Profile,
     *,
     viewer: Viewer,
     filters: Filters | None = None,
-) -> Found:
+) -> Candidates:
     """All that searches for `text` could find that look no further than this profile.
 
-    Every signal runs, and what brought each candidate is kept: `weigh` ranks it by any profile
-    with the same scorers, a depth no greater, and boosts whose patterns this one has.
+    Every signal runs, and what brought each candidate is kept: it is ranked by any profile with
+    the same scorers, a depth no greater, and boosts whose patterns this one has.
     Raises QueryTooLong, InvalidFilter, NothingAsked.
     """
     query = read(text, configured)
     if query.is_empty:
-        return Found(query)
-    wanted = Wanted(
-        signals=frozenset(OPTIONAL),
-        embeddings=True,
-        boosts=by_what_they_seek(profile.boosts),
-        pins=pins_for(query.original, configured.pins),
-        places=True,
+        return Candidates(query)
+    pins: tuple[Pinned, ...] = pins_for(query.original, configured.pins)
+    boosts = by_sought(profile.boosts)
+    wanted = Wanted(frozenset(OPTIONAL), embeddings=True, boosts=boosts, pins=pins, places=True)
+    scope = scope_of(
+        query, viewer, filters or Filters(), hidden_from(query.original, configured.hides)
     )
-    space = configured.space
-    vector = embed_query(query.text, space) if space is not None else QueryVector()
-    scope = scope_of(query, viewer, filters or Filters(), configured)
-    wide = replace(profile, recency_half_life=WIDE_HALF_LIFE)
-    return found_in(scope, query, wide, configured, vector, wanted)
+    vector = _vector(query, configured, asked=True)
+    return _found(scope, query, profile, configured, vector, wanted)
+
+
+def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[int]) -> Scope:
+    """Where the question looks: not in what is hidden from it."""
+    return Scope.of(viewer, filters).narrowed_by(query).without(hidden)
+
+
+def _vector(query: Query, configured: Configuration, *, asked: bool) -> QueryVector:
+    """The query's vector; none where it can change nothing or there is no space yet."""
+    if configured.space is None or not asked:
+        return QueryVector()
+    return embed_query(query.text, configured.space)
+
+
+def _found(
+    scope: Scope,
+    query: Query,
+    profile: Profile,
+    configured: Configuration,
+    vector: QueryVector,
+    wanted: Wanted,
+) -> Candidates:
+    """What the database finds in the scope."""
+    if wanted.places:
+        profile = replace(profile, recency_half_life=WIDE_HALF_LIFE)
+    found = retrieve(
+        query, scope, profile, space=configured.space, embedding=vector.values, wanted=wanted
+    )
+    return replace(
+        found,
+        degraded=vector.degraded,
+        at=timezone.now(),
+        milliseconds={"embed": vector.milliseconds, **found.milliseconds},
+    )
 
 
 def score_alike(one: Profile, other: Profile) -> bool:
-    """Whether one find can serve searches under both: its raw scores are the same."""
+    """Whether one candidate set can serve searches under both: its raw scores are the same."""
     return _scorers(one) == _scorers(other)
 
 
@@ -151,11 +135,11 @@ def _scorers(profile: Profile) -> tuple[str, int, str]:
     return profile.keyword_scorer, profile.keyword_budget, profile.title_scorer
 
 
-def together(finds: Sequence[Found]) -> Found:
-    """The first of some finds for one query, with what all of them took and lacked."""
-    first = finds[0]
-    steps = {step: sum(each.milliseconds[step] for each in finds) for step in first.milliseconds}
-    lacking = dict.fromkeys(signal for each in finds for signal in each.degraded)
+def together(found: Sequence[Candidates]) -> Candidates:
+    """The first of some candidate sets for one query, with what all of them took and lacked."""
+    first = found[0]
+    steps = {step: sum(each.milliseconds[step] for each in found) for step in first.milliseconds}
+    lacking = dict.fromkeys(signal for each in found for signal in each.degraded)
     return replace(first, degraded=tuple(lacking), milliseconds=steps)
 
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from ingestion.models.library import Viewer
 from search.domain import Profile, QueryClass, TakesPart, Weights
-from search.engine.configuration import Configuration
 from search.retrieval import Filters
 
 DEFAULT_PAGE_SIZE = 10
@@ -27,9 +26,22 @@ class Choices:
     exact: bool = False
     snapshot: Profile | None = None
 
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """The names of what the caller decides."""
+        decided = {
+            "profile": bool(self.profile or self.snapshot),
+            "class": self.query_class is not None,
+            "weights": self.weights is not None,
+        }
+        return tuple(name for name, is_forced in decided.items() if is_forced)
+
+
+NOTHING_FORCED = Choices()
+
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """What `search.pipeline.search` takes besides the text: see there."""
 
     viewer: Viewer
@@ -39,4 +51,3 @@ class Asked:
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     takes_part: TakesPart | None = None
-    configured: Configuration | None = None

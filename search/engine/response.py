@@ -14,8 +14,9 @@ from search.domain import (
     Trial,
     Weights,
 )
+from search.engine.rank import Ranking, SecondTry, is_low
 from search.engine.request import DEFAULT_PAGE_SIZE
-from search.engine.second_try import SecondTry, is_low
+from search.engine.settle import Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
 
@@ -24,33 +25,21 @@ from search.ranking.grouping import Group
 class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
-    `hits` is the whole ranking: all candidates that the profile's depth brings. `groups` are the
-    same hits folded by document, of which `results` shows a page; a group each unless `grouped`.
-    `degraded` names the signals that could not run. `confidence` is the probability that the
-    first ten results answer the query, whatever page is shown; None where the embedding space has
-    no calibration. `second_try`: `weights` are not those asked for, but surer ones.
-    `trial` is the search's part in an experiment; where that mixes two rankings, `teams` says of
-    each of `results` whose pick it is, "" for both's.
-    `notes` say in sentences why the weights are not the class's, and to those who decide it what
-    is hidden. `suggestion` is the query in better spelling, empty where there is none;
-    `corrected_from` the query as typed where it found nothing and this answers its correction.
-    `milliseconds` has `embed`, `retrieve`, `rank`, `show` and `total`.
+    `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
+    names the signals that could not run. `trial` is the search's part in an experiment; where that
+    mixes two rankings, `teams` says of each of `results` whose pick it is, "" for both's. `notes`
+    say in sentences why the weights are not the class's, and to those who decide it what is hidden.
+    `suggestion` is the query in better spelling, empty where there is none; `corrected_from` the
+    query as typed where it found nothing and this answers its correction. `milliseconds` has
+    `embed`, `retrieve`, `rank`, `show` and `total`.
     """
 
-    query: Query
-    profile: Profile
-    classification: Classification
-    weights: Weights
+    ranking: Ranking
     results: tuple[Result, ...] = ()
-    hits: tuple[Hit, ...] = field(default=(), repr=False)
-    groups: tuple[Group, ...] = field(default=(), repr=False)
     grouped: bool = True
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     degraded: tuple[Signal, ...] = ()
-    confidence: float | None = None
-    second_try: SecondTry | None = None
-    forced: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     suggestion: str = ""
     corrected_from: str = ""
@@ -58,6 +47,54 @@ class SearchResponse:
     teams: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
     milliseconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> Settled:
+        return self.ranking.settled
+
+    @property
+    def query(self) -> Query:
+        return self.settled.query
+
+    @property
+    def profile(self) -> Profile:
+        return self.settled.profile
+
+    @property
+    def classification(self) -> Classification:
+        return self.settled.classification
+
+    @property
+    def weights(self) -> Weights:
+        return self.settled.weights
+
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """What the caller decided: "profile", "class", "weights"."""
+        return self.settled.forced
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        """The whole ranking: all candidates that the profile's depth brings."""
+        return self.ranking.hits
+
+    @property
+    def groups(self) -> tuple[Group[Hit], ...]:
+        """The same hits folded by document; a group each unless `grouped`."""
+        return self.ranking.groups
+
+    @property
+    def confidence(self) -> float | None:
+        """The probability that the first ten results answer the query, whatever page is shown.
+
+        None where the embedding space has no calibration.
+        """
+        return self.ranking.confidence
+
+    @property
+    def second_try(self) -> SecondTry | None:
+        """What stood before, where `weights` are not those asked for, but surer ones."""
+        return self.ranking.second_try
 
     @property
     def low_confidence(self) -> bool:

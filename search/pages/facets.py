@@ -1,19 +1,28 @@
-"""Facets of a search (collections, types, languages with document counts), and example searches."""
+"""Facets of a search (collections, types, metadata, ...) with document counts, and examples."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 from django.conf.locale import LANG_INFO
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.identifiers import find_identifiers
+from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
+from search.retrieval.metadata import most_held
+
+# Guesses: the keys of most documents, and of each key its most frequent values. A search can name
+# any other.
+MOST_KEYS = 10
+MOST_VALUES = 10
 
 EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
 TITLES = 3
@@ -32,28 +41,52 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyFacet:
+    """A metadata key with some of its values, as in the address."""
+
+    key: str
+    options: tuple[Option, ...]
+
+    @property
+    def label(self) -> str:
+        """The key for display: part_number is “Part number”."""
+        return self.key.replace("_", " ").replace("-", " ").capitalize()
+
+
+@dataclass(frozen=True, slots=True)
 class Facets:
-    """The values of all readable documents, ordered by label; `documents` is the total."""
+    """The values of all readable documents, ordered by label; `documents` is the total.
+
+    `metadata`: the most frequent values of the keys that readable collections name.
+    """
 
     collections: tuple[Option, ...]
     types: tuple[Option, ...]
     languages: tuple[Option, ...]
     documents: int
+    metadata: tuple[KeyFacet, ...] = ()
 
 
 def facets_for(viewer: Viewer) -> Facets:
-    """The facets of the searchable documents of `viewer`; one query."""
+    """The facets of the searchable documents of `viewer`.
+
+    One query, and a second one if the collection of such a document names metadata keys.
+    """
+    searchable = Document.objects.visible_to(viewer).filter(current__isnull=False)
     rows = (
-        Document.objects.visible_to(viewer)
-        .filter(current__isnull=False)
-        .order_by()
-        .values_list("collection__slug", "collection__name", "current__media_type", "language")
+        searchable.order_by()
+        .values_list(
+            "collection__slug", "collection__name", "collection__metadata_keys",
+            "current__media_type", "language",
+        )
         .annotate(documents=Count("pk"))
-    )
+    )  # fmt: skip
+    keys: set[str] = set()
     collections: Counter[tuple[str, str]] = Counter()
     types: Counter[tuple[str, str]] = Counter()
     languages: Counter[tuple[str, str]] = Counter()
-    for slug, name, media_type, language, documents in rows:
+    for slug, name, named, media_type, language, documents in rows:
+        keys.update(named)
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents
         if language:
@@ -63,7 +96,17 @@ def facets_for(viewer: Viewer) -> Facets:
         types=_options(types),
         languages=_options(languages),
         documents=collections.total(),
+        metadata=_key_facets(searchable, keys) if keys else (),
     )
+
+
+def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
+    """A document's metadata by label, each value with the filter for documents that share it."""
+    shown = (
+        KeyFacet(key, tuple(Option(f"{key}:{text}", text, 1) for text in texts(value)))
+        for key, value in metadata.items()
+    )
+    return tuple(sorted(shown, key=lambda one: one.label))
 
 
 def type_label(media_type: str) -> str:
@@ -104,6 +147,20 @@ def examples_for(viewer: Viewer) -> tuple[str, ...]:
         for names, wanted in ((codes, CODES), (titles, TITLES))
         for name in [name for name in names if len(name) <= MAX_CHARS][:wanted]
     )
+
+
+def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFacet, ...]:
+    """The facets of the keys, ordered by label."""
+    rows = most_held(searchable, keys, most=MOST_VALUES)
+    facets = [
+        KeyFacet(
+            key,
+            tuple(Option(f"{key}:{text}", text, count) for _, text, count in values),
+        )
+        for key, values in groupby(rows, itemgetter(0))
+    ]
+    facets.sort(key=lambda facet: -sum(option.documents for option in facet.options))
+    return tuple(sorted(facets[:MOST_KEYS], key=lambda facet: facet.label))
 
 
 def _options(counts: Counter[tuple[str, str]]) -> tuple[Option, ...]:

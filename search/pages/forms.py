@@ -16,12 +16,15 @@ from django.utils.translation import gettext_lazy as _
 
 from search.analytics.interactions import Said
 from search.analytics.models import Interaction
+from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option
 from search.pipeline import SearchResponse
+from search.query.fields import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
 
-FILTER_FIELDS = ("collection", "document", "type", "language", "after", "before")
+FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
+MOST_CONDITIONS = 50  # as many as the API takes
 
 
 class QueryField(forms.CharField):
@@ -49,6 +52,26 @@ class ValuesField(forms.MultipleChoiceField):
             required=False,
             error_messages={"invalid_choice": invalid},
         )
+
+
+class MetadataField(forms.MultipleChoiceField):
+    """Conditions on metadata. Unknown keys and values are valid and match nothing."""
+
+    widget = forms.SelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        return [text for one in super().to_python(value) if (text := clean_text(one))]
+
+    def validate(self, value: list[str]) -> None:
+        if len(value) > MOST_CONDITIONS:
+            raise forms.ValidationError(
+                gettext("Set at most %(most)d conditions on metadata.") % {"most": MOST_CONDITIONS}
+            )
+        try:
+            for one in value:
+                metadata_filter(one)
+        except InvalidFilter as error:
+            raise forms.ValidationError(str(error)) from error
 
 
 class DayField(forms.DateField):
@@ -81,6 +104,7 @@ class SearchForm(forms.Form):
 
     def __init__(self, data: Mapping[str, Any], facets: Callable[[], Facets]) -> None:
         super().__init__(data)
+        self._facets = facets
         self.fields = {
             "q": QueryField(required=False),
             "collection": ValuesField(
@@ -95,6 +119,7 @@ class SearchForm(forms.Form):
                 _("No document in language “%(value)s” is available. Choose one from the list."),
                 lambda: facets().languages,
             ),
+            "meta": MetadataField(required=False),
             "document": DocumentField(required=False),
             "after": DayField(_("From"), _("“From” is not a date. Write it like 2026-01-31.")),
             "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),
@@ -132,7 +157,14 @@ class SearchForm(forms.Form):
             after=cleaned["after"],
             before=cleaned["before"],
             documents=(cleaned["document"],) if cleaned["document"] else (),
+            metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
         )
+
+    @property
+    def other_metadata(self) -> tuple[str, ...]:
+        """The metadata conditions that are set and not offered as facets."""
+        offered = {one.value for facet in self._facets().metadata for one in facet.options}
+        return tuple(one for one in self.cleaned_data.get("meta", ()) if one not in offered)
 
     @property
     def groups(self) -> bool:

@@ -26,7 +26,7 @@ from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.domain import Signal
 from search.errors import InteractionRefused, NoActiveProfile, SearchError, UnknownSearch
-from search.pages.facets import examples_for, facets_for, language_label, type_label
+from search.pages.facets import examples_for, facets_for, language_label, metadata_shown, type_label
 from search.pages.forms import InteractionForm, SearchForm, page_links
 from search.pipeline import Choices, SearchResponse
 from search.presentation.reading import parts_of, passages_of
@@ -167,6 +167,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "version": version,
         "reading": reading,
         "q": query,
+        "metadata": metadata_shown(shown.metadata),
         "type": type_label(version.media_type) if version else "",
         "language": language_label(shown.language) if shown.language else "",
     }

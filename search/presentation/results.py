@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -32,9 +32,10 @@ class Result:
     `folded` are the best passages of the same document that are folded under it, `copies` the
     best other documents with nearly the same text, one passage each; both in the ranking's order.
     `is_edited`: a person changed the text by hand; `note` is theirs, for members of staff only.
+    `metadata` is the document's.
     """
 
-    group: Group
+    group: Group[Hit]
     document_id: str
     chunk: int
     title: str
@@ -51,6 +52,7 @@ class Result:
     snippet: SafeString
     is_edited: bool = False
     note: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     folded: tuple[Result, ...] = ()
     copies: tuple[Result, ...] = ()
 
@@ -66,12 +68,12 @@ class Result:
     @property
     def further_copies(self) -> int:
         """How many documents with nearly the same text `copies` leaves out."""
-        documents = {hit.candidate.document_id for hit in self.group.copies}
+        documents = {hit.document_id for hit in self.group.copies}
         return len(documents) - len(self.copies)
 
 
 def results_for(
-    groups: Sequence[Group],
+    groups: Sequence[Group[Hit]],
     *,
     viewer: Viewer,
     terms: Sequence[TermStatistic],
@@ -87,7 +89,7 @@ def results_for(
     shown = [_shown(group) for group in groups]
     hits = [hit for parts in shown for hit in (parts.best, *parts.folded, *parts.copies)]
     by_id = {} if held is None else held
-    missing = {hit.candidate.chunk_id for hit in hits} - by_id.keys()
+    missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
         by_id.update(_read(missing, viewer, terms))
     return tuple(
@@ -109,7 +111,7 @@ def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic])
         .annotate(marked=_marked(terms))
         .values(
             "pk", "ordinal", "text", "marked", "heading_path", "page", "document__language",
-            "document__public_id", "document__title", "document__created",
+            "document__public_id", "document__title", "document__created", "document__metadata",
             "collection_id", "collection__name", "collection__slug",
             "version__media_type", "version__file_name", "original", *_for_staff(viewer),
         )
@@ -117,23 +119,23 @@ def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic])
     return {row["pk"]: row for row in rows}
 
 
-def _shown(group: Group) -> Group:
+def _shown(group: Group[Hit]) -> Group[Hit]:
     """What a result shows of a group: the best of each kind, of the copies one a document."""
-    documents = {hit.candidate.document_id: hit for hit in reversed(group.copies)}
+    documents = {hit.document_id: hit for hit in reversed(group.copies)}
     copies = sorted(documents.values(), key=lambda hit: hit.rank)
     return Group(group.best, group.folded[:SHOWN_FOLDED], tuple(copies[:SHOWN_FOLDED]))
 
 
 def _results(
-    groups: Iterable[Group], rows: Mapping[int, Mapping[str, Any]], chars: int
+    groups: Iterable[Group[Hit]], rows: Mapping[int, Mapping[str, Any]], chars: int
 ) -> Iterator[Result]:
     for group in groups:
-        row = rows.get(group.best.candidate.chunk_id)
+        row = rows.get(group.best.chunk_id)
         if row is not None:
             yield _result(group, row, chars)
 
 
-def _result(group: Group, row: Mapping[str, Any], chars: int) -> Result:
+def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),
@@ -152,6 +154,7 @@ def _result(group: Group, row: Mapping[str, Any], chars: int) -> Result:
         snippet=snippet(str(row["marked"]), chars),
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
+        metadata=row["document__metadata"],
     )
 
 

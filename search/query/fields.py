@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.lexical.languages import primary_code
-from search.domain import QueryFilters
+from ingestion.metadata import KEY, clean
+from search.domain import Comparison, MetadataFilter, QueryFilters
 from search.errors import InvalidFilter
 
 # `language` before `lang`: the names are tried in this order.
 FIELDS = ("title", "collection", "type", "language", "lang", "before", "after")
+METADATA = "meta"
+# In a query a colon may stand before a comparison, as some search engines write it.
+METADATA_FIELD = rf"(?a:{METADATA}\.(?P<key>{KEY})(?P<comparison>:?[<>]=?|:))"
+_CONDITION = re.compile(rf"(?a:(?P<key>{KEY})(?P<comparison>[<>]=?|:))(?P<value>.+)", re.IGNORECASE)
 _OR_QUOTE = "To search for the words themselves, put them in quotes."
 
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator of a query: a field's name, `phrase` or `unwanted`; `written` as it stands."""
+    """One operator of a query: a field's name, `phrase` or `unwanted`; `written` as it stands.
+
+    `key` and `comparison` are those of the field `meta`.
+    """
 
     name: str
     value: str
     negated: bool
     written: str
+    key: str = ""
+    comparison: str = ":"
 
 
 def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilters]:
     """What the field operators narrow to, and what they leave out. Raises InvalidFilter."""
-    fields = [one for one in operators if one.name in FIELDS]
+    fields = [one for one in operators if one.name in (*FIELDS, METADATA)]
     wanted = _filters([one for one in fields if not one.negated])
     if wanted.after and wanted.before and wanted.after > wanted.before:
         raise InvalidFilter(
@@ -48,7 +59,31 @@ def _filters(operators: Sequence[Operator]) -> QueryFilters:
         languages=tuple(dict.fromkeys(_language(one) for one in values("language", "lang"))),
         after=max((_day(one) for one in values("after")), default=None),
         before=min((_day(one) for one in values("before")), default=None),
+        metadata=tuple(dict.fromkeys(_condition(one) for one in values(METADATA))),
     )
+
+
+def metadata_filter(text: str) -> MetadataFilter:
+    """The condition that `KEY:value`, `KEY>=value` or the like states. Raises InvalidFilter."""
+    match = _CONDITION.fullmatch(clean(text))
+    if match is None:
+        raise InvalidFilter(
+            f"“{text[:60]}” is no condition on metadata. Write a key and a value, such as "
+            "department:Sales or year>=2024."
+        )
+    key, comparison, value = match["key"], match["comparison"], match["value"].strip()
+    return _condition(Operator(METADATA, value, False, match.group(), key, comparison))
+
+
+def _condition(operator: Operator) -> MetadataFilter:
+    comparison = operator.comparison.lstrip(":") or ":"
+    try:
+        return MetadataFilter(operator.key.lower(), operator.value, Comparison(comparison))
+    except ValueError as error:
+        raise InvalidFilter(
+            f"“{operator.written}” compares with neither a number nor a day. Write it like "
+            f"meta.year>=2024 or meta.due<2026-01-31. {_OR_QUOTE}"
+        ) from error
 
 
 def _media_types(operator: Operator) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ingestion.lexical.languages import TEXT_CONFIGS, text_config
 from ingestion.lexical.ngrams import units
-from search.domain import Classifier, Profile, Weights
+from search.domain import Classifier, Profile, Reading, Weights
 
 # Of the vector's weight. German questions on German text with a model that knows English alone
 # (xquad_de, 238 queries): nDCG@10 .930 at 1, .936 at .75, .934 at .5, .932 at .25, .926 at 0.
@@ -30,18 +30,6 @@ _SCRIPTS = {
     "MYANMAR": ("my", "Burmese"),
 }
 _WORDS = re.compile(r"[^\W\d_]+")
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """A text configuration: in how many searched chunks, and the query's words it keeps.
-
-    A configuration drops the stop words of its language.
-    """
-
-    config: str
-    chunks: int
-    words: int
 
 
 def configs_of(languages: Sequence[str]) -> tuple[str, ...]:

@@ -1,20 +1,21 @@
 """Q1: string -> Query: operators, text, identifiers.
 
-The operators: "exact words", -word, -"exact words", and field:value with a field of FIELDS. What
-is none of them, stray quotes and hyphens among it, is plain text.
+The operators: "exact words", -word, -"exact words", field:value with a field of FIELDS; of
+metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). What is none of them, stray quotes and
+hyphens among it, is plain text.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 
 from ingestion.identifiers import Pattern, index_forms, is_single_identifier, query_identifiers
+from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import NothingAsked, QueryTooLong
-from search.query.fields import FIELDS, Operator, filters_of
+from search.query.fields import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
 MAX_QUERY_CHARS = 500  # S5-01
 QUOTES = " `'\"“”‘’«»?!.,"
@@ -24,7 +25,7 @@ _ENDS = ".,;:!?)"
 # A hyphen before a digit or a single letter is a negative number or a command's option (-5, -v).
 _OPERATOR = re.compile(
     rf"""
-      (?<!\S) (?P<minus>-?) (?P<field>{"|".join(FIELDS)}) :
+      (?<!\S) (?P<minus>-?) (?: (?P<field>{"|".join(FIELDS)}) : | {METADATA_FIELD})
           (?: [{_MARKS}] (?P<quoted>[^{_MARKS}]+) [{_MARKS}]
             | (?P<bare>[^\s:{_MARKS}][^\s{_MARKS}]*) )
     | (?<!\S) - [{_MARKS}] (?P<unwanted_phrase>[^{_MARKS}]+) [{_MARKS}]
@@ -74,10 +75,7 @@ def asked_words(text: str) -> str:
 
 def clean_text(text: str) -> str:
     """`text` in NFC without control characters, lone surrogates or runs of white space."""
-    encodable = text.encode("utf-8", "replace").decode("utf-8")
-    normal = unicodedata.normalize("NFC", encodable)
-    kept = "".join(" " if unicodedata.category(c) in {"Cc", "Cs"} else c for c in normal)
-    return " ".join(kept.split())
+    return clean(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 def _split(clean: str) -> tuple[list[Operator], str]:
@@ -102,10 +100,11 @@ def _split(clean: str) -> tuple[list[Operator], str]:
 
 def _operator(match: re.Match[str]) -> Operator | None:
     """What a match states; None where nothing but marks would be left of its value."""
-    if match["field"]:
+    key, comparison = match["key"] or "", match["comparison"] or ":"
+    if match["field"] or key:
         quoted, bare = match["quoted"], match["bare"]
         value = quoted.strip() if quoted else bare.rstrip(_ENDS)
-        name, negated = match["field"].lower(), bool(match["minus"])
+        name, negated = (match["field"] or METADATA).lower(), bool(match["minus"])
     elif match["phrase"]:
         name, value, negated = "phrase", match["phrase"].strip(), False
     else:
@@ -116,7 +115,7 @@ def _operator(match: re.Match[str]) -> Operator | None:
             return None
     if not any(map(str.isalnum, value)):
         return None
-    return Operator(name, value, negated, match.group())
+    return Operator(name, value, negated, match.group(), key, comparison)
 
 
 def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:

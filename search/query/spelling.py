@@ -20,7 +20,9 @@ MAX_WORDS = 8  # a guess that bounds the query's cost
 _QUOTES = '"“”„«»'
 # Left as typed: what is quoted, fields and what they name, excluded words.
 _OPERATORS = re.compile(
-    rf"[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$) | \S*:\S* | (?<!\S)-\S+", re.VERBOSE
+    rf"[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$) | \S*:\S* | (?<!\S)-\S+"
+    r" | (?<!\S)meta\.\S+",
+    re.VERBOSE | re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\S+")
 _AROUND = "`'\"“”‘’«»?!.,;()[]{}…"

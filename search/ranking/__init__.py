@@ -1,7 +1,8 @@
-"""Q4-Q6: raw scores -> strengths -> a ranking. Pure functions on frozen values."""
+"""Q4-Q6: candidates as columns -> strengths -> a ranking with its explanations. Pure."""
 
+from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.boosts import applicable
-from search.ranking.fusion import RankingOptions, rank
+from search.ranking.rank import Ranked, rank
 from search.ranking.tiers import identifiers_lead
 
-__all__ = ["RankingOptions", "applicable", "identifiers_lead", "rank"]
+__all__ = ["Batch", "Prepared", "Ranked", "applicable", "identifiers_lead", "prepare", "rank"]

@@ -11,10 +11,22 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 
-from search.domain import Boost, Candidate, Combination, Leaf, Node, Operation, QueryClass
+import numpy as np
+
+from search.domain import (
+    Boost,
+    Candidate,
+    Combination,
+    Floats,
+    Integers,
+    Leaf,
+    Node,
+    Operation,
+    QueryClass,
+)
 
 MAX_BOOSTS = 20
 # A question names few codes; whoever pastes a page does not mean each of its numbers.
@@ -23,22 +35,51 @@ MAX_AMOUNT = 100.0
 _FIELDS = {each.name for each in fields(Boost)}
 
 
-def boosted(score: Node, candidate: Candidate, boosts: Sequence[Boost]) -> Node:
-    """The score after all boosts, in their order; the score itself where none applies."""
+def boosted(
+    scores: Floats,
+    counts: Mapping[str, Integers],
+    classes: Sequence[QueryClass],
+    boosts: Sequence[Boost],
+) -> Floats:
+    """The scores after all boosts, in their order; a row a query, `classes` are the queries'.
+
+    `counts` says how often each boost applies, by its `sought` name.
+    """
     for boost in boosts:
-        found = candidate.boosts.get(boost.name, 0)
-        if not found:
+        if (counted := counts.get(sought(boost))) is None:
             continue
-        leaves = (Leaf(f"boost: {boost.name}", boost.amount),) * found
-        operation = Operation.PRODUCT if boost.multiply else Operation.SUM
-        score = Combination("boosted", operation, (score, *leaves))
+        meant = np.array([boost.query_class in (None, each) for each in classes], np.bool_)
+        times = np.where(meant[:, None], counted, 0)
+        if boost.multiply:
+            scores = scores * boost.amount ** times.astype(np.float64)
+        else:
+            scores = scores + boost.amount * times
+    return scores
+
+
+def with_boosts(
+    score: Node, candidate: Candidate, query_class: QueryClass, boosts: Sequence[Boost]
+) -> Node:
+    """One candidate's score after all boosts as a tree; the score itself where none applies."""
+    for boost in applicable(boosts, query_class):
+        if times := candidate.boosts.get(sought(boost), 0):
+            leaves = (Leaf(f"boost: {boost.name}", boost.amount),) * times
+            operation = Operation.PRODUCT if boost.multiply else Operation.SUM
+            score = Combination("boosted", operation, (score, *leaves))
     return score
 
 
+@lru_cache(maxsize=256)
 def sought(boost: Boost) -> str:
     """A name for what the boost looks for, the same whatever it is called and worth."""
     looked_for = json.dumps([boost.anchor, boost.pattern, sorted(boost.kinds)])
     return hashlib.sha256(looked_for.encode()).hexdigest()[:16]
+
+
+def by_sought(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
+    """The boosts under their `sought` names, each once: what retrieval counts."""
+    named = {sought(boost): boost for boost in boosts}
+    return tuple(replace(boost, name=name, query_class=None) for name, boost in named.items())
 
 
 def applicable(boosts: Sequence[Boost], query_class: QueryClass) -> tuple[Boost, ...]:

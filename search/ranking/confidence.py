@@ -14,7 +14,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from search.domain import Hit, KeywordScorer, Query, Signal, TermStatistic, Weights
+import numpy as np
+
+from search.domain import ABSENT, Floats, KeywordScorer, Weights
+from search.ranking.batch import Prepared
+from search.ranking.fusion import KEYWORD, VECTOR
 
 FIRST_PAGE = 10
 # The most that BM25 gives for one term is idf * (k1 + 1), with the k1 of `ingestion.lexical.terms`.
@@ -62,31 +66,35 @@ class Evidence:
     @classmethod
     def of(
         cls,
-        hits: Sequence[Hit],
-        terms: Sequence[TermStatistic],
+        prepared: Prepared,
+        columns: Sequence[int],
         scorer: KeywordScorer = KeywordScorer.BM25,
         *,
         by_meaning: bool = True,
     ) -> Self | None:
-        """The evidence of a whole ranking, a hit a place; None where no signal can be read.
+        """The evidence of a whole ranking, a column a place; None where no signal can be read.
 
         Without `by_meaning` the vectors are not read: of a language that the model does not know.
         """
-        shown = hits[:FIRST_PAGE]
-        vector = by_meaning and bool(shown) and Signal.VECTOR in shown[0].candidate.raw
+        shown = columns[:FIRST_PAGE]
+        vector = by_meaning and bool(shown) and not math.isnan(prepared.raw[shown[0], VECTOR])
         # The other scorers have other scales, or none.
         keyword = bool(shown) and scorer is KeywordScorer.BM25
         if not (vector or keyword):
             return None
+        terms = prepared.candidates.terms
         ran = Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD
         most = BM25_BOUND * math.fsum(term.idf for term in terms) or 1.0
-        best = {_best(hits, signal) for signal in (Signal.VECTOR, Signal.KEYWORD)}
+        raw = np.nan_to_num(prepared.raw[columns][:, (VECTOR, KEYWORD)])
+        best = {_best(prepared, columns, scores) for scores in raw.T}
+        documents = prepared.documents[shown].tolist()
+        cosines, keywords = raw[:FIRST_PAGE].T.tolist()
         return cls(
             ran=ran,
-            cosine=_raw(shown[0], Signal.VECTOR),
-            cosine_lead=_lead(shown, Signal.VECTOR),
-            keyword=_raw(shown[0], Signal.KEYWORD) / most,
-            keyword_lead=_lead(shown, Signal.KEYWORD) / most,
+            cosine=cosines[0],
+            cosine_lead=_lead(documents, cosines),
+            keyword=keywords[0] / most,
+            keyword_lead=_lead(documents, keywords) / most,
             agreement=float(len(best) == 1 and None not in best),
             terms=math.log1p(len(terms)),
         )
@@ -139,32 +147,32 @@ class Calibration:
 
 
 def confidence(
-    hits: Sequence[Hit],
-    query: Query,
-    terms: Sequence[TermStatistic],
+    prepared: Prepared,
+    columns: Sequence[int],
     calibration: Calibration | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
 ) -> float | None:
-    """The probability, in [0, 1], that one of the first ten of `hits` answers the query.
+    """The probability, in [0, 1], that one of the first ten of `columns` answers the query.
 
-    `hits` is the whole ranking as shown, a hit a place. None where the space has no calibration,
+    `columns` is the whole ranking as shown, one a place. None where the space has no calibration,
     or no signal that one reads has run; 0 where nothing was found. A query that is one identifier
     is answered by what holds it and by nothing else, one with a pinned document by that.
     """
     if calibration is None:
         return None
-    if not hits:
+    if not columns:
         return 0.0
-    first = hits[0].candidate
-    if first.pin is not None:
+    first, query = prepared.candidates.rows[prepared.rows[columns[0]]], prepared.candidates.query
+    if first["pin"] != ABSENT:
         return 1 - DOUBT
     # A name that prose could hold too (VectorStore) may be spoken of without being held.
-    if query.is_identifier and (first.identifier or query.needs_no_embedding):
-        held = first.identifier.strength if first.identifier else 0.0
-        return DOUBT + (1 - 2 * DOUBT) * held
-    evidence = Evidence.of(hits, terms, scorer, by_meaning=by_meaning)
+    held = first["form"] != ABSENT
+    if query.is_identifier and (held or query.needs_no_embedding):
+        strength = float(first["strength"]) if held else 0.0
+        return DOUBT + (1 - 2 * DOUBT) * strength
+    evidence = Evidence.of(prepared, columns, scorer, by_meaning=by_meaning)
     if evidence is None:
         return None
     return calibration.models[evidence.ran].probability(evidence)
@@ -189,22 +197,21 @@ def shipped(fingerprint: str) -> Calibration | None:
     return None
 
 
-def _raw(hit: Hit, signal: Signal) -> float:
-    return hit.candidate.raw.get(signal, 0.0)
+def _best(prepared: Prepared, columns: Sequence[int], scores: Floats) -> int | None:
+    """The document of the chunk with the highest score, of equals that with the lowest chunk id."""
+    highest = scores.max()
+    if highest <= 0:
+        return None
+    equals = [columns[i] for i in np.flatnonzero(scores == highest).tolist()]
+    # The candidates' rows stand by chunk id.
+    return int(prepared.documents[min(equals, key=lambda column: prepared.rows[column])])
 
 
-def _best(hits: Sequence[Hit], signal: Signal) -> int | None:
-    """The document of the chunk with the highest score, the same one however hits are ordered."""
-    best = max(hits, key=lambda hit: (_raw(hit, signal), -hit.candidate.chunk_id))
-    return best.candidate.document_id if _raw(best, signal) > 0 else None
-
-
-def _lead(shown: Sequence[Hit], signal: Signal) -> float:
+def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
     """The best document's score less the next one's; its own where there is no other."""
     best: dict[int, float] = {}
-    for hit in shown:
-        document = hit.candidate.document_id
-        best[document] = max(best.get(document, 0.0), _raw(hit, signal))
+    for document, score in zip(documents, scores, strict=True):
+        best[document] = max(best.get(document, 0.0), score)
     first, second = sorted([*best.values(), 0.0, 0.0], reverse=True)[:2]
     return first - second
 

@@ -7,55 +7,43 @@ embeddings, Li et al., ACM TOIS 2023). Each candidate gets a share of its mean c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from search.domain import Candidate, Combination, Hit, Leaf, Node, Operation
+from search.domain import Combination, Floats, Integers, Leaf, Node, Operation
+from search.ranking.batch import Prepared
 
 # Three documents were better than two, four, five or ten on six judged collections, and are few
 # enough to be right (docs/relevance.md).
 EXAMPLES = 3
-# Half-precision embeddings hold three.
+# Half-precision embeddings hold three. How many rows are multiplied at a time decides the last
+# bits: without them equals stay equal.
 COSINE_DIGITS = 9
 
 
-def likeness(first: Sequence[Hit]) -> dict[int, float]:
-    """Each candidate's mean cosine to the best chunks of the first EXAMPLES documents.
+def likeness(prepared: Prepared, order: Integers) -> Floats | None:
+    """Each column's mean cosine to the best chunks of the first EXAMPLES documents of the order.
 
-    By chunk id; only for candidates that have an embedding. Empty where no first chunk has one.
+    NaN for a column without an embedding; None where no column has one.
     """
-    examples: dict[int, Candidate] = {}
-    for hit in first:
+    held, candidates = prepared.embedded, prepared.candidates
+    embedded = order[held[order]]
+    if candidates.embeddings is None or not len(embedded):
+        return None
+    examples: dict[int, int] = {}
+    for column in embedded.tolist():
+        examples.setdefault(int(prepared.documents[column]), column)
         if len(examples) == EXAMPLES:
             break
-        if hit.candidate.embedding is not None:
-            examples.setdefault(hit.candidate.document_id, hit.candidate)
-    embedded = [hit.candidate for hit in first if hit.candidate.embedding is not None]
-    if not examples:
-        return {}
-    centre = _vectors(list(examples.values())).mean(axis=0)
-    # How many rows are multiplied at a time decides the last bits: without them equals stay equal.
-    cosines = np.round(_vectors(embedded) @ centre, COSINE_DIGITS)
-    return {
-        candidate.chunk_id: float(cosine)
-        for candidate, cosine in zip(embedded, cosines, strict=True)
-    }
+    vectors = candidates.embeddings.astype(np.float64)
+    at = candidates.embedding_rows[prepared.rows]
+    chosen = at[list(examples.values())]
+    centre = (vectors[chosen] / candidates.lengths[chosen, None]).mean(axis=0)
+    cosines = np.round(vectors @ centre / candidates.lengths, COSINE_DIGITS)
+    return np.where(held, cosines[at], np.nan)
 
 
-def with_feedback(score: Node, cosine: float | None, weight: float) -> Node:
+def with_feedback(score: Node, cosine: float, weight: float) -> Node:
     """The score, and `weight` times the candidate's likeness to the best of the first ranking."""
-    if cosine is None:
-        return score
     parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
     extra = Combination("likeness to the first results", Operation.PRODUCT, parts)
     return Combination("score and feedback", Operation.SUM, (score, extra))
-
-
-def _vectors(candidates: Sequence[Candidate]) -> np.ndarray:
-    """Their embeddings as rows of length 1."""
-    rows = [np.frombuffer(candidate.embedding or b"", dtype=">f2") for candidate in candidates]
-    vectors = np.stack(rows).astype(np.float64)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors /= np.maximum(lengths, np.finfo(np.float64).tiny)
-    return vectors

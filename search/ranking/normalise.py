@@ -7,64 +7,71 @@ returns strengths in the same order: in [0, 1], except `none`, which leaves scor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from statistics import fmean, pstdev
+from collections.abc import Callable
 
-from search.domain import Normaliser
+import numpy as np
 
-Strengths = list[float]
+from search.domain import Floats, Normaliser, Signal
+
 RECIPROCAL_RANK_K = 60  # Cormack, Clarke & Buettcher 2009, as for RRF; ranks from 1
 
+# The normaliser of a signal that a profile names none for.
+USUAL = {
+    Signal.VECTOR: Normaliser.NONE,
+    Signal.KEYWORD: Normaliser.MAX,
+    Signal.TITLE: Normaliser.NONE,
+    Signal.RECENCY: Normaliser.NONE,
+    Signal.SYNONYM: Normaliser.MAX,
+}
 
-def none(scores: Sequence[float]) -> Strengths:
+
+def none(scores: Floats) -> Floats:
     """The raw scores themselves, whatever their range: some seed systems add them unscaled."""
-    return list(scores)
+    return scores
 
 
-def maximum(scores: Sequence[float]) -> Strengths:
+def maximum(scores: Floats) -> Floats:
     """score / largest score; 0 for scores of 0 or less. The best candidate always gets 1."""
-    largest = max(scores, default=0.0)
-    if largest <= 0:
-        return [0.0] * len(scores)
-    return [max(score, 0.0) / largest for score in scores]
+    largest = scores.max(initial=0.0)
+    return np.maximum(scores, 0.0) / largest if largest > 0 else np.zeros_like(scores)
 
 
-def minmax(scores: Sequence[float]) -> Strengths:
+def minmax(scores: Floats) -> Floats:
     """(score - smallest) / (largest - smallest); all 1 where all are equal and positive."""
-    low, high = min(scores, default=0.0), max(scores, default=0.0)
+    if not len(scores):
+        return scores
+    low, high = scores.min(), scores.max()
     if high == low:
-        return [1.0 if high > 0 else 0.0] * len(scores)
-    return [(score - low) / (high - low) for score in scores]
+        return np.full_like(scores, 1.0 if high > 0 else 0.0)
+    return np.asarray((scores - low) / (high - low))
 
 
-def zscore(scores: Sequence[float]) -> Strengths:
+def zscore(scores: Floats) -> Floats:
     """The normal distribution's share below each score's z: .5 at the mean, .84 one deviation up.
 
     z alone leaves [0, 1]; its distribution function keeps the order and the distances near
     the mean.
     """
-    deviation = pstdev(scores) if scores else 0.0
+    deviation = scores.std() if len(scores) and scores.min() < scores.max() else 0.0
     if not deviation:
-        return [0.5] * len(scores)
-    mean = fmean(scores)
-    return [0.5 * (1 + math.erf((score - mean) / deviation / math.sqrt(2))) for score in scores]
+        return np.full_like(scores, 0.5)
+    z = (scores - scores.mean()) / deviation / math.sqrt(2)
+    return np.array([0.5 * (1 + math.erf(each)) for each in z.tolist()])
 
 
-def reciprocal_rank(scores: Sequence[float]) -> Strengths:
+def reciprocal_rank(scores: Floats) -> Floats:
     """(k + 1) / (k + rank), so that rank 1 gets 1; equal scores share a rank; 0 for none found."""
-    ranks: dict[float, int] = {}
-    for position, score in enumerate(sorted(scores, reverse=True), start=1):
-        ranks.setdefault(score, position)
+    above = len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
     k = RECIPROCAL_RANK_K
-    return [(k + 1) / (k + ranks[score]) if score > 0 else 0.0 for score in scores]
+    return np.where(scores > 0, (k + 1) / (k + 1 + above), 0.0)
 
 
-def cosine(scores: Sequence[float]) -> Strengths:
+def cosine(scores: Floats) -> Floats:
     """(cosine + 1) / 2: a fixed scale, the same for every query."""
-    return [min(max((score + 1) / 2, 0.0), 1.0) for score in scores]
+    return np.clip((scores + 1) / 2, 0.0, 1.0)
 
 
-NORMALISERS: dict[Normaliser, Callable[[Sequence[float]], Strengths]] = {
+NORMALISERS: dict[Normaliser, Callable[[Floats], Floats]] = {
     Normaliser.NONE: none,
     Normaliser.MAX: maximum,
     Normaliser.MINMAX: minmax,

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from search.domain import (
+    ABSENT,
     Candidate,
     Combination,
-    Explanation,
     IdentifierMatch,
+    Integers,
     Leaf,
     Node,
     Operation,
@@ -21,9 +25,9 @@ from search.domain import (
 )
 
 PLACES = ("title", "heading", "text")
-PLAIN = Tier()
-# After the same tier's others: what only one of meaning and keywords found, where that matters.
-SECOND = Tier(order=(1.0, 1.0))
+# A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from PLAIN.
+# SECOND is what only one of meaning and keywords found, where that matters; BEYOND no candidate.
+PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
 
 # Who says more than this besides a short code tells a story, and does not ask for the code: on
 # SciFact the tier costs nothing up to 4 other words, and .11 nDCG@10 beyond (ADR 2).
@@ -32,8 +36,6 @@ MOST_OTHER_TERMS = 4
 HOLDER_FACTOR = 1.1
 # Signs and numbers that no word of a sentence has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
 _DISTINCTIVE = re.compile(r"\d\D*\d\D*\d\D*\d|[_@§.:()\\]|^--")
-
-Explained = tuple[Candidate, Explanation]
 
 
 def identifiers_lead(query: Query, terms: Sequence[TermStatistic]) -> bool:
@@ -50,45 +52,48 @@ def identifiers_lead(query: Query, terms: Sequence[TermStatistic]) -> bool:
     return len(others) <= MOST_OTHER_TERMS
 
 
+def _is_distinctive(named: QueryIdentifier) -> bool:
+    return not named.loose and _DISTINCTIVE.search(named.text) is not None
+
+
 def holding(score: Node, match: IdentifierMatch) -> Node:
     """The score of a chunk that holds an identifier which does not lead."""
     leaf = Leaf(f"names {match.form}", HOLDER_FACTOR)
     return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
 
 
-def _is_distinctive(named: QueryIdentifier) -> bool:
-    return not named.loose and _DISTINCTIVE.search(named.text) is not None
+def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
+    """The tier of each candidate but for pins: full forms before partial ones, then by place."""
+    tiers = np.full(len(rows), PLAIN, np.int64)
+    held = np.flatnonzero(rows["form"] != ABSENT)
+    if leads and len(held):
+        strengths, places = rows["strength"][held], rows["held_at"][held]
+        orders = list(zip((-strengths).tolist(), places.tolist(), strict=True))
+        ranks = {order: place for place, order in enumerate(sorted(set(orders)))}
+        tiers[held] = [ranks[order] for order in orders]
+    return tiers
 
 
-def tier_of(match: IdentifierMatch | None, *, second: bool = False) -> Tier:
-    """The tier of a candidate: full forms before partial ones, then title, heading, text.
-
-    `second`: it comes after the others that hold no identifier either.
-    """
-    if match is None:
-        return SECOND if second else PLAIN
-    whole = "names" if match.strength >= 1 else "names a part of"
-    place = PLACES[min(match.place, len(PLACES) - 1)]
-    return Tier(
-        order=(0.0, -match.strength, float(match.place)),
-        reason=f"its {place} {whole} {match.form}",
-    )
+def with_pins(tiers: Integers, pins: Integers, documents: Integers, order: Integers) -> Integers:
+    """One query's tiers with the best chunk of each pinned document before all, by its pin."""
+    tiers = tiers.copy()
+    seen: set[int] = set()
+    for column in order[pins[order] != ABSENT].tolist():
+        if documents[column] not in seen:
+            seen.add(documents[column])
+            tiers[column] = pins[column] - PLAIN
+    return tiers
 
 
-def pinned(ranking: Sequence[Explained]) -> list[Explained]:
-    """The ranking with the best chunk of each pinned document first, in the order of the pins."""
-    best: dict[int, Explained] = {}
-    for candidate, explanation in ranking:
-        if candidate.pin is not None:
-            best.setdefault(candidate.document_id, (candidate, explanation))
-    chosen = {candidate.chunk_id for candidate, _ in best.values()}
-    first = [
-        (candidate, replace(explanation, tier=_pin_tier(candidate)))
-        for candidate, explanation in best.values()
-    ]
-    first.sort(key=lambda pair: (pair[1].tier.order, pair[0].chunk_id))
-    return first + [pair for pair in ranking if pair[0].chunk_id not in chosen]
-
-
-def _pin_tier(candidate: Candidate) -> Tier:
-    return Tier(order=(-1.0, float(candidate.pin or 0)), reason="it is pinned to this question")
+def tier(number: int, candidate: Candidate) -> Tier:
+    """A tier in words: the candidate's, that has this number."""
+    match = candidate.identifier
+    if number < 0:
+        place = float(candidate.pin or 0)
+        return Tier(order=(-1.0, place), reason="it is pinned to this question")
+    if number < PLAIN and match is not None:
+        whole = "names" if match.strength >= 1 else "names a part of"
+        where = PLACES[min(match.place, len(PLACES) - 1)]
+        order = (0.0, -match.strength, float(match.place))
+        return Tier(order=order, reason=f"its {where} {whole} {match.form}")
+    return Tier(order=(1.0, 1.0)) if number == SECOND else Tier()

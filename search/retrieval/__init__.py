@@ -1,6 +1,6 @@
 """Q3: Query -> {Signal: raw scores} over the union of the signals' candidates, in one statement."""
 
 from search.retrieval.filters import Filters, Scope
-from search.retrieval.statement import Retrieval, Wanted, retrieve
+from search.retrieval.statement import Wanted, retrieve
 
-__all__ = ["Filters", "Retrieval", "Scope", "Wanted", "retrieve"]
+__all__ = ["Filters", "Scope", "Wanted", "retrieve"]

@@ -17,7 +17,8 @@ from django.db.models import F, Q, QuerySet
 from ingestion.models import Chunk, Collection
 from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
-from search.domain import Query, QueryFilters
+from search.domain import MetadataFilter, Query, QueryFilters
+from search.retrieval.metadata import fits, fitting
 from search.retrieval.phrases import contains, lacks, titled
 
 
@@ -26,7 +27,7 @@ class Filters:
     """Empty fields filter nothing. `after` and `before` are inclusive days of the document's date.
 
     `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
-    ISO 639-1 codes.
+    ISO 639-1 codes, `metadata` conditions of which one key's values are alternatives.
     """
 
     collections: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class Filters:
     after: date | None = None
     before: date | None = None
     documents: tuple[UUID, ...] = ()
+    metadata: tuple[MetadataFilter, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ class Scope:
             *map(lacks, query.excluded),
             *map(titled, wanted.titles),
             *(titled(title, negated=True) for title in unwanted.titles),
+            *(~fits(one) for one in unwanted.metadata),
         )
         for condition in conditions:
             chunks = chunks.filter(condition)
@@ -97,7 +100,7 @@ class Scope:
 
 
 def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:
-    """The chunks that fit the filters' types, languages and days."""
+    """The chunks that fit the filters' types, languages, days and metadata."""
     if filters.media_types:
         chunks = chunks.filter(version__media_type__in=filters.media_types)
     if filters.languages:
@@ -106,6 +109,8 @@ def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QueryS
         chunks = chunks.filter(document__created__date__gte=filters.after)
     if filters.before:
         chunks = chunks.filter(document__created__date__lte=filters.before)
+    if filters.metadata:
+        chunks = chunks.filter(fitting(filters.metadata))
     return chunks
 
 

@@ -8,12 +8,8 @@ from django.db.models import BooleanField, F, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
 from ingestion.models import Chunk
-from search.domain import Profile, Query
+from search.domain import MAX_HOLDERS, Profile, Query
 from search.retrieval.lexical import bm25
-
-# A code that more chunks hold is a common word there (`max_length` in Django's documentation):
-# in a longer query it is left to the keyword signal. A guess, twice the usual depth.
-MAX_HOLDERS = 200
 
 # Common tables: the forms asked for, without those that are common words.
 TABLES = """

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
+import numpy as np
 from django.db import connection
 from django.db.models import QuerySet
 
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import (
+    ABSENT,
+    GENERATORS,
+    HOLDERS,
+    PINNED,
+    SIGNALS,
     Boost,
-    Candidate,
-    IdentifierMatch,
+    Candidates,
     Pinned,
     Profile,
     Query,
+    Reading,
     Signal,
     TermStatistic,
+    row_type,
+    stacked,
 )
-from search.query.language import Reading
 from search.retrieval import identifier, lexical
 from search.retrieval import pins as pinning
 from search.retrieval.boosts import counts
@@ -50,29 +58,6 @@ class Wanted:
     pins: tuple[Pinned, ...] = ()
     words: tuple[str, ...] = ()
     places: bool = False
-
-
-# What brings candidates besides the signals, in `Retrieval.places`.
-HOLDERS, PINNED = "identifier", "pin"
-Places = Mapping[str, int]
-"""What brought a candidate, with its place there, from 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """The union of the candidates, the query's terms rarest first, and what the database took.
-
-    `unknown` are the words asked about that no searched collection holds; `readings` the query
-    under the text configurations of the searched collections and of the space's languages.
-    `places` are the candidates', in their order; empty where nobody asked for them.
-    """
-
-    candidates: tuple[Candidate, ...]
-    terms: tuple[TermStatistic, ...]
-    unknown: tuple[str, ...]
-    readings: tuple[Reading, ...]
-    milliseconds: float
-    places: tuple[Places, ...] = ()
 
 
 _CANDIDATES = """
@@ -120,7 +105,7 @@ def retrieve(
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
     wanted: Wanted = Wanted(),
-) -> Retrieval:
+) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
     Without an embedding the vector signal does not run.
@@ -146,7 +131,8 @@ def retrieve(
     started = time.perf_counter()
     rows = _run(statement, params | values, index_settings(profile))
     elapsed = (time.perf_counter() - started) * 1000
-    return _read(rows, tuple(boosts), tuple(signals), elapsed)
+    found = _read(query, rows, tuple(boosts), tuple(signals), wanted)
+    return replace(found, milliseconds={"retrieve": elapsed})
 
 
 def _signals(
@@ -186,7 +172,7 @@ def _statement(
             continue
         found[name], values = named(finder, f"found_{name}")
         params.update(values)
-    # In the order in which `_candidate` reads them.
+    # In the order in which `_read` reads them.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
     embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
     tables = [signal.tables for signal in signals.values()]
@@ -236,35 +222,49 @@ def _run(statement: str, params: dict[str, Any], settings: dict[str, str]) -> li
 
 
 def _read(
-    rows: list[tuple[Any, ...]],
-    boosts: tuple[str, ...],
+    query: Query,
+    found: list[tuple[Any, ...]],
+    counted: tuple[str, ...],
     signals: tuple[Signal, ...],
-    milliseconds: float,
-) -> Retrieval:
-    findings = rows[0][0]
-    found = [row[1:] for row in rows if row[1] is not None]
-    return Retrieval(
-        candidates=tuple(_candidate((row[0], *row[2:]), boosts, signals) for row in found),
+    wanted: Wanted,
+) -> Candidates:
+    """The statement's rows as columns, by chunk id; `counted` are the boosts that could count."""
+    boosts = tuple(boost.name for boost in wanted.boosts)
+    findings = found[0][0]
+    brought = sorted((row[1:] for row in found if row[1] is not None), key=itemgetter(0))
+    columns = list(zip(*brought, strict=True)) or [()] * (9 + len(counted) + len(signals))
+    chunk, places, document, form, strength, place, pin, signature, embedding, *values = columns
+    forms = tuple(dict.fromkeys(each for each in form if each is not None))
+    rows = np.zeros(len(brought), row_type(len(boosts)))
+    rows["chunk"], rows["document"] = chunk, document
+    rows["signature"], rows["signed"] = _known(signature, 0)
+    rows["embedded"] = [each is not None for each in embedding]
+    rows["pin"], _ = _known(pin, ABSENT)
+    rows["form"] = [ABSENT if each is None else forms.index(each) for each in form]
+    rows["strength"], _ = _known(strength, 0.0)
+    rows["held_at"], _ = _known(place, 0)
+    if wanted.places:
+        rows["places"] = [[each.get(name, 0) for name in GENERATORS] for each in places]
+    for name, times in zip(counted, values, strict=False):
+        rows["counts"][:, boosts.index(name)] = times
+    rows["raw"] = np.nan
+    for signal, scores in zip(signals, values[len(counted) :], strict=True):
+        rows["raw"][:, SIGNALS.index(signal)] = np.array(scores, np.float64)  # NaN for None
+    return Candidates(
+        query,
+        rows,
+        stacked(embedding) if any(rows["embedded"]) else None,
+        boosts,
+        forms,
         terms=tuple(TermStatistic(*values) for values in findings["terms"] or ()),
         unknown=tuple(findings["unknown"] or ()),
         readings=tuple(Reading(*values) for values in findings["readings"] or ()),
-        milliseconds=milliseconds,
-        places=tuple(row[1] for row in found) if found and found[0][1] is not None else (),
+        by_meaning=Signal.VECTOR in signals,
+        is_wide=wanted.places,
     )
 
 
-def _candidate(
-    row: tuple[Any, ...], boosts: tuple[str, ...], signals: tuple[Signal, ...]
-) -> Candidate:
-    chunk, document, form, strength, place, pin, signature, embedding, *values = row
-    counted, scores = values[: len(boosts)], values[len(boosts) :]
-    return Candidate(
-        chunk_id=chunk,
-        document_id=document,
-        raw={s: float(raw) for s, raw in zip(signals, scores, strict=True) if raw is not None},
-        identifier=IdentifierMatch(form, strength, place) if form is not None else None,
-        boosts={name: count for name, count in zip(boosts, counted, strict=True) if count},
-        pin=pin,
-        signature=signature,
-        embedding=embedding,
-    )
+def _known(values: Sequence[Any], otherwise: float) -> tuple[list[Any], list[bool]]:
+    """The values with `otherwise` in the place of None, and which of them were there."""
+    there = [value is not None for value in values]
+    return [otherwise if value is None else value for value in values], there

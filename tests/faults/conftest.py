@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from celery import current_app
 from django.conf import settings as django_settings
 
 from kbsite.embedded import EmbeddedServers
-from tests.faults.harness import LEASE_SECONDS
+from tests.faults.harness import LEASE_SECONDS, close_forks
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forks_end() -> Iterator[None]:
+    yield
+    close_forks()
 
 
 @pytest.fixture

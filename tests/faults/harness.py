@@ -36,6 +36,7 @@ from ingestion.models import (
 from ingestion.models.library import UNFINISHED
 from kbsite.embedded.server import Server
 from search.pipeline import search
+from tests.faults.worker_forks import ForkedWorker, WorkerForks
 from tests.support.factories import make_collection, make_document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,14 +49,14 @@ LONG = "\n\n".join(
     f"## Part {number}\n\n" + " ".join(f"word{number}x{i} stands here." for i in range(40))
     for number in range(30)
 )
-Process = subprocess.Popen[bytes]
+Process = subprocess.Popen[bytes] | ForkedWorker
 
 
 def environment(**more: str) -> dict[str, str]:
     """What a process needs to work on the tests' own database, broker and files."""
     database = connection.settings_dict
     return (
-        dict(os.environ)
+        {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
         | {
             "DATABASE_URL": f"postgres://{database['USER']}@/{database['NAME']}"
             f"?host={quote(database['HOST'])}&port={database['PORT']}",
@@ -70,14 +71,34 @@ def environment(**more: str) -> dict[str, str]:
 @contextmanager
 def worker(processes: int = 2, **more: str) -> Iterator[Process]:
     """A Celery worker of so many processes; `more` are variables of its environment."""
-    command = [sys.executable, "-m", "celery", "-A", "kbsite", "-q", "worker", "-l", "ERROR"]
+    arguments = ["-A", "kbsite", "-q", "worker", "-l", "ERROR", "-c", str(processes)]
     # It looks for no other workers: a second of waiting at each start.
-    command += ["-c", str(processes), "--without-mingle", "--without-gossip"]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment(**more), start_new_session=True)
+    arguments += ["--without-mingle", "--without-gossip"]
+    process = _started(arguments, environment(**more), fork=not more)
     try:
         yield process
     finally:
         kill(process)
+
+
+_forks: list[WorkerForks] = []
+
+
+def _started(arguments: list[str], environment: dict[str, str], *, fork: bool) -> Process:
+    """A worker; with `fork`, of the process that imported the project for all of them."""
+    if not fork:
+        command = [sys.executable, "-m", "celery", *arguments]
+        return subprocess.Popen(command, cwd=ROOT, env=environment, start_new_session=True)
+    if not _forks or _forks[0].environment != environment:
+        close_forks()
+        _forks.append(WorkerForks(environment))
+    return _forks[0].start(arguments)
+
+
+def close_forks() -> None:
+    """End the process that workers are forked from; the next worker starts another one."""
+    while _forks:
+        _forks.pop().close()
 
 
 def kill(process: Process) -> None:

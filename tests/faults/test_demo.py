@@ -144,7 +144,7 @@ def test_second_start_keeps_all_and_ctrl_c_leaves_nothing(
     assert f"Port {taken} is taken" in second.printed
     assert "Nothing new: 12 documents" in second.printed
     assert "password as shown at the first start" in second.printed
-    assert f"It runs already at {known.url}" in third.printed
+    assert f"Already running at {known.url}" in third.printed
     assert len(family) >= 4  # web and its processes, worker and its, beat
     _, alive = psutil.wait_procs(family, timeout=5)
     assert alive == []

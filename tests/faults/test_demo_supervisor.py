@@ -108,7 +108,7 @@ def test_program_that_is_killed_runs_again(tmp_path: Path) -> None:
         children()[0].kill()
         until(lambda: lines.count("web | up") == 2)
         programs.check()
-    assert lines[1] == "web | ended by signal SIGKILL; starting it again"
+    assert lines[1] == "web | exited by signal SIGKILL; restarting it"
     assert children() == []
 
 
@@ -120,7 +120,7 @@ def test_program_that_cannot_stay_up_is_given_up(
     failing = Program("beat", ("/bin/sh", "-c", "echo no broker; exit 7"))
     with (
         supervise(tmp_path, failing, lines=lines) as programs,
-        pytest.raises(SupervisorError, match=r"beat ended 3 times .* exit code 7"),
+        pytest.raises(SupervisorError, match=r"beat exited 3 times .* exit code 7"),
     ):
         programs.wait()
     assert lines.count("beat | no broker") == 3
@@ -150,7 +150,10 @@ def test_stubborn_program_and_its_child_are_killed(
 def test_one_supervisor_at_a_time(tmp_path: Path) -> None:
     other = another_supervisor(tmp_path)
     try:
-        with pytest.raises(SupervisorError, match="runs already at http://here"), alone(tmp_path):
+        with (
+            pytest.raises(SupervisorError, match="Already running at http://here"),
+            alone(tmp_path),
+        ):
             pytest.fail("two supervisors run")
     finally:
         assert stop_running(tmp_path)

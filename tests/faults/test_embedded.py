@@ -302,7 +302,7 @@ def test_a_server_started_by_hand_is_not_disturbed(servers: EmbeddedServers) -> 
     try:
         eventually(servers.postgres.is_up)
         shutil.rmtree(servers.socket_dir)
-        with pytest.raises(EmbeddedServersError, match=f"Process {by_hand.pid} works in"):
+        with pytest.raises(EmbeddedServersError, match=f"Process {by_hand.pid} uses"):
             servers.start(redis=False)
         assert by_hand.poll() is None
     finally:
@@ -314,7 +314,7 @@ def test_a_foreign_data_directory_is_left_alone(servers: EmbeddedServers) -> Non
     servers.postgres.data_dir.mkdir(parents=True)
     precious = servers.postgres.data_dir / "precious.txt"
     precious.write_text("mine")
-    with pytest.raises(EmbeddedServersError, match="is not empty and holds no Postgres cluster"):
+    with pytest.raises(EmbeddedServersError, match="is not empty and is not a Postgres cluster"):
         servers.start(redis=False)
     assert precious.read_text() == "mine"
 
@@ -323,7 +323,7 @@ def test_a_cluster_of_another_version_is_refused(servers: EmbeddedServers) -> No
     servers.start(redis=False)
     servers.stop()
     (servers.postgres.data_dir / "PG_VERSION").write_text("17\n")
-    with pytest.raises(EmbeddedServersError, match=r"was made by Postgres 17.*pg_dump"):
+    with pytest.raises(EmbeddedServersError, match=r"was created by Postgres 17.*pg_dump"):
         servers.start(redis=False)
 
 
@@ -331,7 +331,7 @@ def test_a_server_that_cannot_start_says_why(servers: EmbeddedServers) -> None:
     servers.start(redis=False)
     ask(servers, "ALTER SYSTEM SET shared_preload_libraries = 'no_such_library'")
     servers.stop()
-    with pytest.raises(EmbeddedServersError, match=r"(?s)ended while it started.*no_such_library"):
+    with pytest.raises(EmbeddedServersError, match=r"(?s)exited during its start.*no_such_library"):
         servers.start(redis=False)
 
 

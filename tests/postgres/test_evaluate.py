@@ -12,13 +12,12 @@ from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
 
 from common.accounts.models import User
-from ingestion.documents import progress
 from ingestion.models import Collection, Document, DocumentVersion
 from search.pipeline import search
 from search.tuning.evaluation import report
 from search.tuning.models import EvaluationRun
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
 CORPUS = [
     {"_id": "d1", "title": "Steelyard", "text": "A balance whose weight slides along a beam."},
@@ -41,12 +40,6 @@ QRELS = [
     ("q3", "d4", 1),
     ("irrelevant", "d1", 0),
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None runs in the tests: do not wait three seconds for one."""
-    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 from common.accounts.models import User
 from ingestion.models import Document
 from search.engine import configuration
+from search.engine.find import find_wide
 from search.models import Hide, Pin
 from search.pages.facets import examples_for
 from search.pipeline import Choices, found_wide, search
@@ -72,5 +73,5 @@ def test_pools_know_what_is_hidden(harbour: dict[str, Document]) -> None:
     Hide.objects.create(query="ferry", document=harbour["ferry"])
     configured = configuration.current()
     assert Width.of(profile).key(configured) != before
-    found = found_wide("ferry", configured, profile, viewer=None)
-    assert harbour["ferry"].pk not in {each.document_id for each in found.candidates}
+    found = find_wide("ferry", configured, profile, viewer=None)
+    assert harbour["ferry"].pk not in found.rows["document"].tolist()

@@ -112,7 +112,7 @@ def test_check_prints_the_limits(capsys: pytest.CaptureFixture[str], settings: A
         ({"PARSE_PAGES": 0}, "PARSE_PAGES must be above 0"),
         ({"PARSE_WALL_SECONDS": -1}, "PARSE_WALL_SECONDS must be above 0"),
         ({"PARSE_WALL_SECONDS": 9_999}, "more than an hour"),
-        ({"PARSE_MEMORY_MB": 16}, "no parser runs in so little"),
+        ({"PARSE_MEMORY_MB": 16}, "too little for any parser"),
     ],
 )
 def test_nonsense_limits_are_errors(settings: Any, change: dict[str, int], message: str) -> None:

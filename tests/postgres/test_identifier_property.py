@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from search.domain import Weights
 from search.pipeline import Choices, search
 from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -101,7 +102,7 @@ def test_the_owner_is_first_whatever_the_weights(seed: int) -> None:
     fill(chance, identifiers)
 
     @settings(
-        max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     @given(st.sampled_from(identifiers), st.data(), st.sampled_from(QUESTIONS), weights)
     def owner_is_first(one: Owned, data: st.DataObject, question: str, shares: Weights) -> None:

@@ -12,7 +12,6 @@ import pytest
 from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from ingestion.documents import progress
 from ingestion.intake.importing.archives import ArchiveSource
 from ingestion.management.commands import watch_folder
 from ingestion.models import (
@@ -27,13 +26,7 @@ from ingestion.models import (
 )
 from tests.factories import make_collection
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """None runs in the tests: do not wait three seconds for one."""
-    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
 
 @pytest.fixture

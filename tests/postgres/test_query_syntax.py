@@ -22,6 +22,7 @@ from search.query import parse
 from search.query.parse import clean_text
 from search.retrieval import Filters, Scope, retrieve
 from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -141,7 +142,7 @@ class TestOperators:
             assert titles(text) == {"Water pumps"}
 
     @settings(
-        max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+        max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture]
     )
     @given(
         st.lists(

@@ -20,6 +20,7 @@ from search.errors import SearchError
 from search.pipeline import Choices, SearchResponse, search
 from search.retrieval import Filters
 from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -156,7 +157,7 @@ class TestCost:
             ask(text)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 @given(text=st.text(max_size=40))
 def test_nothing_typed_is_an_error(text: str, library: None) -> None:
     with suppress(SearchError):

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from ingestion.documents import progress
 from search.tuning.evaluation.collections import JudgedCollection, read
 from search.tuning.evaluation.loading import load
 from search.tuning.evaluation.runner import Outcome, evaluate
@@ -54,10 +53,7 @@ def part(tmp_path: Path) -> JudgedCollection:
     return read(folder)
 
 
-def test_shipped_profiles_hold_their_floors(
-    part: JudgedCollection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(progress, "PING_SECONDS", 0.05)
+def test_shipped_profiles_hold_their_floors(part: JudgedCollection, no_worker: None) -> None:
     collection = load(part, write=print)
     found = dict(zip(FLOORS, evaluate(part, collection, list(FLOORS)), strict=True))
 

@@ -20,17 +20,16 @@ from search.domain import (
     Query,
     QueryClass,
     QueryIdentifier,
+    Reading,
     Signal,
     TermStatistic,
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.engine.found import Found
-from search.query.language import Reading
 from search.ranking.boosts import sought
 from search.ranking.confidence import SHIPPED
-from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case
+from tests.support.ranking import columns
 
 DIMENSIONS = 8
 BOOSTS = (
@@ -65,23 +64,24 @@ def random_case(seed: int, size: int, *, dimensions: int = DIMENSIONS, depth: in
         places.append(_places(chance, candidates[-1], depth))
     text = chance.choice(TEXTS)
     named = QueryIdentifier(text, "part", (("a1312b", 1.0),)) if "1312" in text else None
-    found = Found(
-        Query(
-            text,
-            identifiers=(named,) if named else (),
-            is_identifier=named is not None,
-            needs_no_embedding=named is not None and chance.random() < 0.5,
-            original=text,
-        ),
-        tuple(candidates),
-        tuple(TermStatistic(word, 3, chance.random() * 3) for word in text.split()),
+    query = Query(
+        text,
+        identifiers=(named,) if named else (),
+        is_identifier=named is not None,
+        needs_no_embedding=named is not None and chance.random() < 0.5,
+        original=text,
+    )
+    pool = columns(
+        candidates,
+        query,
+        boosts=list(map(sought, BOOSTS)),
+        places=places,
+        terms=tuple(TermStatistic(word, 3, chance.random() * 3) for word in text.split()),
         readings=(Reading(chance.choice(("english", "german")), 10, 4),),
         by_meaning=chance.random() < 0.9,
-        places=tuple(places),
     )
     grades = {chance.randint(1, documents + 3): chance.randint(0, 3) for _ in range(4)}
     forced = chance.choice((None, None, *QueryClass))
-    pool = Pool.of(found, depth, tuple(map(sought, BOOSTS)))
     return Case(str(seed), pool, grades, forced)
 
 

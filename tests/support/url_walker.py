@@ -5,13 +5,15 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 from zipfile import ZipFile
 
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.messages import get_messages
-from django.http import HttpResponseBase
+from django.http import HttpResponseBase, QueryDict
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern, RoutePattern
@@ -28,6 +30,10 @@ _NOISE = (
     (re.compile(r"\b\d+(\.\d+)?(\s|&nbsp;|\u202f|\xa0)*ms\b"), "N ms"),
 )
 _HEADERS = ("Content-Type", "Location", "Content-Disposition", "ETag", "Last-Modified", "Allow")
+
+
+# Among the names of the parameters that were read: all of them, by going through them.
+EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ class Answer:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: str = field(repr=False)
+    read: frozenset[str] = field(default=frozenset({EVERYTHING}), compare=False, repr=False)
+
+    def depends_on(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether these parameters could make it another answer: one that nobody reads cannot."""
+        return not self.read.isdisjoint({EVERYTHING, *parameters})
 
     @property
     def text(self) -> str:
@@ -78,6 +89,50 @@ def _routes(resolver: URLResolver, above: tuple[Any, ...]) -> Iterator[Route]:
             yield Route("".join(map(str, parts)), parts, tuple(names))
 
 
+class NotedQuery(QueryDict):
+    """The parameters of an address, with the names of those that were read."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.read: set[str] = set()
+        super().__init__(*arguments, **options)
+        self.read = set()  # what was read to fill it
+
+    def __getitem__(self, key: str) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def __contains__(self, key: object) -> bool:
+        self.read.add(str(key))
+        return super().__contains__(key)
+
+    def _getlist(self, key: str, *arguments: Any, **options: Any) -> Any:
+        self.read.add(key)
+        return super()._getlist(key, *arguments, **options)
+
+    def __iter__(self) -> Iterator[str]:
+        self.read.add(EVERYTHING)
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self.read.add(EVERYTHING)
+        return super().__len__()
+
+    def keys(self) -> Any:
+        self.read.add(EVERYTHING)
+        return super().keys()
+
+    def lists(self) -> Any:
+        self.read.add(EVERYTHING)
+        return super().lists()
+
+
+@contextmanager
+def parameters_noted() -> Iterator[None]:
+    """The answers within the block know which parameters were read for them."""
+    with mock.patch("django.core.handlers.wsgi.QueryDict", NotedQuery):
+        yield
+
+
 def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
     """The response to one request, without its noise. A fault of the program raises."""
     response: HttpResponseBase = getattr(client, method)(address, **extra)
@@ -91,7 +146,8 @@ def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
     body += "\n".join(str(message) for message in told)
     client.cookies.pop("messages", None)
     headers = tuple((name, response.headers[name]) for name in _HEADERS if name in response.headers)
-    return Answer(response.status_code, headers, body)
+    noted = getattr(response.wsgi_request.GET, "read", {EVERYTHING})  # type: ignore[attr-defined]
+    return Answer(response.status_code, headers, body, frozenset(noted))
 
 
 def _unpacked(archive: bytes) -> bytes:

@@ -16,6 +16,7 @@ from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 from ingestion.embedding.minilm import tokenizer_file
 from ingestion.embedding.protocol import Tokenizer
 from ingestion.embedding.tokens import EstimatedTokenizer, ModelTokenizer
+from tests.support.laws import examples
 
 
 class WordTokenizer:
@@ -111,7 +112,7 @@ def repeated_header(chunk: ChunkDraft, whole: str) -> str:
     return chunk.text.removesuffix(own)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(documents, options, tokenizers, titles)
 def test_chunks_quote_the_document_and_lose_nothing(
     blocks: list[Block], chosen: ChunkingOptions, name: str, title: str
@@ -131,7 +132,7 @@ def test_chunks_quote_the_document_and_lose_nothing(
     assert lost == []
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(documents, options, tokenizers, titles)
 def test_chunks_fit_the_window_with_their_prefix(
     blocks: list[Block], chosen: ChunkingOptions, name: str, title: str
@@ -147,7 +148,7 @@ def test_chunks_fit_the_window_with_their_prefix(
         assert len(chunk.text) <= chosen.max_tokens * (CHARS_PER_TOKEN + MAX_GAP_CHARS)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(documents, options, tokenizers)
 def test_chunks_ascend_and_overlap_only_in_prose(
     blocks: list[Block], chosen: ChunkingOptions, name: str
@@ -165,7 +166,7 @@ def test_chunks_ascend_and_overlap_only_in_prose(
             assert right.heading_path[: len(left.heading_path)] == left.heading_path
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25))
 @given(documents, options, tokenizers)
 def test_chunking_is_deterministic_and_lazy(
     blocks: list[Block], chosen: ChunkingOptions, name: str
@@ -174,7 +175,7 @@ def test_chunking_is_deterministic_and_lazy(
     assert chunks_of(blocks, chosen, tokenizer) == chunks_of(blocks, chosen, tokenizer)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(titles, st.lists(texts, max_size=6), tokenizers, options)
 def test_a_prefix_leaves_most_of_the_window_to_the_text(
     title: str, path: list[str], name: str, chosen: ChunkingOptions

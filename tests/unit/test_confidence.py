@@ -15,20 +15,22 @@ from pytest import approx
 
 from ingestion.lexical import terms as bm25
 from search.domain import (
+    Boost,
     Candidate,
-    Contribution,
-    Explanation,
-    Hit,
+    Classification,
     IdentifierMatch,
     KeywordScorer,
-    Profile,
     Query,
+    QueryClass,
     Signal,
     TermStatistic,
     Weights,
 )
-from search.engine.second_try import Ranking, surest
-from search.ranking import RankingOptions
+from search.engine.configuration import Configuration
+from search.engine.rank import Ranking, ranking_of
+from search.engine.settle import Settled
+from search.ranking import Batch, Prepared, rank
+from search.ranking.boosts import sought
 from search.ranking.confidence import (
     BM25_BOUND,
     DOUBT,
@@ -51,6 +53,7 @@ from search.tuning.evaluation.reliability import (
     is_held_out,
     measure,
 )
+from tests.support.ranking import columns, made, prepared
 
 QUERY = Query("sliding weights")
 TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))
@@ -70,32 +73,33 @@ def candidate(chunk: int, *, document: int = 0, **raw: float) -> Candidate:
     return Candidate(chunk, document or chunk, scores)
 
 
-def in_order(candidates: Sequence[Candidate], *, scale: float = 1.0) -> list[Hit]:
-    """Hits in the order given, whose fused scores fall and are multiplied by `scale`."""
-    return [
-        Hit(
-            each,
-            Explanation.of((Contribution(Signal.VECTOR, None, scale / rank, 1.0),)),
-            rank=rank,
-        )
-        for rank, each in enumerate(candidates, start=1)
-    ]
+def shown(
+    candidates: Sequence[Candidate],
+    query: Query = QUERY,
+    terms: Sequence[TermStatistic] = TERMS,
+) -> tuple[Prepared, list[int]]:
+    """The candidates, ranked by chunk, as a confidence reads them."""
+    held = prepared(columns(candidates, query, terms=tuple(terms)))
+    return held, np.argsort(held.rows).tolist()
 
 
-def sure(hits: Sequence[Hit], query: Query = QUERY, **options: Any) -> float | None:
-    return confidence(hits, query, TERMS, MINILM, **options)
+def evidence(candidates: Sequence[Candidate], *options: Any, **more: Any) -> Evidence | None:
+    return Evidence.of(*shown(candidates), *options, **more)
+
+
+def sure(candidates: Sequence[Candidate], query: Query = QUERY, **options: Any) -> float | None:
+    return confidence(*shown(candidates, query), MINILM, **options)
 
 
 class TestEvidence:
     def test_hand_worked(self) -> None:
-        hits = in_order(
+        found = evidence(
             [
                 candidate(1, document=7, vector=0.6, keyword=3.3),
                 candidate(2, document=7, vector=0.5, keyword=1.1),
                 candidate(3, document=8, vector=0.4, keyword=2.2),
             ]
         )
-        found = Evidence.of(hits, TERMS)
 
         # Of (k1 + 1) * (2 + .5) = 5.5 the first holds 3.3 and the best other document 2.2.
         assert found == Evidence(
@@ -114,7 +118,7 @@ class TestEvidence:
     def test_a_hit_beyond_the_tenth_gives_no_lead(self) -> None:
         ten = [candidate(n, vector=0.5, keyword=1.0) for n in range(1, 11)]
         beyond = candidate(11, vector=0.1, keyword=5.0)
-        found = Evidence.of(in_order([*ten, beyond]), TERMS)
+        found = evidence([*ten, beyond])
         assert found is not None
         assert found.keyword_lead == 0
 
@@ -132,7 +136,7 @@ class TestEvidence:
     def test_reads_what_ran(
         self, raw: Mapping[str, float], scorer: KeywordScorer, by_meaning: bool, ran: Ran | None
     ) -> None:
-        found = Evidence.of(in_order([candidate(1, **raw)]), TERMS, scorer, by_meaning=by_meaning)
+        found = evidence([candidate(1, **raw)], scorer, by_meaning=by_meaning)
         assert (found and found.ran) == ran
 
     @pytest.mark.parametrize(
@@ -147,24 +151,24 @@ class TestEvidence:
     def test_agreement(
         self, first: Mapping[str, Any], second: Mapping[str, Any], agreement: int
     ) -> None:
-        found = Evidence.of(in_order([candidate(1, **first), candidate(2, **second)]), TERMS)
+        found = evidence([candidate(1, **first), candidate(2, **second)])
         assert found is not None
         assert found.agreement == agreement
 
 
 class TestConfidence:
     def test_is_the_logistic_of_the_evidence(self) -> None:
-        hits = in_order([candidate(1, vector=0.5, keyword=2.75)])
+        both = [candidate(1, vector=0.5, keyword=2.75)]
         # A keyword share of 2.75 / 5.5; odds of -2 + 4 * .5 = 0.
-        assert confidence(hits, QUERY, TERMS, BY_KEYWORD) == approx(0.5)
-        degraded = in_order([candidate(1, keyword=5.5)])
-        assert confidence(degraded, QUERY, TERMS, BY_KEYWORD) == approx(1 / (1 + math.exp(-1)))
+        assert confidence(*shown(both), BY_KEYWORD) == approx(0.5)
+        degraded = [candidate(1, keyword=5.5)]
+        assert confidence(*shown(degraded), BY_KEYWORD) == approx(1 / (1 + math.exp(-1)))
 
     def test_is_unknown_without_a_calibration(self) -> None:
-        assert confidence(in_order([candidate(1, vector=0.9)]), QUERY, TERMS, None) is None
+        assert confidence(*shown([candidate(1, vector=0.9)]), None) is None
 
     def test_is_unknown_where_no_signal_can_be_read(self) -> None:
-        assert sure(in_order([candidate(1, keyword=1)]), scorer=KeywordScorer.TS_RANK) is None
+        assert sure([candidate(1, keyword=1)], scorer=KeywordScorer.TS_RANK) is None
 
     def test_is_none_at_all_of_nothing(self) -> None:
         assert sure([]) == 0
@@ -177,15 +181,15 @@ class TestConfidence:
     ) -> None:
         query = Query("D-40", is_identifier=True, needs_no_embedding=True)
         match = IdentifierMatch("d40", strength, 2) if strength is not None else None
-        hits = in_order([replace(candidate(1, keyword=5.5), identifier=match)])
+        hits = [replace(candidate(1, keyword=5.5), identifier=match)]
         assert sure(hits, query) == approx(expected)
 
     def test_a_name_that_prose_could_hold_is_judged_as_prose(self) -> None:
-        hits = in_order([candidate(1, vector=0.8, keyword=4.0)])
+        hits = [candidate(1, vector=0.8, keyword=4.0)]
         assert sure(hits, Query("VectorStore", is_identifier=True)) == sure(hits)
 
     def test_an_administrators_pin_answers(self) -> None:
-        assert sure(in_order([replace(candidate(1, vector=0.0), pin=0)])) == 1 - DOUBT
+        assert sure([replace(candidate(1, vector=0.0), pin=0)]) == 1 - DOUBT
 
 
 SCORES = st.fixed_dictionaries(
@@ -206,16 +210,25 @@ def test_a_confidence_lies_between_0_and_1(
     candidates: list[Candidate], scorer: KeywordScorer, calibration: Calibration
 ) -> None:
     for terms in (TERMS, ()):
-        value = confidence(in_order(candidates), QUERY, terms, calibration, scorer=scorer)
+        value = confidence(*shown(candidates, QUERY, terms), calibration, scorer=scorer)
         assert value is None or 0 <= value <= 1
 
 
-@given(RANKINGS, st.sampled_from([1e-3, 0.0164, 7.0, 1e6]))
+@given(RANKINGS, st.sampled_from([1e-3, 0.0164, 7.0, 100.0]))
 def test_the_scale_of_the_fused_score_does_not_matter(
     candidates: list[Candidate], scale: float
 ) -> None:
     """F4-05: an RRF score of .0164 says no less than a sum of .7."""
-    assert sure(in_order(candidates, scale=scale)) == sure(in_order(candidates))
+    scaled = made(boosts=(Boost("scale", scale, pattern="x"),))
+    names = [sought(boost) for boost in scaled.boosts]
+    boosted = [replace(each, boosts=dict.fromkeys(names, 1)) for each in candidates]
+    weights, classes = [Weights(0.5, 0.5, 0)], [QueryClass.GENERAL]
+    found = []
+    for each in (boosted, candidates):
+        held = prepared(columns(each, QUERY, terms=TERMS))
+        ranked = rank(Batch.of([held]), weights, classes, scaled)
+        found.append(confidence(held, ranked.columns(0).tolist(), MINILM))
+    assert found[0] == found[1]
 
 
 @given(st.sampled_from(Ran), st.tuples(*[st.floats(0, 1)] * 6), st.integers(0, 5), st.floats(0, 1))
@@ -392,24 +405,28 @@ class TestSecondTry:
     WORDS = candidate(2, vector=0.3, keyword=4.0)
 
     def tried(
-        self, threshold: float, calibration: Calibration | None = BY_KEYWORD, **may: bool
+        self,
+        threshold: float,
+        calibration: Calibration | None = BY_KEYWORD,
+        *,
+        forced: tuple[str, ...] = (),
     ) -> Ranking:
-        return surest(
+        settled = Settled(
             QUERY,
-            (self.NEAR, self.WORDS),
-            TERMS,
+            made(confidence_threshold=threshold),
+            Classification(QueryClass.GENERAL, "made", 1.0),
             self.WEIGHTS,
-            Profile("made", 1, {}, confidence_threshold=threshold),
-            RankingOptions(),
-            calibration,
-            group=True,
-            **may,
+            frozenset(Signal),
+            forced=forced,
         )
+        found = columns((self.NEAR, self.WORDS), QUERY, terms=TERMS)
+        configured = Configuration(stamp=1, active=None, published={}, calibration=calibration)
+        return ranking_of(found, settled, configured)
 
     def test_is_kept_when_surer(self) -> None:
         found = self.tried(0.9)
-        assert [hit.candidate.chunk_id for hit in found.hits] == [2, 1]
-        assert found.weights == Weights(vector=0.5, keyword=0.5, title=0)
+        assert [hit.chunk_id for hit in found.hits] == [2, 1]
+        assert found.settled.weights == Weights(vector=0.5, keyword=0.5, title=0)
         assert found.second_try is not None
         assert found.second_try.weights_before == self.WEIGHTS
         assert found.second_try.confidence_before < (found.confidence or 0)
@@ -417,22 +434,22 @@ class TestSecondTry:
     def test_is_dropped_when_less_sure(self) -> None:
         by_cosine = Calibration({**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})})
         found = self.tried(0.9, by_cosine)
-        assert [hit.candidate.chunk_id for hit in found.hits] == [1, 2]
-        assert (found.weights, found.second_try) == (self.WEIGHTS, None)
+        assert [hit.chunk_id for hit in found.hits] == [1, 2]
+        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
 
     @pytest.mark.parametrize(
-        ("threshold", "calibration", "may_shift"),
+        ("threshold", "calibration", "forced"),
         [
-            (0.0, BY_KEYWORD, True),
-            (0.1, BY_KEYWORD, True),
-            (0.9, BY_KEYWORD, False),
-            (1, None, True),
+            (0.0, BY_KEYWORD, ()),
+            (0.1, BY_KEYWORD, ()),
+            (0.9, BY_KEYWORD, ("weights",)),
+            (1, None, ()),
         ],
         ids=["off", "sure enough", "forced weights", "no calibration"],
     )
     def test_is_not_made(
-        self, threshold: float, calibration: Calibration | None, may_shift: bool
+        self, threshold: float, calibration: Calibration | None, forced: tuple[str, ...]
     ) -> None:
-        found = self.tried(threshold, calibration, may_shift=may_shift)
-        assert (found.weights, found.second_try) == (self.WEIGHTS, None)
-        assert [hit.candidate.chunk_id for hit in found.hits] == [1, 2]
+        found = self.tried(threshold, calibration, forced=forced)
+        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
+        assert [hit.chunk_id for hit in found.hits] == [1, 2]

@@ -15,8 +15,9 @@ from search.domain import (
     TermStatistic,
     Weights,
 )
-from search.ranking import RankingOptions, identifiers_lead, rank
+from search.ranking import identifiers_lead
 from search.ranking.feedback import likeness
+from tests.support.ranking import columns, made, prepared, rank
 
 MEANING = Weights(1, 0, 0)
 
@@ -39,7 +40,7 @@ class TestFeedback:
             candidate(3, 0.7, 0, 1),
             candidate(4, 0.5, 0, 2),  # a length of 2: only the direction counts
         ]
-        hits = rank(found, MEANING, RankingOptions(feedback=0.5))
+        hits = rank(found, MEANING, made(feedback=0.5))
         scores = {hit.candidate.chunk_id: hit.score for hit in hits}
         # The centre of (1, 0), (1, 0), (0, 1) is (2/3, 1/3); the weight is .5 of the best, .9.
         assert scores == approx(
@@ -60,9 +61,9 @@ class TestFeedback:
             candidate(4, 0.60, 0, 1),
             candidate(5, 0.59, 1, 0),
         ]
-        without = rank(found, MEANING, RankingOptions())
+        without = rank(found, MEANING, made())
         assert [hit.candidate.chunk_id for hit in without] == [1, 2, 3, 4, 5]
-        fed = rank(found, MEANING, RankingOptions(feedback=0.5))
+        fed = rank(found, MEANING, made(feedback=0.5))
         assert [hit.candidate.chunk_id for hit in fed] == [1, 2, 3, 5, 4]
 
     def test_many_chunks_of_one_document_are_one_example(self) -> None:
@@ -71,23 +72,23 @@ class TestFeedback:
             candidate(2, 0.8, 1, 0, document=7),
             candidate(3, 0.7, 0, 1),
         ]
-        cosines = likeness(rank(found, MEANING, RankingOptions()))
-        assert cosines == approx({1: 0.5, 2: 0.5, 3: 0.5}, abs=1e-3)
+        cosines = likeness(prepared(found), np.arange(3))
+        assert cosines == approx([0.5, 0.5, 0.5], abs=1e-3)
 
     def test_without_embeddings_the_ranking_stays(self) -> None:
         found = [candidate(1, 0.9), candidate(2, 0.8)]
-        fed = rank(found, MEANING, RankingOptions(feedback=0.5))
-        assert fed == rank(found, MEANING, RankingOptions())
-        assert likeness(fed) == {}
+        fed = rank(found, MEANING, made(feedback=0.5))
+        assert [hit.score for hit in fed] == [0.9, 0.8]
+        assert likeness(prepared(found), np.arange(2)) is None
 
     def test_without_a_weight_for_meaning_there_is_none(self) -> None:
         found = [Candidate(1, 1, {Signal.KEYWORD: 2.0}, embedding=embedding(1, 0))]
-        (hit,) = rank(found, Weights(0, 1, 0), RankingOptions(feedback=0.5))
+        (hit,) = rank(found, Weights(0, 1, 0), made(feedback=0.5))
         assert hit.score == 1
 
     def test_a_negative_weight_is_refused(self) -> None:
         with pytest.raises(ValueError, match="0 or more"):
-            RankingOptions(feedback=-0.1)
+            made(feedback=-0.1)
 
 
 def terms(text: str) -> tuple[TermStatistic, ...]:
@@ -137,10 +138,11 @@ class TestIdentifiersLead:
             Candidate(1, 1, {Signal.VECTOR: 0.8}),
             Candidate(2, 2, {Signal.VECTOR: 0.5}, match),
         ]
-        hits = rank(found, MEANING, RankingOptions(identifiers_lead=False))
+        story = columns(found, asking("D40"), terms=terms(f"d40 {MANY}"))
+        hits = rank(story, MEANING)
         assert [hit.candidate.chunk_id for hit in hits] == [1, 2]
         assert hits[1].score == approx(0.55)
         assert hits[1].explanation.tier.reason == ""
         assert [leaf.label for _, leaf in hits[1].explanation.adjustments] == ["names d40"]
-        leading = rank(found, MEANING, RankingOptions())
+        leading = rank(found, MEANING)
         assert [hit.candidate.chunk_id for hit in leading] == [2, 1]

@@ -12,13 +12,15 @@ from search.domain import (
     IdentifierMatch,
     Normaliser,
     Operation,
+    Profile,
     QueryClass,
     Signal,
     Weights,
 )
-from search.ranking import RankingOptions, applicable, rank
-from search.ranking.boosts import anchors, as_json, parse_boosts
+from search.ranking import applicable
+from search.ranking.boosts import anchors, as_json, parse_boosts, sought
 from search.retrieval.boosts import patterns
+from tests.support.ranking import made, rank
 
 HALVES = Weights(vector=0.5, keyword=0.5, title=0)
 AS_THEY_ARE = dict.fromkeys(Signal, Normaliser.NONE)
@@ -38,8 +40,8 @@ def order(hits: tuple) -> list[int]:
     return [hit.candidate.chunk_id for hit in hits]
 
 
-def options(fusion: Fusion = Fusion.LINEAR, **fields: object) -> RankingOptions:
-    return RankingOptions(fusion=fusion, normalisers=AS_THEY_ARE, **fields)  # type: ignore[arg-type]
+def options(fusion: Fusion = Fusion.LINEAR, **fields: object) -> Profile:
+    return made(fusion=fusion, normalisers=AS_THEY_ARE, **fields)  # type: ignore[arg-type]
 
 
 class TestFusions:
@@ -94,7 +96,7 @@ class TestFusions:
             candidate(2, vector=0.8, keyword=0.0),
             candidate(3, vector=0.7, keyword=0.6),
         ]
-        assert scores(rank(found, HALVES, options(own_depth=2))) == approx(
+        assert scores(rank(found, HALVES, options(own_candidates_only=True, depth=2))) == approx(
             {1: 0.45, 2: 0.4, 3: 0.3}
         )
 
@@ -102,29 +104,29 @@ class TestFusions:
         ("wrong", "words"),
         [
             pytest.param({"both_factor": 0.5}, "cannot count for less", id="factor below 1"),
-            pytest.param({"own_depth": 0}, "1 candidate or more", id="depth of 0"),
+            pytest.param({"depth": 0}, "1 candidate or more", id="depth of 0"),
             pytest.param({"rrf_k": 0}, "1 or more", id="k of 0"),
         ],
     )
     def test_refuses_constants_that_make_no_sense(self, wrong: dict, words: str) -> None:
         with pytest.raises(ValueError, match=words):
-            RankingOptions(**wrong)
+            made(**wrong)
 
 
 class TestBoosts:
     def test_s1_24_multiplies_once_for_each_anchor_found(self) -> None:
-        found = [candidate(1, vector=0.4, boosts={"codes": 2}), candidate(2, vector=0.8)]
+        found = [candidate(1, vector=0.4, boosts={sought(CODES): 2}), candidate(2, vector=0.8)]
         hits = rank(found, Weights(1, 0, 0), options(boosts=(CODES,)))
         assert scores(hits) == approx({1: 0.4 * 1.5 * 1.5, 2: 0.8})
         assert order(hits) == [1, 2]
 
     def test_an_addition_is_added(self) -> None:
         boost = Boost("code wanted", 0.15, multiply=False, kinds=("code",))
-        found = [candidate(1, vector=0.4, boosts={"code wanted": 1})]
+        found = [candidate(1, vector=0.4, boosts={sought(boost): 1})]
         assert scores(rank(found, Weights(1, 0, 0), options(boosts=(boost,)))) == approx({1: 0.55})
 
     def test_s1_25_applies_on_top_of_any_fusion(self) -> None:
-        found = [candidate(1, vector=0.5, keyword=2.0, boosts={"codes": 1})]
+        found = [candidate(1, vector=0.5, keyword=2.0, boosts={sought(CODES): 1})]
         for fusion in Fusion:
             plain = rank(found, HALVES, options(fusion))[0].score
             assert rank(found, HALVES, options(fusion, boosts=(CODES,)))[0].score == approx(

@@ -28,11 +28,11 @@ from search.domain import (
     QueryClass,
     Signal,
 )
-from search.engine.settle import ranking_options
 from search.presets import PRESETS
 from search.query import parse
 from search.query.classifiers import anchors, classify_by, specificity
-from search.ranking import rank
+from search.ranking.boosts import applicable, sought
+from tests.support.ranking import rank
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}
@@ -74,7 +74,7 @@ def ranked(
     names = dict(enumerate(raw, start=1))
     candidates = [Candidate(pk, pk, dict(raw[name])) for pk, name in names.items()]
     weights = profile.weights[query_class]
-    hits = rank(candidates, weights, ranking_options(profile, query_class))
+    hits = rank(candidates, weights, profile, query_class)
     return {names[hit.candidate.chunk_id]: hit for hit in hits}
 
 
@@ -138,12 +138,11 @@ def boost_anchor(case: Case) -> None:
         1,
         1,
         {Signal.VECTOR: 0.7, Signal.KEYWORD: 1.0},
-        boosts={boost.name: given["anchors_in_text"]},
+        boosts={sought(boost): given["anchors_in_text"]},
     )
     profile = BY_NAME[case["preset"]]
-    options = ranking_options(profile, QueryClass.GENERAL)
-    (plain,) = rank([replace(candidate, boosts={})], profile.weights[QueryClass.GENERAL], options)
-    (hit,) = rank([candidate], profile.weights[QueryClass.GENERAL], options)
+    (plain,) = rank([replace(candidate, boosts={})], profile.weights[QueryClass.GENERAL], profile)
+    (hit,) = rank([candidate], profile.weights[QueryClass.GENERAL], profile)
     assert plain.score == approx(given["score"], **exactly)
     assert hit.score == approx(case["expect"]["score"], **exactly)
 
@@ -239,7 +238,7 @@ def fuse_physical_ai(case: Case) -> None:
     query_class = QueryClass(given["class"])
     normalisers = {**BY_NAME["physical-ai"].normalisers, Signal.KEYWORD: Normaliser.NONE}
     profile = replace(BY_NAME["physical-ai"], normalisers=normalisers, boosts=BOOSTS)
-    options = ranking_options(profile, query_class)
+    boosts = applicable(profile.boosts, query_class)
     raw = lists(given, {"vector": Signal.VECTOR, "bm25": Signal.KEYWORD})
     kinds = given["chunk_type"]
     candidates = [
@@ -247,13 +246,13 @@ def fuse_physical_ai(case: Case) -> None:
             int(name),
             1,
             found,
-            boosts={b.name: 1 for b in options.boosts if kinds[name] in b.kinds},
+            boosts={sought(b): 1 for b in boosts if kinds[name] in b.kinds},
         )
         for name, found in raw.items()
     ]
     weights = profile.weights[query_class]
-    boosted = rank(candidates, weights, options)
-    plain = rank([replace(each, boosts={}) for each in candidates], weights, options)
+    boosted = rank(candidates, weights, profile, query_class)
+    plain = rank([replace(each, boosts={}) for each in candidates], weights, profile)
     for hits, wanted in ((plain, expected["hybrid"]), (boosted, expected["boosted"])):
         found_scores = {str(hit.candidate.chunk_id): hit.score for hit in hits}
         assert found_scores == approx(wanted, **exactly)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.domain import Candidate, Explanation, Hit, IdentifierMatch, Signal, Weights
-from search.ranking import RankingOptions, rank
-from search.ranking.grouping import Group, grouped
+from search.domain import Candidate, IdentifierMatch, QueryClass, Signal, Weights
+from search.ranking import Batch, rank
+from search.ranking.grouping import grouped, leaders
+from tests.support.ranking import made, prepared
 
-BOUND = 7
 ZERO = 0
 NEAR = 0b111_1111  # seven bits from ZERO
 FAR = 0b1111_1111  # eight bits from ZERO, one from NEAR
@@ -20,24 +21,22 @@ NEGATIVE = -1  # all 64 bits: none in common with ZERO
 Shape = tuple[int, list[int], list[int]]
 
 
-def hits(*candidates: tuple[int, int | None]) -> tuple[Hit, ...]:
-    """Hits in this order, of (document, signature); chunks are numbered from 1."""
-    return ranking(
-        [Candidate(n, doc, {}, signature=bits) for n, (doc, bits) in enumerate(candidates, 1)]
-    )
+def candidates(*given: tuple[int, int | None]) -> list[Candidate]:
+    """Candidates of (document, signature); chunks are numbered from 1, and rank so."""
+    return [Candidate(n, doc, {}, signature=bits) for n, (doc, bits) in enumerate(given, 1)]
 
 
-def ranking(candidates: Sequence[Candidate]) -> tuple[Hit, ...]:
-    return tuple(Hit(c, Explanation.of(()), n) for n, c in enumerate(candidates, 1))
-
-
-def shape(groups: Sequence[Group]) -> list[Shape]:
-    """Each group as the chunks of its best, folded and copied hits."""
+def shape(ranked: Sequence[Candidate]) -> list[Shape]:
+    """Each group of candidates ranked by chunk, as the chunks of its best, folded and copied."""
+    held = prepared(ranked)
+    order = np.arange(len(ranked))
+    groups = grouped(held, order)
+    assert leaders(held, order) == [group.best for group in groups]
     return [
         (
-            group.best.candidate.chunk_id,
-            [hit.candidate.chunk_id for hit in group.folded],
-            [hit.candidate.chunk_id for hit in group.copies],
+            group.best + 1,
+            [column + 1 for column in group.folded],
+            [column + 1 for column in group.copies],
         )
         for group in groups
     ]
@@ -81,14 +80,14 @@ def shape(groups: Sequence[Group]) -> list[Shape]:
     ],
 )
 def test_groups(ranked: list[tuple[int, int | None]], groups: list[Shape]) -> None:
-    assert shape(grouped(hits(*ranked), max_distance=BOUND)) == groups
+    assert shape(candidates(*ranked)) == groups
 
 
 def test_what_is_pinned_stands_for_itself() -> None:
     same = [Candidate(1, 7, {}, pin=0, signature=ZERO), Candidate(2, 8, {}, pin=1, signature=ZERO)]
     unpinned = Candidate(3, 9, {}, signature=ZERO)
 
-    assert shape(grouped(ranking([*same, unpinned]), max_distance=BOUND)) == [
+    assert shape([*same, unpinned]) == [
         (1, [], [3]),
         (2, [], []),
     ]
@@ -104,20 +103,27 @@ def test_who_names_another_code_is_no_copy() -> None:
         Candidate(4, 10, {}, signature=ZERO),
     ]
 
-    assert shape(grouped(ranking(named), max_distance=BOUND)) == [(1, [], [4]), (2, [], [3])]
+    assert shape(named) == [(1, [], [4]), (2, [], [3])]
 
 
 def test_groups_stand_where_their_best_hits_stand() -> None:
     """Tiers and all: the ranking's order is the groups' order."""
-    candidates = [
-        Candidate(1, 7, {Signal.VECTOR: 0.9}),
-        Candidate(2, 8, {Signal.VECTOR: 0.8}),
-        Candidate(3, 8, {Signal.VECTOR: 0.1}, IdentifierMatch("d40", 1, 2)),
-        Candidate(4, 9, {Signal.VECTOR: 0.0}, pin=0),
-    ]
-    ranked = rank(candidates, Weights(1, 0, 0), RankingOptions())
+    held = prepared(
+        [
+            Candidate(1, 7, {Signal.VECTOR: 0.9}),
+            Candidate(2, 8, {Signal.VECTOR: 0.8}),
+            Candidate(3, 8, {Signal.VECTOR: 0.1}, IdentifierMatch("d40", 1, 2)),
+            Candidate(4, 9, {Signal.VECTOR: 0.0}, pin=0),
+        ]
+    )
+    ranked = rank(Batch.of([held]), [Weights(1, 0, 0)], [QueryClass.GENERAL], made())
+    groups = grouped(held, ranked.columns(0))
 
-    assert shape(grouped(ranked, max_distance=BOUND)) == [(4, [], []), (3, [2], []), (1, [], [])]
+    assert [(held.rows[group.best] + 1, len(group.folded)) for group in groups] == [
+        (4, 0),
+        (3, 1),
+        (1, 0),
+    ]
 
 
 @given(
@@ -135,24 +141,22 @@ def test_groups_stand_where_their_best_hits_stand() -> None:
 def test_every_hit_stands_once_under_one_no_worse(
     drawn: list[tuple[int, int | None, int | None, str | None]],
 ) -> None:
-    ranked = ranking(
-        [
-            Candidate(n, doc, {}, form and IdentifierMatch(form, 1, 2), pin=pin, signature=bits)
-            for n, (doc, bits, pin, form) in enumerate(drawn, 1)
-        ]
-    )
-    groups = grouped(ranked, max_distance=BOUND)
+    ranked = [
+        Candidate(n, doc, {}, form and IdentifierMatch(form, 1, 2), pin=pin, signature=bits)
+        for n, (doc, bits, pin, form) in enumerate(drawn, 1)
+    ]
+    groups = shape(ranked)
 
-    parts = [(group.best, *group.folded, *group.copies) for group in groups]
-    assert sorted(hit.rank for part in parts for hit in part) == [hit.rank for hit in ranked]
-    assert [group.best.rank for group in groups] == sorted(group.best.rank for group in groups)
-    for group in groups:
-        document = group.best.candidate.document_id
-        assert all(hit.rank > group.best.rank for hit in (*group.folded, *group.copies))
-        assert {hit.candidate.document_id for hit in group.folded} <= {document}
-        assert document not in {hit.candidate.document_id for hit in group.copies}
-        assert all(hit.candidate.pin is None for hit in group.copies)
-    heads = [group.best.candidate.document_id for group in groups]
+    parts = [[best, *folded, *copies] for best, folded, copies in groups]
+    assert sorted(chunk for part in parts for chunk in part) == list(range(1, len(ranked) + 1))
+    assert [best for best, _, _ in groups] == sorted(best for best, _, _ in groups)
+    of = {each.chunk_id: each.document_id for each in ranked}
+    for best, folded, copies in groups:
+        assert all(chunk > best for chunk in (*folded, *copies))
+        assert {of[chunk] for chunk in folded} <= {of[best]}
+        assert of[best] not in {of[chunk] for chunk in copies}
+        assert all(ranked[chunk - 1].pin is None for chunk in copies)
+    heads = [of[best] for best, _, _ in groups]
     assert len(heads) == len(set(heads))
 
 
@@ -161,9 +165,7 @@ def test_every_hit_stands_once_under_one_no_worse(
 )
 def test_what_comes_later_moves_nothing(ranked: list[tuple[int, int | None]]) -> None:
     """The groups of a ranking's beginning are the beginning of its groups: a limit cuts, only."""
-    whole = grouped(hits(*ranked), max_distance=BOUND)
+    whole = shape(candidates(*ranked))
     for length in range(len(ranked)):
-        begun = grouped(hits(*ranked[:length]), max_distance=BOUND)
-        assert [group.best.rank for group in begun] == [
-            group.best.rank for group in whole[: len(begun)]
-        ]
+        begun = shape(candidates(*ranked[:length]))
+        assert [best for best, _, _ in begun] == [best for best, _, _ in whole[: len(begun)]]

@@ -16,6 +16,7 @@ from ingestion.identifiers import (
     query_identifiers,
 )
 from ingestion.identifiers.finding import MAX_IDENTIFIER_CHARS
+from tests.support.laws import examples
 
 PIECES = (
     "D|40|-| |/|.|::|_|§|(a)|CFR|30 |@|()|a|x.py|2024|0042|0x|--|ß|İ|\u00ad|\u2011|é|日|\n|v1.2"
@@ -24,7 +25,7 @@ pieces = st.sampled_from(PIECES.split("|"))
 texts = st.text(max_size=200) | st.lists(pieces, max_size=40).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(texts)
 def test_any_text_gives_ordered_separate_quotations(text: str) -> None:
     is_single_identifier(text)
@@ -43,7 +44,7 @@ numbers = st.integers(10, 999999).map(str).filter(lambda digits: digits[:2] not 
 hyphens = st.sampled_from(["-", "\u2010", "\u2011", "\u2013"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(st.text("DEKLQXZ", min_size=1, max_size=4), numbers, hyphens)
 def test_a_code_is_one_in_every_spelling(word: str, number: str, hyphen: str) -> None:
     canonical = (word + number).lower()
@@ -58,7 +59,7 @@ def test_a_code_is_one_in_every_spelling(word: str, number: str, hyphen: str) ->
     assert again.canonical == canonical
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200))
 @given(
     st.text("DEKLQXZ", min_size=2, max_size=5),
     st.integers(1990, 2030).map(str),
@@ -92,7 +93,7 @@ def test_an_identifier_on_the_border_of_two_stretches_is_found_once() -> None:
         assert [one.canonical for one in find_identifiers(text)] == ["inc2024-0042"]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50))
 @given(st.integers(150, 300), st.sampled_from(["a/", "ß_", "v_", "x.", "a1-", "A::"]))
 def test_no_form_is_too_long_for_its_column(length: int, unit: str) -> None:
     text = (unit * length)[:length] + "b1.py"

@@ -9,9 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain import Candidate, Explanation, Hit, Weights
-from search.engine.mixing import mixed
-from search.engine.second_try import Ranking
+from search.domain import (
+    Candidate,
+    Candidates,
+    Classification,
+    Explanation,
+    Hit,
+    Profile,
+    Query,
+    QueryClass,
+    Weights,
+)
+from search.engine.experiment import mixed
+from search.engine.rank import Ranking
+from search.engine.settle import Settled
 from search.ranking.grouping import Group
 from search.tuning.experiments.arms import team_draft
 from search.tuning.experiments.conclusion import of_interleaving, of_split
@@ -20,14 +31,39 @@ WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)
 orders = st.permutations(range(8)).map(lambda order: order[:6])
 
 
+QUERY = Query("pump")
+SETTLED = Settled(
+    QUERY,
+    Profile("made", 1, {}),
+    Classification(QueryClass.GENERAL, "made", 1.0),
+    WEIGHTS,
+    frozenset(),
+)
+
+
+class Nothing:
+    """What explains a hit whose explanation nobody asks for."""
+
+    def candidate(self, column: int) -> Candidate:
+        raise NotImplementedError
+
+    def explanation(self, column: int) -> Explanation:
+        raise NotImplementedError
+
+
 def hit(document: int, rank: int) -> Hit:
-    candidate = Candidate(chunk_id=document * 10, document_id=document, raw={})
-    return Hit(candidate, Explanation.of(()), rank)
+    return Hit(document * 10, document, rank, Nothing(), 0)
 
 
 def ranking(order: Sequence[int], confidence: float | None = None) -> Ranking:
     hits = tuple(hit(document, rank) for rank, document in enumerate(order, start=1))
-    return Ranking(WEIGHTS, hits, tuple(map(Group, hits)), confidence)
+    return of(hits, tuple(map(Group, hits)), confidence)
+
+
+def of(
+    hits: tuple[Hit, ...], groups: tuple[Group[Hit], ...], confidence: float | None = None
+) -> Ranking:
+    return Ranking(SETTLED, Candidates(QUERY), hits, groups, confidence)
 
 
 def by_seed(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
@@ -38,7 +74,7 @@ class TestMixing:
     @given(orders, orders)
     def test_each_place_once_and_nothing_lost(self, a: list[int], b: list[int]) -> None:
         both = mixed(ranking(a), ranking(b), by_seed, grouped=True)
-        found = [group.best.candidate.document_id for group in both.ranking.groups]
+        found = [group.best.document_id for group in both.ranking.groups]
         assert len(found) == len(set(found)) == len(both.teams)
         assert set(found) == set(a) | set(b)
         ranks = [group.best.rank for group in both.ranking.groups]
@@ -47,15 +83,15 @@ class TestMixing:
 
     def test_a_copy_that_the_other_folds_away_is_the_same_place(self) -> None:
         one, copy, other = hit(1, 1), hit(2, 2), hit(3, 3)
-        a = Ranking(WEIGHTS, (one, copy, other), (Group(one, (), (copy,)), Group(other)))
+        a = of((one, copy, other), (Group(one, (), (copy,)), Group(other)))
         mine, folded = hit(2, 1), hit(1, 2)
-        b = Ranking(WEIGHTS, (mine, folded), (Group(mine, (), (folded,)),))
+        b = of((mine, folded), (Group(mine, (), (folded,)),))
         both = mixed(a, b, by_seed, grouped=True)
         assert len(both.ranking.groups) == 2
 
     def test_two_that_the_other_folds_together_keep_their_places(self) -> None:
         one, copy, second = hit(1, 1), hit(2, 2), hit(3, 3)
-        a = Ranking(WEIGHTS, (one, copy, second), (Group(one, (), (copy, second)),))
+        a = of((one, copy, second), (Group(one, (), (copy, second)),))
         both = mixed(a, ranking([2, 3]), by_seed, grouped=True)
         assert len(both.ranking.groups) == 2
 

@@ -18,13 +18,12 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.engine.found import Found
 from search.tuning.evaluation.measures import interval
-from search.tuning.evaluation.pooled import Pool
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimiser.verdict import Optimised
 from search.tuning.optimiser.weight_search import NothingToLearn, Wanted, _simplex, _whole, optimise
 from tests.support.random_pools import configuration
+from tests.support.ranking import columns
 
 EQUAL = Weights(0.34, 0.33, 0.33)
 PRESENT = Profile(
@@ -51,15 +50,8 @@ def case(seed: int, telling: Signal | None, query_class: QueryClass = QueryClass
             raw[telling] = chance.uniform(0.6, 0.9) if document == right else raw[telling] / 1.5
         candidates.append(Candidate(document, document, raw))
         places.append({Signal.VECTOR.value: document})
-    found = Found(
-        Query("pumps", original="pumps"),
-        tuple(candidates),
-        (),
-        readings=(),
-        by_meaning=True,
-        places=tuple(places),
-    )
-    return Case(str(seed), Pool.of(found, CANDIDATES, ()), {right: 1}, query_class)
+    pool = columns(candidates, Query("pumps", original="pumps"), places=places)
+    return Case(str(seed), pool, {right: 1}, query_class)
 
 
 def cases(count: int, telling: Signal | None, query_class: QueryClass) -> list[Case]:

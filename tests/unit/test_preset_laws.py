@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.domain import Candidate, Classifier, Profile, QueryClass, Signal, Weights
-from search.engine.settle import ranking_options
 from search.models.profiles import NAME, check_regex
 from search.presets import PRESETS, SEEDS
 from search.query.classifiers import anchors
-from search.ranking import rank
 from search.ranking.boosts import anchors as boost_anchors
-from search.ranking.boosts import as_json, parse_boosts
+from search.ranking.boosts import as_json, parse_boosts, sought
+from tests.support.ranking import rank
 
 BY_NAME = {preset.name: preset.profile for preset in PRESETS}
 names = st.sampled_from(sorted(BY_NAME))
@@ -44,7 +43,7 @@ def candidates_of(rows: Rows, profile: Profile) -> list[Candidate]:
             pk,
             pk,
             {signal: score for signal, score in raw.items() if signal not in missing},
-            boosts={boost.name: count for boost in profile.boosts},
+            boosts={sought(boost): count for boost in profile.boosts},
         )
         for pk, (raw, missing, count) in enumerate(rows, start=1)
     ]
@@ -54,7 +53,7 @@ def scores(
     candidates: Sequence[Candidate], profile: Profile, query_class: QueryClass, weights: Weights
 ) -> dict[int, float]:
     """Scores by chunk, best first."""
-    hits = rank(candidates, weights, ranking_options(profile, query_class))
+    hits = rank(candidates, weights, profile, query_class)
     return {hit.candidate.chunk_id: hit.score for hit in hits}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,14 +19,15 @@ from search.domain import (
     Node,
     Normaliser,
     Operation,
+    Profile,
     Signal,
     Weights,
 )
-from search.ranking import RankingOptions, rank
 from search.ranking.normalise import NORMALISERS
+from tests.support.ranking import made, rank
 
 SEVENTY_THIRTY = Weights(vector=0.7, keyword=0.3, title=0)
-AS_IT_IS = RankingOptions(normalisers=dict.fromkeys(Signal, Normaliser.NONE))
+AS_IT_IS = made(normalisers=dict.fromkeys(Signal, Normaliser.NONE))
 
 
 def candidate(pk: int, *, identifier: IdentifierMatch | None = None, **raw: float) -> Candidate:
@@ -70,7 +72,8 @@ class TestNormalisers:
         ],
     )
     def test_hand_worked(self, name: str, scores: list[float], strengths: list[float]) -> None:
-        assert NORMALISERS[Normaliser(name)](scores) == approx(strengths, abs=1e-6)
+        found = NORMALISERS[Normaliser(name)](np.array(scores))
+        assert found.tolist() == approx(strengths, abs=1e-6)
 
     @given(
         st.sampled_from([n for n in Normaliser if n is not Normaliser.NONE]),
@@ -79,7 +82,7 @@ class TestNormalisers:
     def test_strengths_lie_in_the_unit_interval(
         self, name: Normaliser, scores: list[float]
     ) -> None:
-        strengths = NORMALISERS[name](scores)
+        strengths = NORMALISERS[name](np.array(scores))
         assert len(strengths) == len(scores)
         assert all(0 <= strength <= 1 for strength in strengths)
 
@@ -88,7 +91,7 @@ class TestNormalisers:
         self, name: Normaliser, scores: list[float]
     ) -> None:
         low, high = sorted(scores)
-        weak, strong = NORMALISERS[name]([low, high])
+        weak, strong = NORMALISERS[name](np.array([low, high]))
         assert weak <= strong
 
 
@@ -112,7 +115,7 @@ class TestLinearFusion:
         hits = rank(
             [candidate(1, vector=0.5, keyword=8.0), candidate(2, keyword=4.0)],
             SEVENTY_THIRTY,
-            RankingOptions(),
+            made(),
         )
         assert [hit.score for hit in hits] == approx([0.7 * 0.5 + 0.3 * 1, 0.3 * 0.5])
 
@@ -125,7 +128,7 @@ class TestLinearFusion:
         assert hits[0].score == approx(3.54)
 
     def test_the_explanation_holds_every_figure(self) -> None:
-        (hit,) = rank([candidate(1, vector=0.5, keyword=8.0)], SEVENTY_THIRTY, RankingOptions())
+        (hit,) = rank([candidate(1, vector=0.5, keyword=8.0)], SEVENTY_THIRTY, made())
         parts = {part.signal: part for part in hit.explanation.contributions}
         assert parts[Signal.VECTOR].raw == 0.5
         assert parts[Signal.KEYWORD].raw == 8.0
@@ -135,8 +138,8 @@ class TestLinearFusion:
 
     def test_f4_03_changing_a_weight_changes_the_score(self) -> None:
         candidates = [candidate(1, vector=0.9, keyword=1.0), candidate(2, vector=0.1, keyword=9.0)]
-        first = rank(candidates, Weights(0.9, 0.1, 0), RankingOptions())
-        second = rank(candidates, Weights(0.1, 0.9, 0), RankingOptions())
+        first = rank(candidates, Weights(0.9, 0.1, 0), made())
+        second = rank(candidates, Weights(0.1, 0.9, 0), made())
         assert order(first) == [1, 2]
         assert order(second) == [2, 1]
 
@@ -152,7 +155,7 @@ class TestRankFusion:
                 candidate(4, vector=0.6),
             ],
             Weights(0.5, 0.5, 0),
-            RankingOptions(fusion=Fusion.RRF),
+            made(fusion=Fusion.RRF),
         )
         assert [hit.score for hit in hits] == approx([0.5 / 61, 0.5 / 61, 0.5 / 62, 0.5 / 63])
         assert order(hits) == [1, 2, 3, 4]
@@ -161,7 +164,7 @@ class TestRankFusion:
         hits = rank(
             [candidate(1, vector=0.5, keyword=0.0), candidate(2, vector=0.4, keyword=2.0)],
             Weights(0.5, 0.5, 0),
-            RankingOptions(fusion=Fusion.RRF),
+            made(fusion=Fusion.RRF),
         )
         assert order(hits) == [2, 1]
         assert hits[1].score == approx(0.5 / 61)
@@ -173,7 +176,7 @@ class TestTiers:
         hits = rank(
             [candidate(1, vector=1.0, keyword=50.0), candidate(2, vector=0.0, identifier=full)],
             SEVENTY_THIRTY,
-            RankingOptions(),
+            made(),
         )
         assert order(hits) == [2, 1]
         assert "D40" in hits[0].explanation.tier.reason
@@ -186,7 +189,7 @@ class TestTiers:
                 for pk, place in places.items()
             ],
             SEVENTY_THIRTY,
-            RankingOptions(),
+            made(),
         )
         assert order(hits) == [4, 3, 2, 1]
 
@@ -203,11 +206,12 @@ candidate_lists = st.lists(st.tuples(scores, scores, scores), min_size=1, max_si
 
 
 every_option = st.builds(
-    RankingOptions,
+    made,
     fusion=st.sampled_from(list(Fusion)),
     both_factor=st.floats(1, 3),
     both_first=st.booleans(),
-    own_depth=st.none() | st.integers(1, 25),
+    own_candidates_only=st.booleans(),
+    depth=st.integers(1, 25),
 )
 
 
@@ -228,13 +232,13 @@ class TestLaws:
     def test_a_score_is_the_sum_of_its_contributions(
         self, candidates: list[Candidate], weights: Weights, fusion: Fusion
     ) -> None:
-        for hit in rank(candidates, weights, RankingOptions(fusion=fusion)):
+        for hit in rank(candidates, weights, made(fusion=fusion)):
             parts = hit.explanation.contributions
             assert hit.score == math.fsum(part.weight * part.strength for part in parts)
 
     @given(candidate_lists, shares, every_option)
     def test_the_leaves_of_an_explanation_make_the_score_exactly(
-        self, candidates: list[Candidate], weights: Weights, options: RankingOptions
+        self, candidates: list[Candidate], weights: Weights, options: Profile
     ) -> None:
         for hit in rank(candidates, weights, options):
             assert hit.score == value_of(hit.explanation.root)
@@ -258,7 +262,7 @@ class TestLaws:
     ) -> None:
         shuffled = list(candidates)
         chance.shuffle(shuffled)
-        options = RankingOptions(fusion=fusion)
+        options = made(fusion=fusion)
         assert order(rank(shuffled, weights, options)) == order(rank(candidates, weights, options))
 
     @given(candidate_lists, shares, scores)
@@ -268,13 +272,13 @@ class TestLaws:
         first = candidates[0]
         raised = {**first.raw, Signal.VECTOR: max(first.raw[Signal.VECTOR], better)}
         improved = [Candidate(first.chunk_id, first.document_id, raised), *candidates[1:]]
-        before = order(rank(candidates, weights, RankingOptions()))
-        after = order(rank(improved, weights, RankingOptions()))
+        before = order(rank(candidates, weights, made()))
+        after = order(rank(improved, weights, made()))
         assert after.index(first.chunk_id) <= before.index(first.chunk_id)
 
     @given(candidate_lists, shares)
     def test_ranks_count_from_one_without_a_gap(
         self, candidates: list[Candidate], weights: Weights
     ) -> None:
-        hits = rank(candidates, weights, RankingOptions())
+        hits = rank(candidates, weights, made())
         assert [hit.rank for hit in hits] == list(range(1, len(candidates) + 1))

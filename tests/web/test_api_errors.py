@@ -16,6 +16,7 @@ from common.accounts.models import User
 from search import pipeline
 from tests.support.explanations import recomputed_json
 from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -194,8 +195,7 @@ _VALUES = st.one_of(
     ),
 )
 @settings(
-    max_examples=150,
-    deadline=None,
+    max_examples=examples(150),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
@@ -215,8 +215,7 @@ def test_whatever_is_asked_gets_an_answer_or_an_error_in_shape(
 
 @given(q=st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=160))
 @settings(
-    max_examples=50,
-    deadline=None,
+    max_examples=examples(50),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 def test_any_question_of_legal_length_is_answered(api: APIClient, odd: None, q: str) -> None:

@@ -15,9 +15,10 @@ from django.urls import reverse
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
 from search.engine import configuration
+from search.engine.rank import ranking_of
 from search.engine.request import Choices
 from search.models import SearchProfile
-from search.pipeline import search, weigh
+from search.pipeline import search
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.whatif import WhatIf
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange
@@ -169,7 +170,7 @@ class TestPreview:
     ) -> None:
         client = signed_in(tuner)
         first = ask(client, "preview", body(client, active, "barometer"))
-        monkeypatch.setattr("search.tuning.workbench.preview.found_wide", None)
+        monkeypatch.setattr("search.tuning.workbench.preview.find_wide", None)
         asked = body(client, active, "barometer", feedback="0", fusion="rrf", **KEYWORDS)
         second = ask(client, "preview", asked)
         assert (first.status_code, second.status_code) == (200, 200)
@@ -190,10 +191,10 @@ class TestPreview:
         ranked: list[str] = []
 
         def counting(*args: Any) -> Any:
-            ranked.append(args[2].name)
-            return weigh(*args)
+            ranked.append(args[1].profile.name)
+            return ranking_of(*args)
 
-        monkeypatch.setattr("search.tuning.workbench.preview.weigh", counting)
+        monkeypatch.setattr("search.tuning.workbench.preview.ranking_of", counting)
         first = ask(client, "preview", body(client, active, "barometer", **KEYWORDS))
         assert len(ranked) == 2
         monkeypatch.setattr("search.presentation.results._read", None)

@@ -1,4 +1,4 @@
-"""What a site says of itself: its robots.txt (RFC 9309), its sitemaps, the links of its pages."""
+"""Crawling a site: its robots.txt (RFC 9309), its sitemaps, the links of its pages."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ingestion.intake.fetching.fetch import Policy, fetch
 from ingestion.intake.fetching.guard import Target, read_target
 from ingestion.intake.fetching.transport import MIB, counted, inflated, is_gzip
 
-# RFC 9309 wants at least 500 kB read; what stands beyond is left out.
+# RFC 9309 requires at least 500 kB; the rest is ignored.
 _LARGEST = MIB
-# A site that asks for more would never be read to its end.
+# With longer delays a crawl would never finish.
 LONGEST_DELAY = 60.0
-# Of the protocol: more stands in further sitemaps, which an index lists.
+# The protocol's limit per sitemap; an index lists further ones.
 MAX_ADDRESSES = 50_000
 _BLOCK_BYTES = 64 * 1024
 _LONGEST = 4_000
 _DEEPEST = 20
-# Further in, no page that people wrote has its first links.
+# Real pages have their links before this.
 _READ_CHARS = 4_000_000
 MAX_LINKS = 5_000
 
@@ -38,31 +38,31 @@ _ATTRIBUTE = re.compile(
 
 
 class Robots:
-    """The rules of each host, read once."""
+    """The rules of each host's robots.txt, read once."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = replace(policy, size=min(policy.size, _LARGEST))
         self._rules: dict[str, Protego | None] = {}
 
     def check(self, target: Target) -> None:
-        """Raises RobotsRefused where robots.txt forbids it, PauseWanted where that fails."""
+        """Raise RobotsRefused if robots.txt disallows it, PauseWanted if its server fails."""
         rules = self._of(target)
         if rules is not None and not rules.can_fetch(target.url, self._policy.agent):
-            raise RobotsRefused(f"The robots.txt of {target.host} asks not to fetch this address.")
+            raise RobotsRefused(f"The robots.txt of {target.host} disallows this address.")
 
     def delay(self, target: Target) -> float:
-        """The seconds that the site wants between two requests; 0 where it says nothing."""
+        """The crawl delay in seconds; 0 if the site states none."""
         rules = self._of(target)
         wanted = rules.crawl_delay(self._policy.agent) if rules is not None else None
         return min(max(float(wanted or 0), 0.0), LONGEST_DELAY)
 
     def sitemaps(self, target: Target) -> list[str]:
-        """The sitemaps that robots.txt names."""
+        """The sitemaps listed in robots.txt."""
         rules = self._of(target)
         return list(rules.sitemaps) if rules is not None else []
 
     def _of(self, target: Target) -> Protego | None:
-        """The rules of a host; None where it has none, and all may be fetched."""
+        """The rules of a host; None if it has none, so that everything may be fetched."""
         if target.origin not in self._rules:
             self._rules[target.origin] = self._read(target)
         return self._rules[target.origin]
@@ -73,7 +73,7 @@ class Robots:
             with fetch(place, self._policy) as answer:
                 return Protego.parse(answer.file.read().decode("utf-8", "replace"))
         except (PauseWanted, AddressRefused):
-            # A site that cannot say what it allows allows nothing for now.
+            # RFC 9309: while robots.txt returns server errors, nothing may be fetched.
             raise
         except FetchError:
             return None
@@ -81,14 +81,17 @@ class Robots:
 
 @dataclass(frozen=True, slots=True)
 class Sitemap:
-    """Addresses of pages, or, of an index, of further sitemaps."""
+    """Addresses of pages or, in an index, of further sitemaps."""
 
     addresses: tuple[str, ...]
     is_index: bool = False
 
 
 def read_sitemap(file: IO[bytes], url: str, limit: int) -> Sitemap:
-    """The sitemap in `file`, unpacked to at most `limit` bytes. Raises FetchError."""
+    """The sitemap in `file` (XML, plain lines, gzip), unpacked to at most `limit` bytes.
+
+    XML entities are refused. Raises FetchError.
+    """
     head = file.read(512)
     file.seek(0)
     parts: Iterator[bytes] = iter(lambda: file.read(_BLOCK_BYTES), b"")
@@ -108,7 +111,7 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _addresses(texts: list[str], url: str) -> Iterator[str]:
-    """Each address once, those that may not be fetched left out."""
+    """Each address once, without those that may not be fetched."""
     seen: set[str] = set()
     for text in texts[:MAX_ADDRESSES]:
         try:
@@ -142,11 +145,11 @@ class _Reader:
                 self._parser.Parse(part, False)
             self._parser.Parse(b"", True)
         except expat.ExpatError as error:
-            raise FetchError(f"The sitemap is no well-formed XML: {error}.") from error
+            raise FetchError(f"The sitemap is not well-formed XML: {error}.") from error
         if self._root not in ("urlset", "sitemapindex"):
             raise FetchError(
-                "This is no sitemap: its XML begins otherwise. Look for its address in the "
-                "site's robots.txt."
+                "Not a sitemap: unexpected XML root element. Look for the sitemap's address in "
+                "the site's robots.txt."
             )
         is_index = self._root == "sitemapindex"
         return Sitemap(tuple(_addresses(self._found, self._url)), is_index=is_index)
@@ -157,10 +160,10 @@ class _Reader:
         self._open.append(local)
         self._text.clear()
         if len(self._open) > _DEEPEST:
-            raise FetchError("The sitemap nests more deeply than any does.")
+            raise FetchError("The sitemap is nested too deeply.")
 
     def _end(self, name: str) -> None:
-        # <image:loc> stands a level lower, and is no page.
+        # <image:loc> is one level lower and not a page.
         is_page = self._open[-1:] == ["loc"] and len(self._open) == 3
         if is_page and len(self._found) < MAX_ADDRESSES:
             self._found.append("".join(self._text).strip())
@@ -171,12 +174,12 @@ class _Reader:
             self._text.append(text[:_LONGEST])
 
     def _refuse(self, *declaration: object) -> None:
-        raise FetchError("The sitemap declares XML entities, which are not read.")
+        raise FetchError("The sitemap declares XML entities, which are not supported.")
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page's links in their order, each once; and what its author lets robots do."""
+    """A page's links in order, each once, and its directives for robots."""
 
     links: tuple[str, ...] = ()
     may_index: bool = True
@@ -184,9 +187,9 @@ class Page:
 
 
 def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Page:
-    """The page of HTML at `url`. Nothing of it is rendered, run or fetched.
+    """The HTML page at `url`. Nothing is rendered, executed or fetched.
 
-    Patterns with bounds, not a tree: a page that is meant to hurt costs no more than its length.
+    By bounded patterns, not a parse tree: the cost of a hostile page is linear in its length.
     """
     shown = _without_hidden(text[:_READ_CHARS])
     directives = set(_header_directives(headers.get("x-robots-tag", ""), agent))
@@ -209,7 +212,7 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Pa
 
 
 def _without_hidden(text: str) -> str:
-    """The text without comments, scripts and what else shows tags that are none."""
+    """The text without comments, scripts and other elements whose tags do not count."""
     kept: list[str] = []
     place = 0
     while True:
@@ -246,7 +249,7 @@ def _directives(content: str) -> set[str]:
 
 
 def _header_directives(value: str, agent: str) -> Iterator[str]:
-    """Those for all robots, and those for ours: "noindex" or "steelyard: noindex"."""
+    """The directives for all robots, and for ours: "noindex" or "steelyard: noindex"."""
     for part in value.split(","):
         name, colon, directive = part.strip().lower().partition(":")
         if not colon:
@@ -256,7 +259,7 @@ def _header_directives(value: str, agent: str) -> Iterator[str]:
 
 
 def _joined(href: str, base: str) -> str:
-    """The address that a link means; empty for mail, scripts and what is no address."""
+    """The absolute address of a link; empty for mail, scripts and invalid addresses."""
     try:
         target: Target = read_target(href, base)
     except AddressRefused:

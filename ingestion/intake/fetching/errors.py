@@ -1,4 +1,4 @@
-"""Why an address was not fetched, in words for the person who named it."""
+"""Errors of fetching an address, with messages for the person who entered it."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from ingestion.errors import IngestionError
 
 
 class FetchError(IngestionError):
-    """Base of everything that fetching an address raises."""
+    """Base class of all errors of fetching an address."""
 
     code = "fetch_failed"
 
 
 class AddressRefused(FetchError):
-    """The address may not be fetched from here, whatever is behind it."""
+    """The address may not be fetched from this server."""
 
     code = "address_refused"
 
 
 class TooLong(FetchError):
-    """The answer took more time or bytes than one address may."""
+    """The response exceeded the limit of time or bytes for one address."""
 
     code = "fetch_limit"
 
 
 class PauseWanted(FetchError):
-    """The server is overloaded or asked for a pause of `seconds`."""
+    """The server failed or is overloaded; `seconds` is how long to wait before a retry."""
 
     code = "fetch_later"
 
@@ -34,6 +34,6 @@ class PauseWanted(FetchError):
 
 
 class RobotsRefused(FetchError):
-    """The site asks robots not to fetch the address."""
+    """The site's robots.txt disallows the address."""
 
     code = "robots_refused"

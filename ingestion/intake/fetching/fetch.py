@@ -1,4 +1,4 @@
-"""One address -> its bytes in a file, with what its server said of them."""
+"""One address -> its bytes in a file, with the response's headers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ingestion.intake.fetching.transport import MIB, Deadline, counted, inflated
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _IN_MEMORY = 4 * MIB
 _ENCODINGS = frozenset({"gzip", "x-gzip", "deflate"})
-# What a server that fails is given before it is asked again; a longer wish of its own counts.
+# Wait before retrying a failing server, unless it asks for longer; and the longest wait.
 _PAUSE_SECONDS, _LONGEST_PAUSE = 30.0, 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How anything is fetched. `seconds` and `size` (bytes, unpacked) hold for all redirects."""
+    """How to fetch. `seconds` and `size` (bytes, unpacked) apply to all redirects together."""
 
     guard: Guard = field(default_factory=Guard)
     seconds: float = 60
@@ -40,9 +40,9 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An answer. `url` is where the redirects ended; `headers` by lower-case name.
+    """A response. `url` is the end of the redirects; `headers` by lower-case name.
 
-    Where `unchanged`, the server still has what we fetched before, and `file` is empty.
+    If `unchanged`, the server still has the version fetched before, and `file` is empty.
     """
 
     url: str
@@ -54,7 +54,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was fetched from an address before, as its server named that state."""
+    """The validators of the version fetched before."""
 
     etag: str = ""
     last_modified: str = ""
@@ -67,7 +67,7 @@ class Known:
 
 
 Admit = Callable[[Target], None]
-"""Raises what it likes for a target that must not be asked; sees every redirect."""
+"""A callback for every target, including redirects; raises to refuse one."""
 
 
 @contextmanager
@@ -78,10 +78,9 @@ def fetch(
     known: Known | None = None,
     admit: Admit = lambda target: None,
 ) -> Iterator[Fetched]:
-    """The answer at the end of the redirects; its file is gone after the block. Raises FetchError.
+    """The response at the end of the redirects; its file is deleted after the block.
 
-    Every target on the way is checked as the first one was, and what it leads to is connected to
-    only after that.
+    Every redirect target is checked like the first one before connecting to it. Raises FetchError.
     """
     with (
         tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY, prefix="steelyard-fetch-") as file,
@@ -96,15 +95,15 @@ def fetch(
                 return
             target = answer
         raise FetchError(
-            f"The address leads on and on: more than {policy.redirects} redirects. Name the "
-            "address of the page itself."
+            f"The address leads to more than {policy.redirects} redirects. Enter the address of "
+            "the page itself."
         )
 
 
 def _ask(
     target: Target, policy: Policy, deadline: Deadline, known: Known, file: IO[bytes]
 ) -> Fetched | Target:
-    """The answer, its bytes in `file`; or the target that it sends us to."""
+    """The response, with its bytes in `file`; or the target of its redirect."""
     headers = [
         ("User-Agent", policy.agent),
         ("Accept", "*/*"),
@@ -162,13 +161,13 @@ def _read(
 
 
 def _plain_bytes(parts: Iterable[bytes], headers: Mapping[str, str], limit: int) -> Iterator[bytes]:
-    """The body without its content encodings; every layer of it is counted."""
+    """The body without its content encodings; every layer is counted against `limit`."""
     names = [name.strip().lower() for name in headers.get("content-encoding", "").split(",")]
     encodings = [name for name in names if name not in ("", "identity")]
     if len(encodings) > 2 or not _ENCODINGS.issuperset(encodings):
         raise FetchError(
-            f"The server packs its answer as “{', '.join(encodings)[:60]}”, which was not asked "
-            "for. Download the page and upload it as a file."
+            f"The server uses the content encoding “{', '.join(encodings)[:60]}”, which is not "
+            "supported. Download the page and upload it as a file."
         )
     plain = counted(parts, limit)
     for _ in encodings:
@@ -181,9 +180,9 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
         return
     if status in (429, 503):
         seconds = _retry_after(headers.get("retry-after", ""))
-        raise PauseWanted(f"{target.host} asks for a pause ({status}).", seconds)
+        raise PauseWanted(f"{target.host} asks to retry later ({status}).", seconds)
     if status >= 500:
-        raise PauseWanted(f"{target.host} failed to answer ({status}).", _PAUSE_SECONDS)
+        raise PauseWanted(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
     if status in (401, 402, 403, 407, 451):
         raise FetchError(
             f"{target.host} does not show this page to everyone ({status}). Download it and "
@@ -191,11 +190,11 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
         )
     if status in (404, 410):
         raise FetchError(f"There is nothing at this address ({status}). Check its spelling.")
-    raise FetchError(f"{target.host} answered with status {status}, which is no page.")
+    raise FetchError(f"{target.host} answered with status {status} and no page.")
 
 
 def _retry_after(value: str) -> float:
-    """The seconds of a Retry-After header in either of its forms, within sense."""
+    """The seconds of a Retry-After header in either form, within [1, _LONGEST_PAUSE]."""
     if value.strip().isdecimal():
         seconds = float(value)
     else:
@@ -211,18 +210,20 @@ def _retry_after(value: str) -> float:
 def _failure(target: Target, policy: Policy, deadline: Deadline, error: Exception) -> FetchError:
     if deadline.left <= 0 or isinstance(error, httpcore2.TimeoutException):
         return _too_slow(policy)
-    # The library passes on what it caught as the argument of its own.
+    # The library wraps the original error as its argument.
     cause = next(iter(error.args), None)
     if isinstance(cause, ssl.SSLCertVerificationError):
         return FetchError(
             f"The certificate of {target.host} is not valid ({cause.verify_message}). Tell its "
-            "owner, or name the authority in SSL_CERT_FILE."
+            "owner, or add the certificate authority to SSL_CERT_FILE."
         )
-    return FetchError(f"{target.host} cannot be reached, or broke off. Try again later.")
+    return FetchError(
+        f"{target.host} cannot be reached, or closed the connection. Try again later."
+    )
 
 
 def _too_slow(policy: Policy) -> TooLong:
     return TooLong(
-        f"The answer took longer than {policy.seconds:g} seconds. Try again later, or ask an "
+        f"The response took longer than {policy.seconds:g} seconds. Try again later, or ask an "
         "administrator to raise URL_IMPORT_SECONDS."
     )

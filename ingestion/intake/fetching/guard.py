@@ -1,4 +1,4 @@
-"""What may be fetched: the address as written, its host, its port, and where the host leads."""
+"""The addresses that may be fetched: checks of the URL, host, port and resolved addresses."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from ingestion.intake.fetching.networks import (
 logger = logging.getLogger(__name__)
 
 SCHEMES = {"http": 80, "https": 443}
-# Document.source holds so many characters.
+# The length of Document.source.
 MAX_URL_CHARS = 1000
 
 Resolver = Callable[[str, int], Sequence[str]]
-"""(host, port) -> its addresses as texts; raises OSError."""
+"""(host, port) -> the host's addresses as strings; raises OSError."""
 
 _UNWANTED = re.compile(r"[\x00-\x20\x7f\\]")
-# Forms that some resolvers take for IPv4 addresses: 2130706433, 0x7f.1, 0177.0.0.1, 127.1.
+# Forms that some resolvers accept as IPv4 addresses: 2130706433, 0x7f.1, 0177.0.0.1, 127.1.
 _NUMBER_FORM = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*", re.IGNORECASE)
 _SAFE_IN_PATH = "/:@!$&'()*+,;=~%-._"
 _SAFE_IN_QUERY = f"{_SAFE_IN_PATH}?[]"
@@ -41,7 +41,7 @@ _SAFE_IN_QUERY = f"{_SAFE_IN_PATH}?[]"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """An address to fetch, in the one form that all its spellings have. `host` is ASCII."""
+    """An address to fetch, in canonical form. `host` is ASCII."""
 
     scheme: str
     host: str
@@ -55,7 +55,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A host (exact, or with all below it where it begins with a dot) or a network, and a port."""
+    """A host (with its subdomains if it begins with a dot) or a network, and optionally a port."""
 
     host: str = ""
     network: IPv4Network | IPv6Network | None = None
@@ -78,7 +78,7 @@ class Rule:
 
 
 def read_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
-    """The rules of a setting's list. Raises ValueError with the text that is none."""
+    """The rules in a setting's list. Raises ValueError with the invalid entry."""
     return tuple(_read_rule(text.strip()) for text in texts if text.strip())
 
 
@@ -102,10 +102,10 @@ def _read_rule(text: str) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """Which hosts, ports and addresses may be reached. What denies wins over what allows.
+    """The hosts, ports and addresses that may be reached. `deny` takes precedence over `allow`.
 
-    `allow` opens internal addresses, to a host by its name or to a network; a rule with a port
-    opens that port, too. A name alone never opens link-local and metadata addresses.
+    `allow` permits internal addresses, by host name or network; a rule with a port permits that
+    port as well. A host name alone never permits link-local and metadata addresses.
     """
 
     allow: tuple[Rule, ...] = ()
@@ -113,9 +113,9 @@ class Guard:
     ports: frozenset[int] = frozenset(SCHEMES.values())
 
     def check(self, target: Target) -> None:
-        """Raises AddressRefused by what the address itself says; asks no name server."""
+        """Raise AddressRefused if the URL itself is not allowed, without resolving its host."""
         if any(rule.matches_host(target.host, target.port) for rule in self.deny):
-            raise AddressRefused(f"The host {target.host} is on the list of refused ones.")
+            raise AddressRefused(f"The host {target.host} is on the deny list.")
         literal = read_address(target.host)
         if literal is not None:
             self.check_address(literal, target.host, target.port)
@@ -123,9 +123,9 @@ class Guard:
             raise self._port_refused(target.port)
 
     def check_address(self, address: Address, host: str, port: int) -> None:
-        """Raises AddressRefused unless a connection for `host` may go to `address`."""
+        """Raise AddressRefused unless a connection for `host` may go to `address`."""
         if any(rule.matches_address(address, port) for rule in self.deny):
-            raise AddressRefused(f"{host} leads to an address on the list of refused ones.")
+            raise AddressRefused(f"{host} resolves to an address on the deny list.")
         if not self._may_use_port(host, address, port):
             raise self._port_refused(port)
         if any(rule.matches_address(address, port) for rule in self.allow):
@@ -133,10 +133,10 @@ class Guard:
         reason = why_special(address)
         by_name = any(rule.matches_host(host, port) for rule in self.allow)
         if reason and (is_beyond_names(address) or not by_name):
-            # Where a name leads inside is nobody's business who cannot ask that name server.
+            # The message omits the internal address: the person may not be allowed to know it.
             logger.warning("Refused to fetch from %s, which is at %s (%s)", host, address, reason)
             raise AddressRefused(
-                f"{host} is an internal address, or leads to one. Only public addresses are "
+                f"{host} is an internal address, or resolves to one. Only public addresses are "
                 "fetched; an administrator can allow others in URL_IMPORT_ALLOW."
             )
 
@@ -154,33 +154,37 @@ class Guard:
     def _port_refused(self, port: int) -> AddressRefused:
         allowed = ", ".join(map(str, sorted(self.ports)))
         return AddressRefused(
-            f"Port {port} is not fetched from, only {allowed}. An administrator can add it to "
+            f"Port {port} is not allowed, only {allowed}. An administrator can add it to "
             "URL_IMPORT_PORTS."
         )
 
 
 def read_target(url: str, base: str = "") -> Target:
-    """The target that a text names, seen from `base`. Raises AddressRefused."""
+    """The target of a URL, relative to `base`. Raises AddressRefused."""
     text = url.strip()
     try:
         joined = urljoin(base, text) if base else text
         parts = urlsplit(joined)
         port = parts.port
     except ValueError as error:
-        raise AddressRefused(f"“{_shown(url)}” is no web address.") from error
+        raise AddressRefused(f"“{_shown(url)}” is not a web address.") from error
     if _UNWANTED.search(parts.netloc) or re.search(r"[\x00-\x1f\x7f]", text):
-        raise AddressRefused(f"“{_shown(url)}” holds characters that no web address has.")
+        raise AddressRefused(
+            f"“{_shown(url)}” contains characters that are not allowed in a web address."
+        )
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise AddressRefused(
-            f"“{_shown(url)}” cannot be fetched. Give an address that begins with https:// or "
+            f"“{_shown(url)}” cannot be fetched. Enter an address that begins with https:// or "
             "http://."
         )
     if "@" in parts.netloc:
-        raise AddressRefused("An address with a user name or password in it is not fetched.")
+        raise AddressRefused(
+            "Addresses with a user name or password are not allowed. Remove them from the address."
+        )
     host = _ascii_host(parts.hostname)
     port = SCHEMES[parts.scheme] if port is None else port
     if port == 0:
-        raise AddressRefused("Port 0 is none.")
+        raise AddressRefused("Port 0 is not a valid port.")
     canonical = _canonical(parts.scheme, host, port, parts.path, parts.query)
     if len(canonical) > MAX_URL_CHARS:
         raise AddressRefused(f"The address is longer than {MAX_URL_CHARS} characters.")
@@ -195,7 +199,7 @@ def _canonical(scheme: str, host: str, port: int, path: str, query: str) -> str:
 
 
 def _without_dots(path: str) -> str:
-    """The path without its "." and ".." segments, never above the root."""
+    """The path with "." and ".." segments resolved, never above the root."""
     kept: list[str] = []
     segments = path.split("/")[1:]
     for place, segment in enumerate(segments):
@@ -210,21 +214,21 @@ def _without_dots(path: str) -> str:
 
 
 def _ascii_host(host: str) -> str:
-    """The host in lower-case ASCII, an address in its usual form. Raises AddressRefused."""
+    """The host in lower-case ASCII, an IP address in canonical form. Raises AddressRefused."""
     literal = read_address(host)
     if literal is not None and "%" not in host:
         return str(literal)
     try:
         name = idna.encode(host.rstrip("."), uts46=True).decode() if host else ""
     except idna.IDNAError:
-        # Names with underscores are no names of the standard, and in use.
+        # Names with underscores violate the standard but are in use.
         name = host.rstrip(".").lower()
     literal = read_address(name)
     if literal is not None and "%" not in name:
         return str(literal)
     if _NUMBER_FORM.fullmatch(name) or not re.fullmatch(r"[a-z0-9_.-]+", name) or ".." in name:
         raise AddressRefused(
-            f"“{_shown(host)}” is no host's name, nor an address in its usual form."
+            f"“{_shown(host)}” is neither a host name nor an IP address in its usual form."
         )
     return name
 
@@ -234,7 +238,7 @@ def _shown(text: str) -> str:
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """What the system's resolver answers."""
+    """The addresses found by the system's resolver."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
@@ -242,9 +246,9 @@ def resolve(host: str, port: int) -> Sequence[str]:
 def checked_addresses(
     guard: Guard, resolver: Resolver, host: str, port: int, seconds: float
 ) -> list[Address]:
-    """The addresses of `host`, every one of which may be connected to.
+    """The addresses of `host`, all of which may be connected to.
 
-    One bad address among good ones refuses them all: it is there to be tried next. Raises
+    One refused address among them refuses them all, since it could be tried next. Raises
     AddressRefused, TooLong, FetchError.
     """
     literal = read_address(host)
@@ -258,7 +262,7 @@ def checked_addresses(
 
 
 def _resolved(resolver: Resolver, host: str, port: int, seconds: float) -> Sequence[str]:
-    """The resolver's answer, or TooLong after `seconds`: the system's knows no such limit."""
+    """The resolver's answer. Raises TooLong after `seconds`: the system's has no time-out."""
     answers: SimpleQueue[Sequence[str] | OSError | UnicodeError] = SimpleQueue()
 
     def ask() -> None:
@@ -271,7 +275,9 @@ def _resolved(resolver: Resolver, host: str, port: int, seconds: float) -> Seque
     try:
         answer = answers.get(timeout=max(seconds, 0.01))
     except Empty:
-        raise TooLong(f"No name server said in time where {host} is. Try again later.") from None
+        raise TooLong(
+            f"The name of {host} could not be resolved in time. Try again later."
+        ) from None
     if isinstance(answer, Exception):
         raise FetchError(f"The host {host} was not found. Check its spelling.") from answer
     return answer

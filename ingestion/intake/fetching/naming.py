@@ -1,4 +1,4 @@
-"""What a fetched file is to be called: its content says what it is, its address only hints."""
+"""The name of a fetched file: by its content first, its address only as a hint."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _BY_MEDIA_TYPE |= {
 
 
 def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
-    """A name whose extension is true to the content in `head`.
+    """A file name whose extension matches the content in `head`.
 
-    What a server claims only decides between kinds of plain text. A name without an extension
-    that is known comes back where nothing here reads the content: who stores it says so.
+    The server's content type only decides between kinds of plain text. Content of an unsupported
+    type keeps its name, without a known extension: it is refused when it is stored.
     """
     given = _given_name(headers.get("content-disposition", "")) or _name_in(url)
     extension = PurePosixPath(given).suffix.lower()
@@ -53,12 +53,12 @@ def file_name(url: str, headers: Mapping[str, str], head: bytes) -> str:
 
 
 def _is_page(content: FileType, named: FileType) -> bool:
-    """Whether a page came where the name promised a file: `notes.md` shown by a web front end."""
+    """Whether a web page was served for a file: `notes.md` displayed by a web front end."""
     return content is filetypes.HTML and named is not filetypes.HTML
 
 
 def _content(head: bytes, stem: str) -> FileType | None:
-    """The type by the content alone; None where it does not say, or nothing reads it."""
+    """The type by content alone; None if it is unknown or unsupported."""
     try:
         return sniff(head, stem.replace(".", " "))
     except RefusedUpload:
@@ -75,7 +75,7 @@ def _holds(head: bytes, stem: str, wish: FileType) -> bool:
 
 
 def _given_name(disposition: str) -> str:
-    """The name in a Content-Disposition header, of either form; never a path."""
+    """The name in a Content-Disposition header, in either form; never a path."""
     if not disposition:
         return ""
     message = Message()

@@ -20,17 +20,17 @@ from ingestion.intake.fetching.guard import Guard, Resolver, checked_addresses
 
 MIB = 1024 * 1024
 _AT_ONCE = MIB
-# gzip or zlib, told apart by the first bytes; and deflate without a header, as some servers send.
+# gzip or zlib, recognised by the first bytes; and deflate without a header, as some servers send.
 _WITH_HEADER, _BARE = 47, -15
 GZIP_START = b"\x1f\x8b"
 
-_DAMAGED = "The answer is packed in a way that cannot be read. Tell the owner of the site."
+_DAMAGED = "The response's compression is damaged. Tell the owner of the site."
 
 
 class Deadline:
-    """A moment after which every connection given to it is cut. Use as a context manager.
+    """A time limit that closes every watched connection. Use as a context manager.
 
-    Time-outs of single reads would let a server send a byte every second, for ever.
+    With time-outs of single reads a server could send one byte per second for ever.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -58,13 +58,13 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds left; 0 or less when it has passed."""
+        """Seconds left; 0 or less after the deadline."""
         return self._ends - time.monotonic()
 
     def watch(self, connection: socket.socket) -> None:
-        """Cuts `connection` when the moment comes, even while it waits in a TLS handshake."""
+        """Shut `connection` down at the deadline, even during a TLS handshake."""
         with self._lock:
-            # TLS takes the descriptor over; a second one reaches the same connection.
+            # TLS takes over the descriptor; a duplicate refers to the same connection.
             self._sockets.append(connection.dup())
 
     def _cut(self) -> None:
@@ -75,10 +75,10 @@ class Deadline:
 
 
 class CheckedBackend(httpcore2.NetworkBackend):
-    """Resolves a host once, checks every address, and connects to just those.
+    """Resolves a host once, checks every address, and connects only to those.
 
-    The name in the request and in the TLS handshake stays the host's: nothing resolves it again,
-    so that a name server that changes its answer changes nothing.
+    The request and the TLS handshake keep the host's name, but it is never resolved again: DNS
+    rebinding has no effect.
     """
 
     def __init__(self, guard: Guard, resolver: Resolver, deadline: Deadline) -> None:
@@ -110,13 +110,13 @@ class CheckedBackend(httpcore2.NetworkBackend):
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.NetworkStream:
-        raise httpcore2.ConnectError("Only hosts are connected to")
+        raise httpcore2.ConnectError("Unix sockets are not supported")
 
 
 def pool(
     guard: Guard, resolver: Resolver, deadline: Deadline, tls: ssl.SSLContext | None
 ) -> httpcore2.ConnectionPool:
-    """Connections for one address. Proxies of the environment are not used, nor looked for."""
+    """Connections for one fetch. Proxies in the environment are ignored."""
     return httpcore2.ConnectionPool(
         ssl_context=tls or _system_trust(),
         network_backend=CheckedBackend(guard, resolver, deadline),
@@ -127,25 +127,25 @@ def pool(
 
 @cache
 def _system_trust() -> ssl.SSLContext:
-    """The system's authorities, or those of SSL_CERT_FILE; reading them takes 50 ms."""
+    """The system's certificate authorities, or SSL_CERT_FILE; loading them takes 50 ms."""
     return ssl.create_default_context()
 
 
 def counted(parts: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    """`parts` as they are. Raises TooLong once they hold more than `limit` bytes."""
+    """`parts` unchanged. Raises TooLong once they exceed `limit` bytes."""
     size = 0
     for part in parts:
         size += len(part)
         if size > limit:
             raise TooLong(
-                f"The answer is larger than {limit // MIB} MB. Download it and upload it as a "
+                f"The response is larger than {limit // MIB} MB. Download it and upload it as a "
                 "file, or ask an administrator to raise URL_IMPORT_MB."
             )
         yield part
 
 
 def inflated(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """What gzip or deflate made of the bytes, in pieces of at most 1 MB. Raises FetchError."""
+    """The bytes decompressed from gzip or deflate, in pieces of at most 1 MB. Raises FetchError."""
     inflater = None
     for part in parts:
         packed = part
@@ -167,13 +167,13 @@ def inflated(parts: Iterable[bytes]) -> Iterator[bytes]:
             yield out
             packed = inflater.unconsumed_tail
             if inflater.eof:
-                # Members of gzip may follow each other.
+                # A gzip stream may have several members.
                 packed, inflater = inflater.unused_data.lstrip(b"\0"), None
     if inflater is not None:
         while out := inflater.decompress(b"", _AT_ONCE):
             yield out
         if not inflater.eof:
-            raise FetchError("The answer was cut off in the middle. Try again later.")
+            raise FetchError("The response was cut off. Try again later.")
 
 
 def is_gzip(head: bytes) -> bool:

@@ -12,11 +12,13 @@ from typing import IO, Any
 
 from django.conf import settings
 
+from ingestion.errors import InvalidMetadata
 from ingestion.intake.importing.archives import ArchiveSource, local_file
 from ingestion.intake.importing.folders import FolderSource, allowed, opened
-from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken
+from ingestion.intake.importing.protocol import METADATA, Found, ImportRefused, Skip, Source, Taken
 from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
 from ingestion.lexical.languages import primary_code
+from ingestion.metadata import as_key, check_metadata, read_value
 from ingestion.models import Document, Import, ImportItem
 
 BASE = "base"
@@ -57,6 +59,7 @@ class ManifestSource(Source):
                 taken,
                 title=given.get("title") or taken.title,
                 language=given.get("language") or taken.language,
+                metadata=given.get(METADATA),
                 found=(),
             )
 
@@ -135,7 +138,13 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         if len(values) > len(names):
             yield number, f"it has {len(values)} values for {len(names)} columns"
         else:
-            yield number, dict(zip(names, (value.strip() for value in values), strict=False))
+            yield (
+                number,
+                {
+                    name: value.strip() if name in OWN else read_value(value)
+                    for name, value in zip(names, values, strict=False)
+                },
+            )
 
 
 def _found(number: int, row: Mapping[str, Any] | str) -> Found:
@@ -164,10 +173,25 @@ def _item(row: Mapping[str, Any]) -> Found:
         raise ValueError(f"the title is longer than {LONGEST_TITLE} letters")
     if "language" in given:
         given["language"] = _language(given["language"])
-    others = {name: value for name, value in row.items() if name not in OWN and value != ""}
-    metadata = {**others, **_object(given.pop("metadata", {}))}
+    others = {
+        name: value for name, value in row.items() if name not in OWN and value not in (None, "")
+    }
+    metadata = _metadata({**others, **_object(given.pop("metadata", {}))})
     reference = given.pop("path", "") or given["url"]
-    return Found(reference, metadata={**given, **({"metadata": metadata} if metadata else {})})
+    return Found(reference, metadata={**given, **({METADATA: metadata} if metadata else {})})
+
+
+def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a line. Raises ValueError."""
+    found: dict[str, Any] = {}
+    try:
+        for name, value in given.items():
+            if (key := as_key(name)) in found:
+                raise ValueError(f"“{name}” and another column both become the key “{key}”")
+            found[key] = value
+        return dict(check_metadata(found))
+    except InvalidMetadata as error:
+        raise ValueError(str(error).removesuffix(".")) from error
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -19,6 +19,8 @@ from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
 """How the name of a manifest ends. Any other file that is imported must be a ZIP archive."""
+METADATA = "metadata"
+"""The option of an import that holds the metadata of all its documents, and an item's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ class Found:
 class Taken:
     """The bytes of an item, rewindable, and what its document is to be called.
 
-    A file from a `source` that the collection knows becomes that document's next version.
+    A file from a `source` that the collection knows becomes that document's next version, which
+    keeps the document's metadata where `metadata` is None.
     `found` are further items that this one led to, a page's links for instance.
     """
 
@@ -49,7 +52,7 @@ class Taken:
     source_kind: SourceKind = SourceKind.UPLOAD
     title: str = ""
     language: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
     found: Iterable[Found] = ()
 
 

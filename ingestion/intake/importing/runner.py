@@ -11,10 +11,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
+from typing import Any
 
 from django.db.models import Max
 from django.utils import timezone
@@ -22,7 +23,15 @@ from django.utils import timezone
 from common.jobs import MAX_ATTEMPTS, Lease, claim, enqueue
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
+from ingestion.intake.importing.protocol import (
+    METADATA,
+    Found,
+    ImportRefused,
+    Skip,
+    Source,
+    Taken,
+    TryLater,
+)
 from ingestion.intake.importing.services import remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
 from ingestion.services import Receipt, receive
@@ -182,7 +191,13 @@ class _Run:
             language=taken.language or self.of.language,
             acting_user=self.of.added_by,
             lane=Lane.BULK,
+            metadata=self._metadata(taken),
         )
+
+    def _metadata(self, taken: Taken) -> Mapping[str, Any] | None:
+        """The import's metadata with the item's own over it; None where neither has any."""
+        given = {**self.of.options.get(METADATA, {}), **(taken.metadata or {})}
+        return given or None
 
     def _collection(self, item: ImportItem) -> Collection:
         """The import's collection, or the one that a manifest's line names."""

@@ -24,7 +24,8 @@ from ingestion.errors import FileTooLarge, StateConflict
 from ingestion.files.storage import display_name
 from ingestion.intake.importing.folders import HERE
 from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import ImportRefused
+from ingestion.intake.importing.protocol import METADATA, ImportRefused
+from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
 from ingestion.models.library import UNFINISHED
 
@@ -99,14 +100,18 @@ def start(
     file: IO[bytes] | None = None,
     options: Mapping[str, Any] | None = None,
     language: str = "",
+    metadata: Mapping[str, Any] | None = None,
     by_command: bool = False,
 ) -> Import:
     """The import, queued for the workers; `by_command`: the caller runs it and tells of it.
 
-    `file` is an archive or manifest that was sent along and is kept until all of it is taken.
-    Raises IngestionError, and leaves nothing, for what can never work.
+    `metadata` is that of all its documents. `file` is an archive or manifest that was sent along
+    and is kept until all of it is taken. Raises IngestionError, and leaves nothing, for what can
+    never work.
     """
     given = dict(options or {})
+    if metadata:
+        given[METADATA] = check_metadata(metadata)
     if by_command:
         given[HERE] = platform.node()
     made = Import(

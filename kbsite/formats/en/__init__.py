@@ -1,1 +1,1 @@
-"""The one language of the pages."""
+"""The formats of English pages."""

@@ -1,4 +1,4 @@
-"""Dates that sort and that no two countries read differently."""
+"""ISO dates, which sort and are unambiguous in every country."""
 
 DATE_FORMAT = "Y-m-d"
 SHORT_DATE_FORMAT = "Y-m-d"

@@ -53,7 +53,7 @@ class Command(PlainCommand):
         except (
             SupervisorError,
             EmbeddedServersError,
-            examples.SiteSilent,
+            examples.SiteUnavailable,
             site.IncompatibleDatabase,
         ) as error:
             raise CommandError(str(error)) from error

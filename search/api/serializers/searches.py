@@ -10,7 +10,7 @@ from rest_framework import serializers
 from search.api.serializers.explanations import TermSerializer
 from search.api.serializers.results import ResultSerializer
 from search.domain import MIXED, Trial
-from search.engine.second_try import SecondTry
+from search.engine.rank import SecondTry
 from search.pipeline import SearchResponse
 from search.tuning.api.serializers.profiles import (
     CLASSES,

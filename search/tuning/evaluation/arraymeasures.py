@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from ir_measures import RR, P, R, Success, nDCG
 
-from search.tuning.evaluation.sheet import DISCOUNTS, Floats, Integers, Sheet
+from search.domain import Floats, Integers
+from search.tuning.evaluation.sheet import DISCOUNTS, Sheet
 
 NDCG, RECALL, RANK, PRECISION, FIRST = map(str, (nDCG @ 10, R @ 10, RR @ 10, P @ 5, Success @ 1))
 NAMES = (NDCG, RANK, RECALL, PRECISION, FIRST)
@@ -19,7 +20,7 @@ def measure(sheet: Sheet, order: Integers) -> dict[str, Floats]:
     ranks, gains = _documents(sheet, order)
     within = np.where(ranks <= _CUT, gains, 0)
     relevant = gains > 0
-    answers, ideal = _answers(sheet)
+    answers, ideal = sheet.answers
     at = np.clip(ranks, 1, _CUT) - 1
     gained = (within * DISCOUNTS[at]).sum(axis=1)
     first = np.where(relevant & (ranks <= _CUT), ranks, np.inf).min(axis=1, initial=np.inf)
@@ -34,10 +35,10 @@ def measure(sheet: Sheet, order: Integers) -> dict[str, Floats]:
 
 def curves(sheet: Sheet, order: Integers) -> dict[int, tuple[float, float]]:
     """The mean precision and recall at each of DEPTHS; empty without queries."""
-    if not sheet.shapes:
+    if not sheet.cases:
         return {}
     ranks, gains = _documents(sheet, order)
-    answers, _ = _answers(sheet)
+    answers, _ = sheet.answers
     found = {depth: ((gains > 0) & (ranks <= depth)).sum(axis=1) for depth in DEPTHS}
     return {
         depth: (float((hits / depth).mean()), float(_share(hits, answers).mean()))
@@ -51,8 +52,8 @@ def _documents(sheet: Sheet, order: Integers) -> tuple[Integers, Integers]:
     A document counts where its best candidate stands; elsewhere the rank is beyond all.
     """
     queries, width = order.shape
-    documents = np.take_along_axis(sheet.documents, order, axis=1)
-    valid = np.take_along_axis(sheet.valid, order, axis=1)
+    documents = np.take_along_axis(sheet.batch.documents, order, axis=1)
+    valid = np.take_along_axis(sheet.batch.valid, order, axis=1)
     most = int(documents.max(initial=0)) + 1
     # Beyond the last document stands what is no candidate.
     first = np.full((queries, most + 1), width, np.int64)
@@ -62,13 +63,6 @@ def _documents(sheet: Sheet, order: Integers) -> tuple[Integers, Integers]:
     ranks = np.where(leads, np.cumsum(leads, axis=1), np.iinfo(np.int64).max)
     gains = np.where(leads, np.take_along_axis(sheet.gains, order, axis=1), 0)
     return ranks, gains
-
-
-def _answers(sheet: Sheet) -> tuple[Floats, Floats]:
-    """How many documents answer each query, and what the ideal ranking of them gains."""
-    counts = np.array([shape.case.answers for shape in sheet.shapes], np.float64)
-    ideals = np.array([shape.case.ideal for shape in sheet.shapes], np.float64)
-    return counts, ideals
 
 
 def _share(part: Floats, whole: Floats) -> Floats:

@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import numpy as np
 from django.db import transaction
 
 from ingestion.models import Collection
-from search.domain import Candidate, Profile, Signal
+from search.domain import Booleans, Candidates, Profile
 from search.engine import configuration
-from search.engine.second_try import ranked
-from search.engine.settle import ranking_options
 from search.models import Calibration
 from search.pipeline import Choices, SearchResponse
+from search.ranking import Batch, prepare, rank
 from search.ranking.confidence import FIRST_PAGE, Evidence
-from search.ranking.tiers import identifiers_lead
+from search.ranking.grouping import grouped, leaders
 from search.tuning.evaluation.asking import embed, response_to
 from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
 from search.tuning.evaluation.reliability import Kind, Sample, fit, is_held_out, measure
@@ -184,10 +184,10 @@ def ask(
     response = _response(question, collection, profile)
     if response is None:
         return
-    candidates = [hit.candidate for hit in response.hits]
+    candidates = response.ranking.candidates
     if question.kind is Kind.WITHHELD:
-        candidates = [c for c in candidates if not _holds(c, documents, question.relevant)]
-    for kept in (candidates, [_without_vector(candidate) for candidate in candidates]):
+        candidates = candidates.only(~_holds(candidates, documents, question.relevant))
+    for kept in (candidates, candidates.without_vectors()):
         if sample := _sample(question, kept, documents, response):
             yield sample
 
@@ -208,37 +208,36 @@ def _response(
 
 def _sample(
     question: Question,
-    candidates: Sequence[Candidate],
+    candidates: Candidates,
     documents: Mapping[int, Sequence[str]],
     response: SearchResponse,
 ) -> Sample | None:
     """What a ranking of the candidates says; None where nothing can be read of it."""
-    options = ranking_options(
-        response.profile,
-        response.classification.query_class,
-        identifiers_lead=identifiers_lead(response.query, response.terms),
-    )
-    groups = ranked(candidates, response.weights, options).groups
-    evidence = Evidence.of(
-        [group.best for group in groups], response.terms, response.profile.keyword_scorer
-    )
+    profile, query_class = response.profile, response.classification.query_class
+    batch = Batch.of([prepare(candidates, profile, response.settled.signals)])
+    ranked = rank(batch, [response.weights], [query_class], profile)
+    (prepared,), order = batch.prepared, ranked.columns(0)
+    evidence = Evidence.of(prepared, leaders(prepared, order), profile.keyword_scorer)
     if evidence is None:
         return None
-    answered = question.kind is Kind.ANSWERABLE and any(
-        _holds(hit.candidate, documents, question.relevant)
-        for group in groups[:FIRST_PAGE]
-        for hit in (group.best, *group.copies)
-    )
+    shown = [
+        column
+        for group in grouped(prepared, order)[:FIRST_PAGE]
+        for column in (group.best, *group.copies)
+    ]
+    holds = _holds(candidates, documents, question.relevant)[prepared.rows[shown]]
+    answered = question.kind is Kind.ANSWERABLE and bool(holds.any())
     return Sample(question.kind, question.group, answered, evidence)
 
 
 def _holds(
-    candidate: Candidate, documents: Mapping[int, Sequence[str]], relevant: frozenset[str]
-) -> bool:
-    return not relevant.isdisjoint(documents.get(candidate.document_id, ()))
-
-
-def _without_vector(candidate: Candidate) -> Candidate:
-    raw = dict(candidate.raw)
-    raw.pop(Signal.VECTOR, None)
-    return replace(candidate, raw=raw, embedding=None)
+    candidates: Candidates, documents: Mapping[int, Sequence[str]], relevant: frozenset[str]
+) -> Booleans:
+    """Whether each candidate's document is one of the relevant ones."""
+    return np.array(
+        [
+            not relevant.isdisjoint(documents.get(document, ()))
+            for document in candidates.rows["document"].tolist()
+        ],
+        np.bool_,
+    )

@@ -189,7 +189,7 @@ def set_hash(goldens: Sequence[Golden]) -> str:
 
 
 def _public_ids(response: SearchResponse) -> tuple[str, ...]:
-    ordered = dict.fromkeys(hit.candidate.document_id for hit in response.hits)
+    ordered = response.ranking.documents
     rows = Document.objects.filter(pk__in=ordered).values_list("pk", "public_id")
     public: dict[int, UUID] = dict(rows)
     return tuple(str(public[pk]) for pk in ordered if pk in public)

@@ -161,5 +161,5 @@ def _ask(
 
 def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]]) -> list[str]:
     """The corpus ids of the hits' documents, each where its best chunk stands."""
-    ordered = dict.fromkeys(hit.candidate.document_id for hit in response.hits)
+    ordered = response.ranking.documents
     return [passage for document in ordered for passage in documents.get(document, ())]

@@ -21,6 +21,64 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="PoolBuild",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
+                ("key", models.CharField(max_length=64, unique=True)),
+                ("width", models.JSONField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("done", "Done"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        default="queued",
+                        max_length=9,
+                    ),
+                ),
+                (
+                    "progress",
+                    models.FloatField(default=0.0, help_text="Share of the queries done, 0 to 1."),
+                ),
+            ],
+            options={
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="EvaluationRun",
             fields=[
                 (
@@ -29,6 +87,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 (
                     "kind",
                     models.CharField(
@@ -55,7 +137,6 @@ class Migration(migrations.Migration):
                     "progress",
                     models.FloatField(default=1.0, help_text="Share of the queries done, 0 to 1."),
                 ),
-                ("error", models.TextField(blank=True)),
                 ("collection", models.CharField(blank=True, max_length=120)),
                 (
                     "corpus_hash",
@@ -68,8 +149,6 @@ class Migration(migrations.Migration):
                 ("latency_ms", models.JSONField(default=dict, verbose_name="latency (ms)")),
                 ("differences", models.JSONField(blank=True, default=dict)),
                 ("fingerprint", models.CharField(blank=True, editable=False, max_length=64)),
-                ("claim", models.UUIDField(editable=False, null=True)),
-                ("heartbeat", models.DateTimeField(editable=False, null=True)),
                 ("embedding_space", models.CharField(blank=True, max_length=200)),
                 ("code_version", models.CharField(blank=True, max_length=40)),
                 (
@@ -165,6 +244,24 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("name", models.CharField(max_length=120, unique=True)),
                 (
                     "kind",
@@ -597,6 +694,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("options", models.JSONField(blank=True, default=dict)),
                 (
                     "state",
@@ -616,14 +737,7 @@ class Migration(migrations.Migration):
                     "progress",
                     models.FloatField(default=0.0, help_text="Share of the work done, 0 to 1."),
                 ),
-                ("error", models.TextField(blank=True)),
                 ("found", models.JSONField(blank=True, default=dict)),
-                (
-                    "heard",
-                    models.DateTimeField(
-                        blank=True, help_text="The worker's last word.", null=True
-                    ),
-                ),
                 (
                     "created",
                     models.DateTimeField(default=django.utils.timezone.now, editable=False),
@@ -754,6 +868,30 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
+                (
+                    "error",
+                    models.TextField(
+                        blank=True, editable=False, help_text="What went wrong and what to do."
+                    ),
+                ),
+                ("attempts", models.PositiveIntegerField(default=0, editable=False)),
+                ("enqueued_at", models.DateTimeField(blank=True, editable=False, null=True)),
+                (
+                    "not_before",
+                    models.DateTimeField(
+                        blank=True, editable=False, help_text="Earliest next attempt.", null=True
+                    ),
+                ),
+                (
+                    "lease",
+                    models.UUIDField(
+                        blank=True,
+                        editable=False,
+                        help_text="The attempt that holds it.",
+                        null=True,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
                 ("fingerprint", models.CharField(max_length=64)),
                 ("by_system", models.BooleanField(default=False)),
                 ("reason", models.TextField(blank=True)),
@@ -784,7 +922,6 @@ class Migration(migrations.Migration):
                         base_field=models.TextField(), default=list, size=None
                     ),
                 ),
-                ("error", models.TextField(blank=True)),
                 ("asked", models.DateTimeField(default=django.utils.timezone.now)),
                 ("decided", models.DateTimeField(null=True)),
                 (

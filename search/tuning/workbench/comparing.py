@@ -135,7 +135,7 @@ def weakest(profile: Profile, *, below: float) -> list[Weak]:
     found = []
     for place, golden in enumerate(held.goldens):
         value = float(outcome.values[LEADING][place]) if golden.is_measured else None
-        must = outcome.sheet.shapes[place].case.must_be_first
+        must = outcome.sheet.cases[place].must_be_first
         missed = must is not None and outcome.first_document(place) != must
         if missed or (value is not None and value < below):
             found.append(Weak(golden, value, missed))
@@ -192,7 +192,7 @@ def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int]
     The third is the score at the upper end; the lower end is 0.
     """
     sheet, order = outcome.sheet, outcome.order[:, :10]
-    valid = np.take_along_axis(sheet.valid, order, axis=1)
+    valid = np.take_along_axis(sheet.batch.valid, order, axis=1)
     scores = np.take_along_axis(outcome.scores, order, axis=1)[valid]
     answers = (np.take_along_axis(sheet.gains, order, axis=1) > 0)[valid]
     top = float(scores.max(initial=0.0)) or 1.0
@@ -206,14 +206,14 @@ def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int]
 def _changes(queries: Sequence[Golden], before: Outcome, after: Outcome) -> list[Change]:
     found = []
     for place, golden in enumerate(queries):
-        case = after.sheet.shapes[place].case
+        case = after.sheet.cases[place]
         first = case.must_be_first
         was = first is not None and before.first_document(place) == first
         now = first is not None and after.first_document(place) == first
         found.append(
             Change(
                 golden,
-                after.understood[place].classification.query_class,
+                after.settled[place].classification.query_class,
                 float(before.values[LEADING][place]),
                 float(after.values[LEADING][place]),
                 first_broken=was and not now,

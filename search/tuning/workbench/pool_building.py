@@ -12,17 +12,16 @@ from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, claim
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
-from search.domain import Profile
+from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.found import Found
+from search.engine.find import find_wide
 from search.engine.settle import read
 from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong
-from search.pipeline import found_wide
 from search.retrieval import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import Golden, golden_set
-from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.pooled import facts
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp
 from search.tuning.workbench.pools import asked_by, covers, described
@@ -121,35 +120,34 @@ def _keep(
 ) -> CandidatePool:
     profile = width.profile()
     found = _found(golden, profile, configured)
-    pool = Pool.of(found, profile.depth, tuple(boost.name for boost in width.boosts))
-    embeddings = pool.embeddings if pool.embeddings is not None else b""
+    embeddings = found.embeddings.tobytes() if found.embeddings is not None else b""
     row, _ = CandidatePool.objects.update_or_create(
         query_id=golden.pk,
         key=key,
         defaults={
             "corpus": corpus,
             "asked": asked_by(golden),
-            "facts": pool.facts(),
-            "rows": pool.rows.tobytes(),
-            "embeddings": bytes(embeddings),
-            "candidates": len(pool.rows),
-            "built": pool.at or timezone.now(),
+            "facts": facts(found, profile.depth),
+            "rows": found.rows.tobytes(),
+            "embeddings": embeddings,
+            "candidates": len(found),
+            "built": found.at or timezone.now(),
         },
     )
     return row
 
 
-def _found(golden: Golden, profile: Profile, configured: Configuration) -> Found:
+def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candidates:
     filters = Filters(collections=golden.collections)
     try:
         if configured.space is not None:
             # Here it may take its time: a search gives up after a while and goes on without.
             spaces.query_embedder().embed_query(golden.text)
-        found = found_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
+        found = find_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
     except EmbeddingError as error:
         raise PoolError(f"{AWAY} It says: {error}") from error
     except (QueryTooLong, InvalidFilter, NothingAsked):
-        return Found(read("", configured))
+        return Candidates(read("", configured))
     if found.degraded:
         raise PoolError(AWAY)
     return found

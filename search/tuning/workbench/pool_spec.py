@@ -15,8 +15,7 @@ from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.statistics import CorpusChange, CorpusStatistics
 from search.domain import Boost, KeywordScorer, Profile, TitleScorer
 from search.engine.configuration import Configuration
-from search.engine.found import by_what_they_seek
-from search.ranking.boosts import as_json, parse_boosts
+from search.ranking.boosts import as_json, by_sought, parse_boosts
 
 # How far pools look: the first of these that a profile's depth does not pass, so that it may be
 # raised a little without building them anew.
@@ -41,12 +40,12 @@ class Width:
             profile.keyword_scorer,
             profile.keyword_budget,
             profile.title_scorer,
-            by_what_they_seek(profile.boosts),
+            by_sought(profile.boosts),
         )
 
     def joined(self, other: Self) -> Self:
         """As far as both of them look; they score alike."""
-        boosts = by_what_they_seek((*self.boosts, *other.boosts))
+        boosts = by_sought((*self.boosts, *other.boosts))
         return replace(self, depth=max(self.depth, other.depth), boosts=boosts)
 
     def scores_like(self, other: Self) -> bool:

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from ingestion.models import Document
-from search.domain import Profile
+from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.settle import read
 from search.ranking.boosts import sought
 from search.tuning.evaluation.golden import Golden, golden_set
-from search.tuning.evaluation.pooled import Pool
+from search.tuning.evaluation.pooled import from_facts
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
@@ -55,7 +55,7 @@ class Pooled:
 
 
 _lock = threading.Lock()
-_pools: dict[tuple[int, object], Pool] = {}
+_pools: dict[tuple[int, object], Candidates] = {}
 _whatifs: dict[object, WhatIf] = {}
 MAX_HELD = 1_500  # pools in memory: about 0.25 MB each at the usual depth
 MAX_WHATIFS = 3
@@ -123,7 +123,7 @@ def _signature(golden: Golden) -> object:
 
 def _load(
     described: Sequence[CandidatePool], goldens: Sequence[Golden], configured: Configuration
-) -> dict[int, Pool]:
+) -> dict[int, Candidates]:
     """The pools by golden query; only those not in memory are read."""
     texts = {golden.pk: golden.text for golden in goldens}
     missing = [row.pk for row in described if (row.pk, row.built) not in _pools]
@@ -131,7 +131,7 @@ def _load(
         _pools.pop(next(iter(_pools)))
     for row in CandidatePool.objects.filter(pk__in=missing).iterator(chunk_size=100):
         query = read(texts[row.query_id], configured)
-        _pools[row.pk, row.built] = Pool.from_facts(
+        _pools[row.pk, row.built] = from_facts(
             query, row.facts, bytes(row.rows), bytes(row.embeddings), row.built
         )
     held = {row.query_id: _pools.get((row.pk, row.built)) for row in described}
@@ -146,7 +146,7 @@ def _documents(goldens: Sequence[Golden]) -> dict[str, int]:
     return {str(public): pk for public, pk in rows}
 
 
-def _case(golden: Golden, pool: Pool, documents: Mapping[str, int]) -> Case:
+def _case(golden: Golden, pool: Candidates, documents: Mapping[str, int]) -> Case:
     return Case(
         golden.key,
         pool,

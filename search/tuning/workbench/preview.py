@@ -20,13 +20,14 @@ from django.core.exceptions import ValidationError
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.domain import Hit, Profile, Query, QueryClass, Weights
+from search.domain import Candidates, Hit, Profile, Query, QueryClass, Weights
 from search.engine import configuration
 from search.engine.configuration import Configuration
-from search.engine.found import Found
+from search.engine.find import find_wide
+from search.engine.rank import Ranking, ranking_of
+from search.engine.settle import settle
 from search.errors import ProfileError
 from search.models import SearchProfile
-from search.pipeline import Weighed, found_wide, weigh
 from search.presentation.results import Result, Rows, results_for
 from search.ranking.grouping import Group
 from search.retrieval import Filters
@@ -58,12 +59,12 @@ class Side:
     """One profile's ranking: what is shown of it, and how many results it has."""
 
     profile: Profile
-    weighed: Weighed
+    ranking: Ranking
     places: tuple[Place, ...]
 
     @property
     def total(self) -> int:
-        return len(self.weighed.ranking.groups)
+        return len(self.ranking.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,23 +139,23 @@ def preview(
         kept_for(text, width, configured, viewer=viewer, collections=collections)
         for width in dict.fromkeys(widths)
     ]
-    weighed = [
+    rankings = [
         held.under(profile, configured)
         for held, profile in zip((kept[0], kept[-1]), (active, draft), strict=True)
     ]
-    sides = _sides(weighed, (active, draft), kept[0], viewer, shown)
+    sides = _sides(rankings, (active, draft), kept[0], viewer, shown)
     degraded = any(held.found.degraded for held in kept)
     return Preview(kept[0].found.query, *sides, degraded=degraded)
 
 
 def _sides(
-    weighed: Sequence[Weighed],
+    rankings: Sequence[Ranking],
     profiles: Sequence[Profile],
     kept: Kept,
     viewer: Viewer,
     shown: int,
 ) -> tuple[Side, Side]:
-    groups = [each.ranking.groups for each in weighed]
+    groups = [each.groups for each in rankings]
     heads = [each[:shown] for each in groups]
     both = [*heads[0], *heads[1]]
     results = results_for(both, viewer=viewer, terms=kept.found.terms, held=kept.rows)
@@ -163,7 +164,7 @@ def _sides(
     first, second = (
         Side(
             profiles[i],
-            weighed[i],
+            rankings[i],
             tuple(
                 _place(rank, group, result, where[1 - i])
                 for rank, group in enumerate(heads[i], start=1)
@@ -176,18 +177,18 @@ def _sides(
 
 
 def _place(
-    rank: int, group: Group, result: Result, elsewhere: Mapping[int, tuple[int, Hit]]
+    rank: int, group: Group[Hit], result: Result, elsewhere: Mapping[int, tuple[int, Hit]]
 ) -> Place:
-    other, hit = elsewhere.get(group.best.candidate.document_id, (None, None))
+    other, hit = elsewhere.get(group.best.document_id, (None, None))
     return Place(rank, other, result, hit)
 
 
-def _where(groups: Sequence[Group]) -> dict[int, tuple[int, Hit]]:
+def _where(groups: Sequence[Group[Hit]]) -> dict[int, tuple[int, Hit]]:
     """Each document's first place among the groups, with its hit there."""
     found: dict[int, tuple[int, Hit]] = {}
     for rank, group in enumerate(groups, start=1):
         for hit in (group.best, *group.copies):
-            found.setdefault(hit.candidate.document_id, (rank, hit))
+            found.setdefault(hit.document_id, (rank, hit))
     return found
 
 
@@ -198,22 +199,25 @@ def _where(groups: Sequence[Group]) -> dict[int, tuple[int, Hit]]:
 class Kept:
     """A wide find for one person, with what has been read and ranked of it since."""
 
-    found: Found
+    found: Candidates
     rows: Rows = field(default_factory=dict)
     at: float = field(default_factory=time.monotonic)
-    _ranked: tuple[tuple[Profile, Weighed], ...] = ()
+    _ranked: tuple[tuple[Profile, Ranking], ...] = ()
 
     @property
     def is_old(self) -> bool:
         return time.monotonic() - self.at > KEPT_SECONDS
 
-    def under(self, profile: Profile, configured: Configuration) -> Weighed:
+    def under(self, profile: Profile, configured: Configuration) -> Ranking:
         """The ranking under the profile. The active one's is asked for at every move: it stays."""
         known = next((each for each in self._ranked if each[0] == profile), None)
-        ranked = known or (profile, weigh(self.found, configured, profile))
+        ranked = known or (profile, self._ranking(profile, configured))
         others = [each for each in self._ranked if each is not known]
         self._ranked = (*others[-1:], ranked)
         return ranked[1]
+
+    def _ranking(self, profile: Profile, configured: Configuration) -> Ranking:
+        return ranking_of(self.found, settle(self.found.query, configured, profile), configured)
 
 
 _lock = threading.Lock()
@@ -234,8 +238,8 @@ def kept_for(
     if kept is not None and not kept.is_old:
         return kept
     found = cache.get(name)
-    if not isinstance(found, Found):
-        found = found_wide(
+    if not isinstance(found, Candidates):
+        found = find_wide(
             text,
             configured,
             width.profile(),

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
 
@@ -22,7 +22,6 @@ both = pytest.mark.parametrize("tokenizer", [MODEL, ESTIMATE], ids=["model", "es
 
 @both
 @given(text=TEXTS)
-@settings(deadline=None)
 def test_spans_are_ordered_within_the_text_and_counted(tokenizer: Tokenizer, text: str) -> None:
     spans = tokenizer.spans(text)
     assert tokenizer.count(text) == len(spans)
@@ -33,7 +32,6 @@ def test_spans_are_ordered_within_the_text_and_counted(tokenizer: Tokenizer, tex
 
 
 @given(words=st.lists(st.text("abcdefgé한", min_size=1, max_size=12), max_size=60))
-@settings(deadline=None)
 def test_windows_join_to_the_text_and_cut_no_word(words: list[str]) -> None:
     text = " ".join(words)
     pieces = list(windows(text, size=64))

@@ -218,10 +218,10 @@ def test_what_an_administrator_did_not_mean(allow: str, url: str, address: str) 
 def test_what_denies_wins() -> None:
     by_host = Guard(allow=read_rules([".example"]), deny=read_rules(["secret.example"]))
     assert reached("http://open.example/", by_host, "10.0.0.1")
-    with pytest.raises(AddressRefused, match="list of refused"):
+    with pytest.raises(AddressRefused, match="deny list"):
         reached("http://secret.example/", by_host, "10.0.0.1")
     by_network = Guard(allow=read_rules(["10.0.0.0/8"]), deny=read_rules(["10.1.0.0/16"]))
-    with pytest.raises(AddressRefused, match="list of refused"):
+    with pytest.raises(AddressRefused, match="deny list"):
         reached("http://a.example/", by_network, "10.1.0.1")
 
 
@@ -240,7 +240,7 @@ def test_a_name_server_that_does_not_answer() -> None:
         return [PUBLIC]
 
     started = time.monotonic()
-    with pytest.raises(TooLong, match="name server"):
+    with pytest.raises(TooLong, match="could not be resolved"):
         checked_addresses(Guard(), slow, "example.org", 443, 0.1)
     assert time.monotonic() - started < 2
 

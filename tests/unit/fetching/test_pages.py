@@ -125,9 +125,9 @@ def test_a_sitemap_of_plain_lines() -> None:
     ("text", "message"),
     [
         ("<!DOCTYPE x [<!ENTITY a 'b'>]><urlset/>", "entities"),
-        ("<html><body>Not found</body></html>", "no sitemap"),
+        ("<html><body>Not found</body></html>", "Not a sitemap"),
         ("<urlset><url>", "well-formed"),
-        ("<urlset>" + "<url>" * 30, "nests"),
+        ("<urlset>" + "<url>" * 30, "nested"),
     ],
 )
 def test_what_is_no_sitemap(text: str, message: str) -> None:

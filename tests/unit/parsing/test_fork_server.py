@@ -148,6 +148,8 @@ def test_a_child_that_feigns_its_end_is_ended(parse: Parse) -> None:
     """It closes its line to the server and goes on."""
     body = """
 import os, time
+
+pytestmark = pytest.mark.forks
 os.closerange(3, 256)
 time.sleep(60)"""
     with (

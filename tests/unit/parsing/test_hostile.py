@@ -116,13 +116,15 @@ def test_sizes_that_lie(room: Room, name: str) -> None:
     }[name]
     bomb = hostile.lying(first, "content.bin", 600)
     assert len(bomb) < hostile.MIB
-    assert "another size than the file states" in room.refusal(bomb, name)
+    assert "does not have the size that the file states" in room.refusal(bomb, name)
 
 
 def test_sizes_that_are_true_and_too_large(room: Room) -> None:
     many = hostile.packed({**DOCX_PARTS, "word/a.bin": bytes(20 * hostile.MIB)})
     assert "20 MB" in room.refusal(many, "a.docx")
-    assert "more than one file may take" in room.refusal(many, "a.docx", archive_bytes=hostile.MIB)
+    assert "more than is allowed for one file" in room.refusal(
+        many, "a.docx", archive_bytes=hostile.MIB
+    )
 
 
 def test_members_that_share_their_bytes(room: Room) -> None:
@@ -130,7 +132,7 @@ def test_members_that_share_their_bytes(room: Room) -> None:
     # Below the ratio and the sum: only the overlap itself tells.
     noise = os.urandom(300_000)
     bomb = hostile.overlapping(DOCX_PARTS, noise, 400)
-    assert "lie on top of each other" in room.refusal(bomb, "a.docx")
+    assert "overlap" in room.refusal(bomb, "a.docx")
 
 
 def test_a_member_that_reaches_into_the_next(room: Room) -> None:
@@ -163,7 +165,7 @@ def test_a_member_packed_in_a_strange_way(room: Room) -> None:
     data[8:10] = (97).to_bytes(2, "little")
     central = data.index(b"PK\x01\x02")
     data[central + 10 : central + 12] = (97).to_bytes(2, "little")
-    assert "packed in a way that is not read here" in room.refusal(bytes(data), "a.docx")
+    assert "compression method that is not supported" in room.refusal(bytes(data), "a.docx")
 
 
 # --- entities ----------------------------------------------------------------------------------
@@ -430,6 +432,8 @@ def test_what_a_child_leaves_is_read_with_care(
 def test_a_child_that_locks_its_scratch_directory(room: Room) -> None:
     body = """
 import os
+
+pytestmark = pytest.mark.forks
 (source.scratch / "a" / "b").mkdir(parents=True)
 (source.scratch / "a" / "b" / "c").write_text("x")
 (source.scratch / "a" / "b").chmod(0)

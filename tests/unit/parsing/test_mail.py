@@ -101,7 +101,7 @@ def test_encrypted_mail_says_so(parse: Parse) -> None:
     assert len(warnings) == 1
     assert "is encrypted" in warnings[0]
     (warning,) = parse(head.format("signed-data"), "a.eml").warnings
-    assert "cannot be searched: smime.p7m" in warning
+    assert "unsupported type): smime.p7m" in warning
 
 
 def test_mail_of_another_shape(parse: Parse) -> None:

@@ -123,7 +123,7 @@ def test_markdown_that_is_nested_too_deeply_is_read_as_text(parse: Parse) -> Non
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (make_notebook([_markdown(TEXT)])[:-40], "no valid JSON"),
+        (make_notebook([_markdown(TEXT)])[:-40], "not valid JSON"),
         (b'{"a": 1}', "lacks “nbformat” or “cells”"),
         (b'{"nbformat": 4, "cells": {}}', "lacks “nbformat” or “cells”"),
         (b'{"nbformat": 4, "cells": ["x"]}', "lacks “nbformat” or “cells”"),

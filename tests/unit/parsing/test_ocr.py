@@ -15,6 +15,8 @@ from ingestion.errors import NoText
 from ingestion.parsing import Ocr, ParseLimits, parse_file
 from ingestion.parsing.ocr import SWITCHED_OFF, installed
 
+pytestmark = pytest.mark.forks
+
 ENGLISH = installed(["eng"])
 recognising = pytest.mark.skipif(
     not ENGLISH.languages and not os.environ.get("CI"),
@@ -68,7 +70,7 @@ def test_typed_pages_stay_and_pages_beyond_the_limit_are_named(tmp_path: Path) -
     assert "first page" in _words(document.blocks, 1)
     assert _words(document.blocks, 3) == "Typed by hand."
     assert document.warnings == (
-        "Page 2 holds images alone and was not recognised: OCR_PAGES is 1.",
+        "Page 2 contains only images, which were not recognised: OCR_PAGES is 1.",
     )
 
 

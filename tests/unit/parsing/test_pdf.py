@@ -157,7 +157,7 @@ def test_password(parse: Parse) -> None:
 
 
 def test_pages_without_text(parse: Parse) -> None:
-    with pytest.raises(NoText, match="3 pages holds no text; OCR is not installed"):
+    with pytest.raises(NoText, match="3 pages contains no text; OCR is not installed"):
         parse(builders.make_image_pdf(pages=3), "a.pdf")
 
 
@@ -165,7 +165,7 @@ def test_some_pages_without_text_are_named(parse: Parse) -> None:
     pdf = builders.make_pdf([[("p", "One.")], [("p", " ")], [("p", "Three.")]])
     document = parse(pdf, "a.pdf")
     assert [block.page for block in document.blocks] == [1, 3]
-    assert document.warnings == ("Page 2 holds no text (blank, or images only).",)
+    assert document.warnings == ("Page 2 contains no text (blank, or images only).",)
 
 
 def test_too_many_pages(parse: Parse) -> None:

@@ -21,6 +21,8 @@ from ingestion.errors import (
 )
 from ingestion.parsing import parse_file
 
+pytestmark = pytest.mark.forks
+
 SAMPLES = Path(__file__).resolve().parents[4] / "shared" / "samples"
 FAILURES: dict[str, tuple[type[IngestionError], ...]] = {
     "encrypted": (EncryptedFile,),

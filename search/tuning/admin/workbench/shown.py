@@ -161,7 +161,7 @@ def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
 def _column(
     name: str, title: str, side: Side, query: Query, grades: Mapping[str, Grades], other: str
 ) -> Column:
-    understood, ranking = side.weighed.understood, side.weighed.ranking
+    ranking, settled = side.ranking, side.ranking.settled
     full = full_scale(side.profile, [place.result.hit for place in side.places])
     sure = ranking.confidence
     return Column(
@@ -169,16 +169,16 @@ def _column(
         title,
         tuple(_shown(place, query, full, grades, other) for place in side.places),
         side.total,
-        CLASS_LABELS[understood.classification.query_class],
-        understood.classification.query_class.value,
-        rule_text(understood.classification),
-        understood.notes,
+        CLASS_LABELS[settled.classification.query_class],
+        settled.classification.query_class.value,
+        rule_text(settled.classification),
+        settled.notes,
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
         tuple(
-            Segment(s.value, SIGNAL_LABELS[s], understood.weights.of(s) * 100, f"{share:.0%}")
+            Segment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
             for s in Signal
-            if (share := understood.weights.of(s))
+            if (share := settled.weights.of(s))
         ),
     )
 

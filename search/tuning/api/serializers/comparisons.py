@@ -35,22 +35,20 @@ class SideSerializer(serializers.Serializer[Side]):
 
     profile = serializers.SerializerMethodField()
     weights = serializers.SerializerMethodField()
-    confidence = ConfidenceField(source="weighed.ranking.confidence", allow_null=True)
+    confidence = ConfidenceField(source="ranking.confidence", allow_null=True)
     total = serializers.IntegerField()
     results = MovedSerializer(source="places", many=True)
 
     def get_fields(self) -> dict[str, Any]:
         fields = super().get_fields()
-        fields["class"] = serializers.CharField(
-            source="weighed.understood.classification.query_class"
-        )
+        fields["class"] = serializers.CharField(source="ranking.settled.classification.query_class")
         return fields
 
     def get_profile(self, side: Side) -> str:
         return f"{side.profile.name}@{side.profile.version}"
 
     def get_weights(self, side: Side) -> dict[str, float]:
-        return side.weighed.understood.weights.as_dict()
+        return side.ranking.settled.weights.as_dict()
 
 
 class PreviewSerializer(serializers.Serializer[Preview]):

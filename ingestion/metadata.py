@@ -1,0 +1,215 @@
+"""Free metadata: what people know of a document and its file does not say. Pure.
+
+A flat JSON object of strings, numbers, booleans and lists of strings. A date is a string such as
+2026-01-31, since JSON has no dates of its own.
+
+check_metadata -> the object as it is stored, or InvalidMetadata
+from_lines     -> the same from "key: value" lines, which a form shows (`as_lines`)
+from_pairs     -> the same from "key=value" options of a command
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from ingestion.errors import InvalidMetadata
+
+Value = str | int | float | bool | list[str]
+Metadata = dict[str, Value]
+
+# All guesses: ample for a record's fields, and small enough to come along with every result.
+MAX_KEYS = 50
+MAX_KEY_CHARS = 40
+MAX_TEXT_CHARS = 1_000
+MAX_LIST_ITEMS = 100
+MAX_CHARS = 20_000
+# Whole numbers up to here survive the way through JavaScript and a double.
+MAX_NUMBER = 10**15
+# Keys that one collection offers to narrow a search by: a list longer than this is no help.
+MAX_FACET_KEYS = 10
+
+KEY = rf"[a-z0-9][a-z0-9_-]{{0,{MAX_KEY_CHARS - 1}}}"
+_KEY = re.compile(KEY)
+_KEY_RULE = (
+    f"Use lower-case letters (a-z), digits, “_” and “-”, at most {MAX_KEY_CHARS} in all, such as "
+    "part_number."
+)
+
+
+def check_metadata(given: Any) -> Metadata:
+    """The metadata as it is stored: strings in NFC, runs of white space as one space.
+
+    Checking the result again changes nothing. Raises InvalidMetadata with what to correct.
+    """
+    if not isinstance(given, Mapping):
+        raise InvalidMetadata(
+            'Metadata is a JSON object of keys and values, such as {"department": "Sales"}.'
+        )
+    if len(given) > MAX_KEYS:
+        raise InvalidMetadata(f"Metadata has at most {MAX_KEYS} keys; these are {len(given)}.")
+    checked = {check_key(key): _value(key, value) for key, value in given.items()}
+    if len(json.dumps(checked, ensure_ascii=False)) > MAX_CHARS:
+        raise InvalidMetadata(
+            f"Metadata takes at most {MAX_CHARS:,} characters in all. Long texts belong into the "
+            "document itself."
+        )
+    return checked
+
+
+def check_key(key: Any) -> str:
+    """The key. Raises InvalidMetadata for one that cannot be searched by."""
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise InvalidMetadata(f"“{_shortened(key)}” is not a valid key. {_KEY_RULE}")
+    return key
+
+
+def as_key(name: str) -> str:
+    """The key that a column's heading stands for: “Part Number” is part_number.
+
+    Raises InvalidMetadata where no letter or digit of it can be kept.
+    """
+    letters = unicodedata.normalize("NFKD", name).casefold().encode("ascii", "ignore").decode()
+    key = re.sub(r"[^a-z0-9_-]+", "_", letters).strip("_-")
+    return check_key(key) if key else check_key(name)
+
+
+def clean(text: str) -> str:
+    """`text` in NFC, with control characters and runs of white space as one space."""
+    normal = unicodedata.normalize("NFC", text)
+    return " ".join(
+        "".join(" " if unicodedata.category(c) in {"Cc", "Cs"} else c for c in normal).split()
+    )
+
+
+def read_value(text: str) -> Any:
+    """What a typed value says: a number, true, false, a JSON string or list of strings, or itself.
+
+    Only a number that reads the same when it is written again is one: 007 and 1.10 stay text.
+    """
+    text = text.strip()
+    try:
+        value = json.loads(text, parse_constant=str)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, list):
+        return value if all(isinstance(one, str) for one in value) else text
+    if isinstance(value, str | bool):
+        return value
+    is_number = isinstance(value, int | float) and abs(value) <= MAX_NUMBER
+    return value if is_number and _written(value) == text else text
+
+
+def texts(value: Value) -> list[str]:
+    """The value's texts, or the one that it is written as: what a search names it by."""
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str):
+        return [value]
+    return [json.dumps(value) if isinstance(value, bool) else _written(value)]
+
+
+def as_lines(metadata: Mapping[str, Value]) -> str:
+    """One “key: value” a line, as `from_lines` reads them back to the same metadata."""
+    return "\n".join(f"{key}: {_shown(value)}" for key, value in metadata.items())
+
+
+def from_lines(text: str) -> Metadata:
+    """The metadata that “key: value” lines state. Raises InvalidMetadata."""
+    return _from_texts(text.splitlines(), ":", "department: Sales")
+
+
+def from_pairs(pairs: Iterable[str]) -> Metadata:
+    """The metadata that key=value texts state. Raises InvalidMetadata."""
+    return _from_texts(pairs, "=", "department=Sales")
+
+
+def _from_texts(texts: Iterable[str], mark: str, example: str) -> Metadata:
+    found: dict[str, Any] = {}
+    for text in texts:
+        if not text.strip():
+            continue
+        key, separator, value = text.partition(mark)
+        if not separator:
+            raise InvalidMetadata(
+                f"“{_shortened(text)}” names no key. Write a key and its value, as in {example}."
+            )
+        if (key := key.strip()) in found:
+            raise InvalidMetadata(
+                f"“{_shortened(key)}” is given twice. Write several values as a list: "
+                f'{key}{mark} ["one", "two"].'
+            )
+        found[key] = read_value(value)
+    return check_metadata(found)
+
+
+def _value(key: str, value: Any) -> Value:
+    if isinstance(value, list):
+        return _list(key, value)
+    if isinstance(value, str):
+        return _text(key, value)
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float):
+        return _number(key, value)
+    if value is None:
+        raise _empty(key)
+    raise InvalidMetadata(
+        f"“{key}” is neither text, a number, a date, true or false, nor a list of texts. Give one "
+        "of these: metadata holds no objects within objects."
+    )
+
+
+def _list(key: str, values: list[Any]) -> list[str]:
+    if not values:
+        raise _empty(key)
+    if not all(isinstance(value, str) for value in values):
+        raise InvalidMetadata(
+            f"“{key}” is a list of other things than text. Put quotes around them."
+        )
+    if len(values) > MAX_LIST_ITEMS:
+        raise InvalidMetadata(f"“{key}” lists {len(values)} texts; the limit is {MAX_LIST_ITEMS}.")
+    return list(dict.fromkeys(_text(key, value) for value in values))
+
+
+def _text(key: str, value: str) -> str:
+    text = clean(value)
+    if not text:
+        raise _empty(key)
+    if len(text) > MAX_TEXT_CHARS:
+        raise InvalidMetadata(
+            f"“{key}” has {len(text):,} characters; the limit is {MAX_TEXT_CHARS:,}."
+        )
+    return text
+
+
+def _number(key: str, value: float) -> float:
+    if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+        raise InvalidMetadata(
+            f"“{key}” is a number beyond {MAX_NUMBER:,}, or none. Write it as text, in quotes."
+        )
+    return int(value) if value == int(value) else value
+
+
+def _empty(key: str) -> InvalidMetadata:
+    return InvalidMetadata(f"“{key}” has no value. Give it one, or leave the key out.")
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, list) or (isinstance(value, str) and read_value(value) != value):
+        return json.dumps(value, ensure_ascii=False)
+    return texts(value)[0]
+
+
+def _written(number: float) -> str:
+    """A number in digits, without an exponent."""
+    return format(Decimal(repr(number)), "f")
+
+
+def _shortened(text: object) -> str:
+    return str(text)[:60]

@@ -1,0 +1,207 @@
+"""Q4: candidates of many queries -> what no weight changes, side by side in arrays.
+
+A live search is a batch of one; the workbench, the optimiser and the calibration rank hundreds of
+queries at once. The columns of a query stand in the order that decides between equal scores: a
+stable sort by score is the ranking.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+
+import numpy as np
+
+from search.domain import (
+    ABSENT,
+    SIGNALS,
+    Booleans,
+    Candidates,
+    Floats,
+    Fusion,
+    Integers,
+    Profile,
+    Reach,
+    Signal,
+    recency,
+)
+from search.ranking.fusion import ALWAYS_FIND, reciprocal_ranks
+from search.ranking.normalise import NORMALISERS, USUAL
+from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
+
+KEYWORD = SIGNALS.index(Signal.KEYWORD)
+_ALWAYS = np.array([signal in ALWAYS_FIND for signal in SIGNALS])
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """One query's candidates as a search under some profile finds them, whatever its weights.
+
+    `rows` point into the candidates. `raw`, `strengths` and `finds` have a column for each signal:
+    `raw` is NaN, `strengths` 0 where the signal has no score; `finds` says whether it found the
+    candidate at all. `leads`: what holds an identifier of the query comes before every score.
+    """
+
+    candidates: Candidates
+    rows: Integers
+    raw: Floats
+    strengths: Floats
+    finds: Booleans
+    tiers: Integers
+    leads: bool
+    by_meaning: bool
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def documents(self) -> Integers:
+        """Each candidate's document, as a place in `candidates.documents`."""
+        return self.candidates.documents[1][self.rows]
+
+    @cached_property
+    def has_run(self) -> Booleans:
+        """Whether each signal has scored any candidate."""
+        return np.asarray(~np.isnan(self.raw).all(axis=0))
+
+    @cached_property
+    def pins(self) -> Integers:
+        """Each candidate's place among the pinned ones; ABSENT for one that is not pinned."""
+        return self.candidates.rows["pin"][self.rows].astype(np.int64)
+
+    @cached_property
+    def is_pinned(self) -> bool:
+        """Whether any candidate is pinned to the query."""
+        return bool((self.pins != ABSENT).any())
+
+    @cached_property
+    def embedded(self) -> Booleans:
+        """Whether each candidate has an embedding that counts."""
+        held: Booleans = self.candidates.rows["embedded"][self.rows] & self.by_meaning
+        return held
+
+
+def prepare(
+    candidates: Candidates,
+    profile: Profile,
+    signals: frozenset[Signal],
+    now: datetime | None = None,
+) -> Prepared:
+    """The candidates that a search under the profile finds with these signals, and their strengths.
+
+    Of a wide candidate set it takes those, as recent as they are `now`; any other is taken whole.
+    """
+    rows = candidates.rows
+    raw = rows["raw"]
+    kept = np.arange(len(rows))
+    if candidates.is_wide:
+        kept = np.flatnonzero(Reach(profile.depth, signals).brings(rows))
+        raw = raw[kept]
+        raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
+        if Signal.RECENCY in signals:
+            since = now - candidates.at if now and candidates.at else timedelta(0)
+            column = SIGNALS.index(Signal.RECENCY)
+            raw[:, column] = recency(raw[:, column], profile.recency_half_life, since)
+    strengths = np.zeros(raw.shape)
+    for i, signal in enumerate(SIGNALS):
+        if signal in signals:
+            strengths[:, i] = strengths_of(raw[:, i], signal, profile)
+    known = np.nan_to_num(raw)
+    finds = (strengths > 0) & ((known > 0) | _ALWAYS)
+    order = np.lexsort((kept, -known[:, KEYWORD]))
+    leads = identifiers_lead(candidates.query, candidates.terms)
+    return Prepared(
+        candidates,
+        kept[order],
+        raw[order],
+        strengths[order],
+        finds[order],
+        tiers_of(rows[kept[order]], leads=leads),
+        leads,
+        candidates.by_meaning and Signal.VECTOR in signals,
+    )
+
+
+def prepared_by(profile: Profile) -> object:
+    """All of the profile that `prepare` reads: the same for profiles that prepare alike."""
+    return (
+        profile.depth,
+        profile.fusion,
+        tuple(sorted(profile.normalisers.items())),
+        profile.rrf_k,
+        profile.own_candidates_only,
+        profile.recency_half_life,
+    )
+
+
+def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
+    """One signal's strengths in the order of its raw scores; 0 where it has none.
+
+    The scores come by chunk id, which decides between equals.
+    """
+    scored = np.flatnonzero(~np.isnan(raw))
+    if profile.own_candidates_only:
+        best = np.argsort(-raw[scored], kind="stable")[: profile.depth]
+        scored = scored[np.sort(best)]
+    strengths = np.zeros(len(raw))
+    if profile.fusion is Fusion.RRF:
+        strengths[scored] = reciprocal_ranks(raw[scored], signal, profile.rrf_k)
+    else:
+        normalise = NORMALISERS[profile.normalisers.get(signal, USUAL[signal])]
+        strengths[scored] = normalise(raw[scored])
+    return strengths
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Prepared queries side by side: a row a query, a column a candidate.
+
+    Beyond a query's candidates `valid` is false. `strengths` and `finds` are an array for each
+    signal. `documents` are places among a query's own, `counts` what each boost found by its
+    `sought` name. `holders` hold an identifier of the query that does not lead.
+    """
+
+    prepared: tuple[Prepared, ...]
+    valid: Booleans
+    strengths: Floats
+    finds: Booleans
+    tiers: Integers
+    holders: Booleans
+    documents: Integers
+    counts: Mapping[str, Integers]
+
+    def only(self, places: Sequence[int]) -> Batch:
+        """The batch of the queries at these places."""
+        return Batch.of([self.prepared[place] for place in places])
+
+    @classmethod
+    def of(cls, prepared: Sequence[Prepared]) -> Batch:
+        size = (len(prepared), max(map(len, prepared), default=0) or 1)
+        names = dict.fromkeys(name for each in prepared for name in each.candidates.boosts)
+        batch = cls(
+            tuple(prepared),
+            np.zeros(size, np.bool_),
+            np.zeros((len(SIGNALS), *size)),
+            np.zeros((len(SIGNALS), *size), np.bool_),
+            np.full(size, BEYOND, np.int64),
+            np.zeros(size, np.bool_),
+            np.zeros(size, np.int64),
+            {name: np.zeros(size, np.int64) for name in names},
+        )
+        for place, each in enumerate(prepared):
+            batch._write(place, each)
+        return batch
+
+    def _write(self, place: int, each: Prepared) -> None:
+        count, rows = len(each), each.candidates.rows
+        self.valid[place, :count] = True
+        self.strengths[:, place, :count] = each.strengths.T
+        self.finds[:, place, :count] = each.finds.T
+        self.tiers[place, :count] = each.tiers
+        self.documents[place, :count] = each.documents
+        if not each.leads:
+            self.holders[place, :count] = rows["form"][each.rows] != ABSENT
+        for i, name in enumerate(each.candidates.boosts):
+            self.counts[name][place, :count] = rows["counts"][each.rows, i]

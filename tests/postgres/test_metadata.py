@@ -1,0 +1,210 @@
+"""Free metadata of documents: how it gets there, and what it outlasts."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection
+
+from common.accounts.models import User
+from ingestion import services
+from ingestion.documents import steps
+from ingestion.errors import InvalidMetadata
+from ingestion.exporting import restoring, writing
+from ingestion.intake.importing import runner
+from ingestion.intake.importing import services as importing
+from ingestion.lexical import terms
+from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
+from search.pipeline import search
+from tests.factories import make_collection, make_document, upload
+from tests.samples.builders import make_zip
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+
+def titles(text: str) -> set[str]:
+    return {result.title for result in search(text, viewer=None).results}
+
+
+ALPHA = {"department": "Sales", "year": 2023, "tags": ["pump"]}
+
+
+class TestServices:
+    @pytest.fixture
+    def plain(self) -> Collection:
+        return make_collection()
+
+    def receive(self, collection: Collection, text: str, **options: Any) -> services.Receipt:
+        data = io.BytesIO(text.encode())
+        return services.receive(
+            collection, data, file_name="a.md", acting_user=options.pop("user", None), **options
+        )
+
+    def test_an_upload_brings_its_metadata(self, plain: Collection) -> None:
+        given = {"department": " Sales ", "year": 2024.0}
+        document = self.receive(plain, "# A", metadata=given).document
+        document.refresh_from_db()
+        assert document.metadata == {"department": "Sales", "year": 2024}
+
+    def test_nothing_is_stored_with_metadata_that_is_refused(self, plain: Collection) -> None:
+        with pytest.raises(InvalidMetadata, match="Part"):
+            self.receive(plain, "# A", metadata={"Part": 1})
+        assert not Document.objects.exists()
+
+    def test_a_new_version_keeps_it_unless_new_is_given(
+        self, plain: Collection, administrator: User
+    ) -> None:
+        def stored() -> Any:
+            return Document.objects.get().metadata
+
+        self.receive(plain, "# A", source="/a", metadata={"n": 1})
+        assert self.receive(plain, "# B", source="/a").replaced
+        assert stored() == {"n": 1}
+        self.receive(plain, "# C", source="/a", metadata={"m": 2})
+        assert stored() == {"m": 2}
+        document = Document.objects.get()
+        services.replace(document, io.BytesIO(b"# D"), file_name="a.md", acting_user=None)
+        assert stored() == {"m": 2}
+        services.replace(
+            document, io.BytesIO(b"# E"), file_name="a.md", acting_user=administrator, metadata={}
+        )
+        assert stored() == {}
+        messages = list(LogEntry.objects.values_list("change_message", flat=True))
+        assert messages == ["New version 5: a.md", "Changed metadata"]
+
+    def test_the_same_bytes_from_the_same_source_bring_new_metadata(
+        self, plain: Collection
+    ) -> None:
+        self.receive(plain, "# A", source="/a", metadata={"n": 1})
+        assert self.receive(plain, "# A", source="/a", metadata={"n": 2}).unchanged
+        assert self.receive(plain, "# A", source="/b", metadata={"n": 3}).duplicate
+        document = Document.objects.get()
+        assert (document.metadata, document.versions.count()) == ({"n": 2}, 1)
+
+    def test_an_edit_acts_at_once_and_on_no_chunk(
+        self, plain: Collection, administrator: User
+    ) -> None:
+        document = make_document(plain, "# A\n\nA pump.")
+        chunks = set(document.chunks.values_list("pk", flat=True))
+        services.describe(document, metadata={"n": 1}, acting_user=administrator)
+        services.describe(document, metadata={"n": 1}, acting_user=administrator)
+        assert titles("pump meta.n:1") == {"A"}
+        assert set(document.chunks.values_list("pk", flat=True)) == chunks
+        assert document.versions.count() == 1
+        assert [entry.change_message for entry in LogEntry.objects.all()] == ["Changed metadata"]
+
+    def test_the_parts_of_an_archive_begin_with_that_of_the_whole(self, plain: Collection) -> None:
+        data = io.BytesIO(make_zip({"in.md": "# In\n\nA pump within."}))
+        receipt = services.receive(
+            plain, data, file_name="a.zip", metadata={"client": "ACME"}, acting_user=None
+        )
+        steps.advance(receipt.version.pk)
+        part = Document.objects.get(parent=receipt.document)
+        assert part.latest_id is not None
+        steps.advance(part.latest_id)
+        terms.fold()
+        assert "In" in titles("pump meta.client:ACME")
+
+    @pytest.mark.parametrize("value", ["[]", '"x"', "5", "null"])
+    def test_the_database_takes_an_object_only(self, plain: Collection, value: str) -> None:
+        document = upload(plain, "# A").document
+        with pytest.raises(IntegrityError), connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE ingestion_document SET metadata = %s WHERE id = %s", (value, document.pk)
+            )
+
+    def test_a_row_is_validated_as_its_form_is(self, plain: Collection) -> None:
+        document = upload(plain, "# A").document
+        document.metadata = {"A": 1}
+        with pytest.raises(ValidationError, match="not a valid key"):
+            document.full_clean()
+        plain.metadata_keys = ["ok", "Not ok"]
+        with pytest.raises(ValidationError, match="not a valid key"):
+            plain.full_clean()
+        plain.metadata_keys = [f"k{n}" for n in range(11)]
+        with pytest.raises(ValidationError, match="11 items"):
+            plain.full_clean()
+
+
+class TestExports:
+    def test_carry_metadata_and_the_keys_of_the_collection(self, tmp_path: Path) -> None:
+        source = make_collection("Source", metadata_keys=["department"])
+        document = make_document(source, "# A\n\nText.")
+        services.describe(document, metadata=ALPHA, acting_user=None)
+        path = tmp_path / "export.zip"
+        path.write_bytes(b"".join(writing.export(source)))
+        source.delete()
+        restored = restoring.restore(path).collection
+        assert restored.metadata_keys == ["department"]
+        assert Document.objects.get().metadata == ALPHA
+
+
+class TestManifests:
+    def run(self, folder: Path, name: str, text: str, **options: Any) -> Import:
+        (folder / "a.md").write_text("# A")
+        (folder / "b.md").write_text("# B")
+        (folder / name).write_text(text)
+        collection = Collection.objects.first() or make_collection()
+        of = importing.start(
+            collection,
+            Import.Kind.MANIFEST,
+            name,
+            options={"path": str(folder / name), "base": str(folder)},
+            acting_user=None,
+            by_command=True,
+            **options,
+        )
+        runner.run(of.pk, by_command=True)
+        return of
+
+    def test_columns_become_metadata_of_the_documents(self, tmp_path: Path) -> None:
+        text = 'path,Part Number,Year,metadata\na.md,007,2024,"{""tags"": [""x""]}"\nb.md,,,\n'
+        self.run(tmp_path, "m.csv", text)
+        stored = dict(Document.objects.values_list("title", "metadata"))
+        assert stored == {"a": {"part_number": "007", "year": 2024, "tags": ["x"]}, "b": {}}
+        assert Document.objects.get(title="a").source_kind == SourceKind.PATH
+
+    def test_a_later_manifest_corrects_it_without_a_new_version(self, tmp_path: Path) -> None:
+        self.run(tmp_path, "m.csv", "path,owner\na.md,Ann\n")
+        of = self.run(tmp_path, "n.csv", "path,owner\na.md,Bob\nb.md,Bob\n")
+        assert {one.state for one in ImportItem.objects.filter(of=of)} == {"duplicate", "added"}
+        assert Document.objects.get(title="a").metadata == {"owner": "Bob"}
+        self.run(tmp_path, "o.csv", "path\na.md\n")
+        assert Document.objects.get(title="a").metadata == {"owner": "Bob"}
+
+    @pytest.mark.parametrize(
+        ("row", "message"),
+        [
+            ({"名前": "x"}, "“名前” is not a valid key"),
+            ({"size": {"mm": 5}}, "“size” is neither text"),
+            ({"Owner": "a", "owner": "b"}, "both become the key “owner”"),
+            ({"metadata": {"n": 10**16}}, "“n” is a number beyond"),
+            ({"metadata": []}, "no JSON object"),
+        ],
+    )
+    def test_a_line_with_bad_metadata_fails_alone(
+        self, tmp_path: Path, row: dict[str, Any], message: str
+    ) -> None:
+        lines = [json.dumps({"path": "a.md", **row}), json.dumps({"path": "b.md", "n": None})]
+        of = self.run(tmp_path, "m.jsonl", "\n".join(lines))
+        [failed] = ImportItem.objects.filter(of=of, state="failed")
+        assert failed.reference == "line 1"
+        assert message in failed.message
+        assert Document.objects.get().title == "b"
+
+    def test_an_import_has_metadata_for_all_that_a_line_overrules(self, tmp_path: Path) -> None:
+        given = {"owner": "Ann", "batch": 7}
+        self.run(tmp_path, "m.csv", "path,owner\na.md,Bob\nb.md,\n", metadata=given)
+        stored = dict(Document.objects.values_list("title", "metadata"))
+        assert stored == {"a": {"owner": "Bob", "batch": 7}, "b": given}
+
+    def test_an_import_is_refused_with_bad_metadata(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidMetadata):
+            self.run(tmp_path, "m.csv", "path\na.md\n", metadata={"A": 1})
+        assert not Import.objects.exists()

@@ -1,0 +1,95 @@
+"""Candidates written by hand, ranked by the one kernel: what the tests of a ranking begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from search.domain import (
+    ABSENT,
+    GENERATORS,
+    SIGNALS,
+    Candidate,
+    Candidates,
+    Hit,
+    Profile,
+    Query,
+    QueryClass,
+    Signal,
+    Weights,
+    row_type,
+    stacked,
+)
+from search.engine.rank import hits_of
+from search.ranking import Batch, Prepared, prepare
+from search.ranking import rank as rank_batch
+
+EVERY_SIGNAL = frozenset(Signal)
+SOME_QUERY = Query("made")
+
+
+def columns(
+    candidates: Sequence[Candidate],
+    query: Query = SOME_QUERY,
+    *,
+    boosts: Sequence[str] = (),
+    places: Sequence[Mapping[str, int]] = (),
+    **fields: Any,
+) -> Candidates:
+    """The candidates as a search finds them; `boosts` are the sought names that are counted.
+
+    `places` make the set a wide one: what brought each candidate.
+    """
+    order = sorted(range(len(candidates)), key=lambda i: candidates[i].chunk_id)
+    ordered = [candidates[i] for i in order]
+    matches = [each.identifier for each in ordered]
+    forms = tuple(dict.fromkeys(match.form for match in matches if match))
+    names = tuple(dict.fromkeys([*boosts, *(name for each in ordered for name in each.boosts)]))
+    rows = np.zeros(len(ordered), row_type(len(names)))
+    for row, each, match in zip(rows, ordered, matches, strict=True):
+        row["chunk"], row["document"] = each.chunk_id, each.document_id
+        row["signature"], row["signed"] = each.signature or 0, each.signature is not None
+        row["embedded"] = each.embedding is not None
+        row["pin"] = ABSENT if each.pin is None else each.pin
+        row["form"] = ABSENT if match is None else forms.index(match.form)
+        row["held_at"], row["strength"] = (match.place, match.strength) if match else (0, 0.0)
+        row["raw"] = [each.raw.get(signal, np.nan) for signal in SIGNALS]
+        row["counts"] = [each.boosts.get(name, 0) for name in names]
+    if places:
+        rows["places"] = [[places[i].get(name, 0) for name in GENERATORS] for i in order]
+    return Candidates(
+        query,
+        rows,
+        stacked([each.embedding for each in ordered]),
+        names,
+        forms,
+        is_wide=bool(places),
+        **{"by_meaning": True} | fields,
+    )
+
+
+def made(**knobs: Any) -> Profile:
+    """A profile with these knobs, whose weights do not matter."""
+    return Profile("made", 1, {}, **knobs)
+
+
+def prepared(
+    candidates: Candidates | Sequence[Candidate], profile: Profile | None = None
+) -> Prepared:
+    """The candidates with their strengths under the profile's knobs, by every signal."""
+    held = candidates if isinstance(candidates, Candidates) else columns(candidates)
+    return prepare(held, profile or made(), EVERY_SIGNAL)
+
+
+def rank(
+    candidates: Candidates | Sequence[Candidate],
+    weights: Weights,
+    profile: Profile | None = None,
+    query_class: QueryClass = QueryClass.GENERAL,
+) -> tuple[Hit, ...]:
+    """The candidates as hits, best first."""
+    profile = profile or made()
+    batch = Batch.of([prepared(candidates, profile)])
+    return hits_of(rank_batch(batch, [weights], [query_class], profile))

@@ -1,0 +1,96 @@
+"""Q1: the operators of a query on metadata, without a database."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingestion.identifiers import DEFAULT_PATTERNS
+from search.domain import MetadataFilter, Query, QueryFilters
+from search.errors import InvalidFilter, NothingAsked, SearchError
+from search.query import parse
+from search.query.fields import metadata_filter
+from search.query.parse import clean_text
+
+PIECES = ("meta.", "meta.a:", "-meta.b>=", "meta.c<", "5", "2026-01", "x", '"', " ", "title:", ":")
+
+
+def read(text: str) -> Query:
+    return parse(text, DEFAULT_PATTERNS)
+
+
+class TestMetadataOperators:
+    @pytest.mark.parametrize(
+        ("text", "conditions"),
+        [
+            ("x meta.department:Sales", ["department:Sales"]),
+            ("x Meta.Department:Sales.", ["department:Sales"]),
+            ('x meta.author:"Jane Doe"', ["author:Jane Doe"]),
+            ("meta.link:https://example.org/a x", ["link:https://example.org/a"]),
+            ("meta.part-no_2:A-17 x", ["part-no_2:A-17"]),
+            ("x meta.year>=2024", ["year>=2024"]),
+            ("x meta.year:>=2024", ["year>=2024"]),
+            ("x meta.t>-1.5 meta.t<=3", ["t>-1.5", "t<=3"]),
+            ("x meta.due<2026-01-31 meta.due>2025-06", ["due<2026-01-31", "due>2025-06"]),
+            ("x meta.tag:a meta.tag:b meta.tag:a", ["tag:a", "tag:b"]),
+            ('x meta.size>"10"', ["size>10"]),
+        ],
+    )
+    def test_are_conditions_on_a_key(self, text: str, conditions: list[str]) -> None:
+        query = read(text)
+        assert [str(one) for one in query.filters.metadata] == conditions
+        assert query.text == "x"
+        assert list(map(metadata_filter, conditions)) == list(query.filters.metadata)
+
+    def test_with_a_hyphen_leave_out(self) -> None:
+        query = read("x -meta.state:draft -meta.year<2000")
+        assert [str(one) for one in query.unwanted.metadata] == ["state:draft", "year<2000"]
+        assert not query.filters.metadata
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "meta.x", "meta.x:", "meta.x>", "meta.x>=", "meta:x", "metadata.x:1", "a.meta.x:1",
+            "meta.:1", "meta._x:1", "meta.x: 1", 'meta.x:"?"', "meta.größe:1", "meta.x=1",
+            f"meta.{'x' * 41}:1",
+        ],
+    )  # fmt: skip
+    def test_what_is_none_is_plain_text(self, text: str) -> None:
+        assert read(text).text == text
+        assert read(text).filters == QueryFilters()
+
+    @pytest.mark.parametrize(
+        "text", ["x meta.year>soon", "x meta.due<=2026-13-01", "x -meta.n>1e5", 'x meta.n<"1 2"']
+    )
+    def test_a_comparison_needs_a_number_or_a_day(self, text: str) -> None:
+        with pytest.raises(InvalidFilter, match=r"Write it like meta\.year>=2024"):
+            read(text)
+
+    def test_alone_ask_for_nothing(self) -> None:
+        with pytest.raises(NothingAsked):
+            read("meta.year>=2024 -meta.state:draft")
+
+    @pytest.mark.parametrize("text", ["", "year", "year:", "Größe:1", ":x", "year>=soon", "a b:c"])
+    def test_an_address_that_states_none_says_so(self, text: str) -> None:
+        with pytest.raises(InvalidFilter, match="Write"):
+            metadata_filter(text)
+
+    @given(
+        st.from_regex(r"[a-z0-9][a-z0-9_-]{0,39}", fullmatch=True),
+        st.text(min_size=1, max_size=20).filter(lambda text: clean_text(text) == text),
+    )
+    def test_every_equality_survives_its_address(self, key: str, value: str) -> None:
+        condition = MetadataFilter(key, value)
+        assert metadata_filter(str(condition)) == condition
+
+    @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=4), max_size=12).map("".join))
+    def test_of_any_kind_are_read_or_refused_in_words(self, text: str) -> None:
+        try:
+            query = read(text)
+        except SearchError as error:
+            refusal = str(error)
+            assert refusal.endswith(".")
+            return
+        again = [metadata_filter(str(one)) for one in query.filters.metadata]
+        assert again == list(query.filters.metadata)
