@@ -12,7 +12,7 @@ from search.engine import configuration
 from search.engine.find import find_wide
 from search.models import Hide, Pin
 from search.pages.facets import examples_for
-from search.pipeline import Choices, found_wide, search
+from search.pipeline import Choices, search
 from search.tuning.workbench.pool_spec import Width
 from tests.support.golden_library import active_profile
 

@@ -99,7 +99,7 @@ class TestHides:
     def test_hiding_everywhere_warns(self, administrator: User, rules: Document) -> None:
         client = signed_in(administrator)
         response = client.post(f"{HIDES}add/", {"query": "", "document": rules.pk, "enabled": "on"})
-        assert "not found by any question" in said(response)
+        assert "No search will find" in said(response)
         assert "Every question" in client.get(HIDES).content.decode()
         again = client.post(f"{HIDES}add/", {"query": "", "document": rules.pk})
         refused = str(again.context["adminform"].form.errors)
@@ -132,11 +132,11 @@ class TestConflicts:
         other = Document.objects.exclude(pk=rules.pk).get()
         Pin.objects.create(query="leave", document=other)
         pin = {"query": "leave", "document": rules.pk, "position": 1}
-        assert "“Leave” is pinned at position 1" in self.errors(administrator, PINS, **pin)
+        assert "“Leave” is already pinned to that question at position 1" in self.errors(administrator, PINS, **pin)
         curator = staff("curator", "add_pin")
         other.collection.visibility = "private"
         other.collection.save()
-        assert "Another document is pinned" in self.errors(curator, PINS, **pin)
+        assert "Another document is already pinned" in self.errors(curator, PINS, **pin)
         assert self.errors(administrator, PINS, **{**pin, "position": 2}) == ""
 
     @pytest.mark.parametrize(
@@ -147,13 +147,13 @@ class TestConflicts:
     ) -> None:
         pin = {"query": query, "document": rules.pk, "position": 1}
         refused = self.errors(administrator, PINS, **pin)
-        assert "leaves “Rules” out" in refused or "No one can ask that" in refused
+        assert "exclude “Rules”" in refused or "The question is not valid" in refused
 
     @pytest.mark.parametrize(
         ("terms", "one_way", "words"),
         [
             ("lorry\nvan", "", "do not chain"),
-            ("lorry\nvehicle", "on", "goes both ways"),
+            ("lorry\nvehicle", "on", "in both directions"),
             ("the outage\nINC-2024-0042", "", "is an identifier"),
         ],
     )
