@@ -210,9 +210,9 @@ def slipping_name(files: dict[str, bytes]) -> None:
     [
         (other_version, "format 99"),
         (no_manifest, "manifest cannot be read"),
-        (other_bytes, "is not what it was"),
+        (other_bytes, "has changed"),
         (no_files, "is missing"),
-        (broken_line, "documents: a row cannot be read"),
+        (broken_line, "documents: a row is not valid"),
         (slipping_name, "is missing"),
     ],
 )

@@ -146,7 +146,7 @@ def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
 
 def test_one_refused_origin_leaves_nothing(folder: Path) -> None:
     _, error = failing(folder, "https://example.org/")
-    assert "switched off" in error
+    assert "disabled" in error
     (folder / "data.csv").write_text("colour\nred\n")
     _, error = failing(folder, folder / "data.csv")
     assert error.endswith("To import it as one document: --kind file.")

@@ -36,7 +36,7 @@ class TestSynonyms:
         ("terms", "words"),
         [
             pytest.param("FK", "two words", id="one alone"),
-            pytest.param("FK\r\nfk", "another one", id="the same twice"),
+            pytest.param("FK\r\nfk", "must differ", id="the same twice"),
             pytest.param("", "required", id="none"),
         ],
     )
@@ -132,7 +132,9 @@ class TestConflicts:
         other = Document.objects.exclude(pk=rules.pk).get()
         Pin.objects.create(query="leave", document=other)
         pin = {"query": "leave", "document": rules.pk, "position": 1}
-        assert "“Leave” is already pinned to that question at position 1" in self.errors(administrator, PINS, **pin)
+        assert "“Leave” is already pinned to that question at position 1" in self.errors(
+            administrator, PINS, **pin
+        )
         curator = staff("curator", "add_pin")
         other.collection.visibility = "private"
         other.collection.save()

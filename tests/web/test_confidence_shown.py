@@ -68,7 +68,7 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     notice = re.search(r'<div class="unsure" role="note">.*?</div>', html, re.DOTALL)
     assert notice is not None
     assert NOTICE in notice[0]
-    assert "Ask again" in notice[0]
+    assert "Rephrase the question" in notice[0]
     assert "filter" not in notice[0]
     # Before the results, which are there all the same.
     assert html.index(NOTICE) < html.index('<li class="result">')

@@ -97,7 +97,7 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
         ({"kind": "folder"}, "Give one of"),
         ({"origin": "/srv"}, "goes with origin"),
         ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
-        ({"kind": "url", "origin": "https://example.org/"}, "switched off"),
+        ({"kind": "url", "origin": "https://example.org/"}, "disabled"),
         ({"kind": "archive", "origin": "x"}, "not a valid choice. Use one of: folder, "),
     ],
 )

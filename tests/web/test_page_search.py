@@ -177,7 +177,7 @@ def test_a_hidden_collection_and_none_at_all_read_the_same(client: Client) -> No
         assert response.status_code == 400
         answers.append(response.content.decode().replace(slug, "SLUG"))
     assert answers[0] == answers[1]
-    assert "There is no collection “SLUG” here that you may read." in answers[0]
+    assert "No collection “SLUG” is available." in answers[0]
 
 
 # --- pages -------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_the_first_visit_shows_what_there_is(client: Client) -> None:
     assert "5 searchable documents" in text
     assert "Handbook 4" in text
     assert "Ship&#x27;s papers 1" in text
-    assert "Try" in text
+    assert "Examples" in text
     assert "Meaning 67 %" in text
 
 
@@ -256,8 +256,8 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
             {"q": "x", "profile": "nope"},
             "There is no published profile &#x27;nope&#x27;. Choose one of:",
         ),
-        ({"q": "x", "type": "video/mp4"}, "There is no type “video/mp4” here that you may read."),
-        ({"q": "x", "language": "xx"}, "There is no language “xx” here that you may read."),
+        ({"q": "x", "type": "video/mp4"}, "No document of type “video/mp4” is available."),
+        ({"q": "x", "language": "xx"}, "No document in language “xx” is available."),
         ({"q": "x", "after": "soon"}, "“From” is not a date. Write it like 2026-01-31."),
         ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Swap the two dates."),
     ],
