@@ -66,8 +66,8 @@ def main() -> None:
 
 def parsing(files: list[Path]) -> None:
     """Pages per second, each file in a child process under the limits, as a worker reads it."""
+    from ingestion.documents.opening import open_file
     from ingestion.errors import IngestionError
-    from ingestion.parsing.opening import open_file
 
     def pages_of(path: Path) -> int:
         try:

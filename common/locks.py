@@ -1,7 +1,7 @@
 """PostgreSQL's advisory locks: every number that is taken, and the ways to take one.
 
-The numbers are arbitrary and share one space with the hashes of `hold_name`. In the order of
-locks they come before the rows that they guard.
+The numbers are arbitrary and share one space with the hashes of `hold_name`. The order of locks:
+docs/adr/0031-one-way-to-work-in-the-background.md.
 """
 
 from __future__ import annotations

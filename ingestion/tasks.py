@@ -9,6 +9,7 @@ from __future__ import annotations
 from celery import shared_task
 
 from common import jobs
+from ingestion import idempotency
 from ingestion.documents import deletion, steps
 from ingestion.intake.importing import runner
 from ingestion.intake.importing.services import forget_files
@@ -56,4 +57,5 @@ def fold_statistics() -> bool:
 @shared_task
 def purge_bin() -> tuple[int, int]:
     forget_files()
+    idempotency.forget_expired()
     return deletion.purge_bin()

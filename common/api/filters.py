@@ -27,7 +27,8 @@ class _ChoicesField(forms.MultipleChoiceField):
     """Choices, whose error message lists them."""
 
     def validate(self, value: Any) -> None:
-        known = [str(key) for key, _ in self.choices]
+        choices: Any = self.choices
+        known = [str(key) for key, _ in choices]
         for each in value:
             if each not in known:
                 raise forms.ValidationError(
@@ -38,7 +39,7 @@ class _ChoicesField(forms.MultipleChoiceField):
 class ValuesFilter(filters.MultipleChoiceFilter):  # type: ignore[misc]
     """Rows with one of the values; the parameter may be repeated."""
 
-    field_class = _ValuesField
+    field_class: type[forms.MultipleChoiceField] = _ValuesField
 
     def is_noop(self, qs: Any, value: Any) -> bool:
         return not value

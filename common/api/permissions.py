@@ -56,7 +56,8 @@ class ActionPermission(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if getattr(view, "action", OPEN) is None:
-            return True  # nothing will run: the answer is 405
+            # Nothing will run, and the answer is 405; unless an action has a method's own name.
+            return request.method == "OPTIONS" or not hasattr(view, str(request.method).lower())
         permission = needed(view)
         if not permission:
             return permission == OPEN

@@ -51,6 +51,11 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "file_too_large",
         "The file is larger than 200 MB. Split it, or raise MAX_UPLOAD_MB.",
     ),
+    422: (
+        "The Idempotency-Key was sent with another request.",
+        "idempotency_key_reused",
+        "This Idempotency-Key was sent with another request. Choose a new key for each upload.",
+    ),
     429: (
         "Too many requests; the header Retry-After says when to come back.",
         "throttled",
@@ -73,13 +78,13 @@ _TITLES = {
 }
 
 
-class Schema(AutoSchema):  # type: ignore[misc]
+class Schema(AutoSchema):
     """Summaries from docstrings, security from permissions, and the errors of each operation."""
 
     def get_summary(self) -> str | None:
         return self._documented()[0]
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         return self._documented()[1]
 
     def get_request_serializer(self) -> Any:

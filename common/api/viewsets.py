@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, TypeVar
 
 from django_filters.rest_framework import DjangoFilterBackend
@@ -32,12 +33,12 @@ class ApiViewSet(GenericViewSet[Row]):
     """Rows of one kind. Who may do what is read off `permission`, `open_to_read` and the model."""
 
     permission_classes = [ActionPermission]
-    pagination_class = Pages
+    pagination_class: Any = Pages
     filter_backends = [StrictFilters]
     permission: ClassVar[str | None] = None
     open_to_read: ClassVar[bool] = False
-    filterset_class: ClassVar[Any] = None
-    error_statuses: ClassVar[tuple[int, ...]] = ()
+    filterset_class: Any = None
+    error_statuses: tuple[int, ...] = ()
     """Errors for the schema, besides those that follow from the method and the permission."""
 
     def get_object(self) -> Row:
@@ -54,11 +55,53 @@ class ApiViewSet(GenericViewSet[Row]):
         return self.get_paginated_response(make(page, many=True, context=context).data)
 
     def shown(
-        self, row: Any, code: int = status.HTTP_200_OK, headers: dict[str, str] | None = None
+        self,
+        row: Any,
+        code: int = status.HTTP_200_OK,
+        headers: dict[str, str] | None = None,
+        **context: Any,
     ) -> Response:
-        """One row under the view's own serializer."""
-        return Response(self.get_serializer(row).data, code, headers=headers)
+        """One row under the view's own serializer, which also gets `context`."""
+        shown: Any = self.get_serializer(row)
+        shown.context.update(context)
+        return Response(shown.data, code, headers=headers)
 
 
 class ReadViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiViewSet[Row]):
     """A list in pages, and each of its rows."""
+
+
+class EditableViewSet(ReadViewSet[Row]):
+    """Rows that can be made, changed and deleted under the rules of a CleanSerializer.
+
+    A subclass says how: `save` and `remove` call a service, which writes the audit.
+    """
+
+    def save(self, form: Any) -> Iterable[str]:
+        """Save `form.row`; return what may surprise about it. Raises the services' errors."""
+        raise NotImplementedError
+
+    def remove(self, row: Row) -> None:
+        """Delete the row."""
+        raise NotImplementedError
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        form = self._checked(data=request.data)
+        return self._saved(form, status.HTTP_201_CREATED)
+
+    def partial_update(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        form = self._checked(self.get_object(), data=request.data, partial=True)
+        return self._saved(form, status.HTTP_200_OK)
+
+    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        self.remove(self.get_object())
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _checked(self, *args: Any, **kwargs: Any) -> Any:
+        form = self.get_serializer(*args, **kwargs)
+        form.is_valid(raise_exception=True)
+        return form
+
+    def _saved(self, form: Any, code: int) -> Response:
+        warnings = list(self.save(form))
+        return self.shown(self.get_queryset().get(pk=form.row.pk), code, warnings=warnings)

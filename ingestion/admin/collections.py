@@ -23,6 +23,7 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
 from ingestion.admin.fields import LanguageField, LinesField, language_name
+from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
@@ -73,21 +74,8 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
         return cleaned
 
     def _check_groups(self, groups: QuerySet[Group]) -> None:
-        if not groups:
-            self.add_error(
-                "groups",
-                _("Choose at least one group; otherwise only superusers can find these documents."),
-            )
-        elif self.viewer is not None and not self.viewer.is_superuser:
-            own = set(self.viewer.groups.values_list("pk", flat=True))
-            if not own & {group.pk for group in groups}:
-                self.add_error(
-                    "groups",
-                    _(
-                        "You are in none of these groups and would lose access to the collection. "
-                        "Add one of your own groups."
-                    ),
-                )
+        if problem := groups_problem(Visibility.GROUPS, list(groups), self.viewer):
+            self.add_error("groups", problem)
 
 
 @admin.register(Collection)

@@ -9,18 +9,15 @@ from django.contrib import admin, messages
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from common.admin.pages import OwnPages
 from ingestion.admin.fields import LinesField
-from ingestion.identifiers import NORMALISERS, Pattern, overlaps, query_identifiers
+from ingestion.identifiers import NORMALISERS, overlaps, query_identifiers
 from ingestion.models import IdentifierPattern
-
-# Fields that affect index entries; a change of them also affects queries immediately.
-INDEXING_FIELDS = {"regex", "normaliser", "enabled", "position"}
+from ingestion.models.patterns import INDEXING_FIELDS
 
 
 class PatternForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -77,7 +74,7 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
         if not form.errors:
             pattern = form.instance
             text = request.POST.get("question", "") or "\n".join(pattern.examples)
-            earlier, later = _others(pattern)
+            earlier, later = pattern.neighbours()
             own = [pattern.as_pattern()] if pattern.enabled else []
             before = {
                 (one.start, one.end): one.kind for one in query_identifiers(text, earlier + later)
@@ -99,22 +96,6 @@ class IdentifierPatternAdmin(OwnPages[IdentifierPattern], ModelAdmin):  # type: 
         self, request: HttpRequest, obj: IdentifierPattern, form: Any, change: bool
     ) -> None:
         super().save_model(request, obj, form, change)
-        if obj.enabled:
-            for warning in overlaps(obj.as_pattern(), *_others(obj)):
-                self.message_user(request, f"“{obj}”: {warning}", messages.WARNING)
-        if not change or INDEXING_FIELDS & set(form.changed_data):
-            note = gettext(
-                "“%(name)s” now applies to questions. It applies to existing documents after "
-                "they are reprocessed (see Collections)."
-            )
-            self.message_user(request, note % {"name": obj}, messages.WARNING)
-
-
-def _others(pattern: IdentifierPattern) -> tuple[list[Pattern], list[Pattern]]:
-    """The other enabled patterns: those tried before this one, and those after it."""
-    rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=pattern.pk)
-    place = (pattern.position, pattern.name)
-    sides: tuple[list[Pattern], list[Pattern]] = ([], [])
-    for row in rows:
-        sides[(row.position, row.name) > place].append(row.as_pattern())
-    return sides
+        rereads = not change or bool(INDEXING_FIELDS & set(form.changed_data))
+        for warning in obj.surprises(rereads=rereads):
+            self.message_user(request, f"“{obj}”: {warning}", messages.WARNING)

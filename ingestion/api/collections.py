@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from common.api.permissions import requires
-from common.api.viewsets import ReadViewSet
-from ingestion.api.serializers.documents import CollectionSerializer
+from common.api.requests import actor
+from common.api.viewsets import EditableViewSet
+from ingestion import collections, services
+from ingestion.api.serializers.collections import CollectionSerializer, sees_groups
 from ingestion.exporting import writing
 from ingestion.models import Collection
 
+# What documents are read by: a change reaches them when they are processed again.
+READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
 
-class CollectionViewSet(ReadViewSet[Collection]):
+
+class CollectionViewSet(EditableViewSet[Collection]):
     """The collections that the user may read."""
 
     serializer_class = CollectionSerializer
@@ -33,7 +43,38 @@ class CollectionViewSet(ReadViewSet[Collection]):
                 filter=Q(documents__deleted_at=None, documents__current__isnull=False),
             ),
         )
-        return found.order_by("name")  # a grouped query drops the model's own order
+        return found.prefetch_related(*self._related()).order_by(
+            "name"
+        )  # a grouped query drops the model's own order
+
+    def _related(self) -> tuple[str, ...]:
+        return ("groups",) if sees_groups(self.request) else ()
+
+    def save(self, form: Any) -> Iterable[str]:
+        fields = dict(form.validated_data)
+        groups = fields.pop("groups", None)
+        collections.save(form.row, fields, groups, acting_user=actor(self.request))
+        unread = form.instance is not None and READING_FIELDS & fields.keys()
+        if unread and form.row.documents.kept().exists():
+            yield (
+                "Its documents keep their passages until they are processed again, in the admin or "
+                "one by one."
+            )
+
+    def remove(self, row: Collection) -> None:
+        may_delete = self.request.user.has_perm("ingestion.delete_document")
+        if not may_delete and row.documents.kept().exists():
+            raise PermissionDenied("It holds documents, and you may not delete documents.")
+        services.delete_collection(row, acting_user=actor(self.request))
+
+    def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Delete a collection.
+
+        Puts it in the bin with all its documents; an administrator can restore it until the grace
+        period (DELETION_GRACE_DAYS) is over. Where it holds documents, deleting them must be
+        permitted, too.
+        """
+        return super().destroy(request, *args, **kwargs)
 
     @extend_schema(responses={(200, "application/zip"): OpenApiTypes.BINARY})
     @action(detail=True)

@@ -22,6 +22,7 @@ from common.api.permissions import OPEN, requires
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
+from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.documents import (
     DocumentDetailSerializer,
     DocumentSerializer,
@@ -111,7 +112,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
-    @extend_schema(request=DocumentUploadSerializer, responses=RECEIVED)
+    @extend_schema(parameters=[HEADER], request=DocumentUploadSerializer, responses=RECEIVED)
     def create(self, request: Request) -> Response:
         """Upload a document.
 
@@ -121,15 +122,19 @@ class DocumentViewSet(ReadViewSet[Document]):
         """
         context = {"request": request}
         given = read_body(request, DocumentUploadSerializer, context=context).validated_data
-        receipt = services.receive(
-            given["collection"],
-            given["file"],
-            file_name=given["file"].name,
-            title=given.get("title", ""),
-            language=given.get("language", ""),
-            acting_user=actor(request),
-        )
-        return received(self, receipt)
+
+        def receive() -> Response:
+            receipt = services.receive(
+                given["collection"],
+                given["file"],
+                file_name=given["file"].name,
+                title=given.get("title", ""),
+                language=given.get("language", ""),
+                acting_user=actor(request),
+            )
+            return received(self, receipt)
+
+        return once(request, receive)
 
     @extend_schema(responses={202: DocumentSerializer})
     @action(detail=True, methods=["post"])
@@ -211,7 +216,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         return super().list(request, *args, **kwargs)
 
-    @extend_schema(request=FileUploadSerializer, responses=RECEIVED)
+    @extend_schema(parameters=[HEADER], request=FileUploadSerializer, responses=RECEIVED)
     def create(self, request: Request, public_id: str) -> Response:
         """Upload a new version.
 
@@ -220,13 +225,16 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
         file = read_body(request, FileUploadSerializer).validated_data["file"]
-        try:
-            receipt = services.replace(
-                document, file, file_name=file.name, acting_user=actor(request)
-            )
-        except Document.DoesNotExist as error:  # deleted since it was read above
-            raise Http404 from error
-        return received(self, receipt)
+
+        def replace() -> Response:
+            user = actor(request)
+            try:
+                receipt = services.replace(document, file, file_name=file.name, acting_user=user)
+            except Document.DoesNotExist as error:  # deleted since it was read above
+                raise Http404 from error
+            return received(self, receipt)
+
+        return once(request, replace)
 
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     @action(detail=True)

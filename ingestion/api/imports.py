@@ -16,6 +16,7 @@ from common.api.errors import Conflict
 from common.api.filters import ChoicesFilter, FilterSet
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ReadViewSet
+from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.imports import (
     ImportItemSerializer,
     ImportRequestSerializer,
@@ -72,6 +73,7 @@ class ImportViewSet(ReadViewSet[Import]):
         return self.listed(items.defer("document__title_terms"))
 
     @extend_schema(
+        parameters=[HEADER],
         request=ImportRequestSerializer,
         responses={202: OpenApiResponse(ImportSerializer, "The import is queued.")},
     )
@@ -88,16 +90,20 @@ class ImportViewSet(ReadViewSet[Import]):
         file = given.get("archive") or given.get("manifest")
         kind = given.get("kind") or (Kind.ARCHIVE if "archive" in given else Kind.MANIFEST)
         named = ("depth", "max_pages", "other_hosts")
-        of = services.start(
-            given["collection"],
-            Kind(kind),
-            file.name if file else given["origin"],
-            file=file,
-            options={name: given[name] for name in named if name in given},
-            language=given["language"],
-            acting_user=actor(request),
-        )
-        return self._accepted(of)
+
+        def start() -> Response:
+            of = services.start(
+                given["collection"],
+                Kind(kind),
+                file.name if file else given["origin"],
+                file=file,
+                options={name: given[name] for name in named if name in given},
+                language=given["language"],
+                acting_user=actor(request),
+            )
+            return self._accepted(of)
+
+        return once(request, start)
 
     @extend_schema(responses=ACCEPTED)
     @action(detail=True, methods=["post"])

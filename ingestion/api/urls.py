@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
+from ingestion.api.batches import BatchViewSet
 from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
+from ingestion.api.patterns import IdentifierPatternViewSet
 from ingestion.api.spaces import SpaceViewSet
 
 DOCUMENT = "documents/<uuid:public_id>"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("collections", CollectionViewSet, "collection")
+router.register("documents/batch", BatchViewSet, "document-batch")
 router.register("documents", DocumentViewSet, "document")
 router.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")
 router.register(f"{DOCUMENT}/chunks", PassageViewSet, "document-chunk")
@@ -21,3 +24,4 @@ router.register(f"{DOCUMENT}/edits", EditViewSet, "document-edit")
 router.register("imports", ImportViewSet, "import")
 router.register("watched-folders", WatchedFolderViewSet, "watched-folder")
 router.register("embedding-spaces", SpaceViewSet, "embedding-space")
+router.register("identifier-patterns", IdentifierPatternViewSet, "identifier-pattern")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from ingestion import spaces
 from ingestion.chunking import ChunkingOptions, chunk_blocks
+from ingestion.documents.opening import open_file
 from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
 from ingestion.embedding import Embedder
 from ingestion.lexical.languages import detect_language, primary_code
-from ingestion.parsing.opening import open_file
 from ingestion.parsing.titles import title_from_file_name
 
 # A preview is looked at while somebody waits.

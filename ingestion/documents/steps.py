@@ -22,6 +22,7 @@ from common.jobs import MAX_ATTEMPTS, Lease, claim
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.documents import activation, parts, reuse
+from ingestion.documents.opening import open_file
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -51,7 +52,6 @@ from ingestion.models import (
     Identifier,
     State,
 )
-from ingestion.parsing.opening import open_file
 from ingestion.parsing.scratch import scratch_directory
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import store

@@ -19,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import openai
 
+from common.backoff import retry_after
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
 from ingestion.embedding.per_process import PerProcess
 from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors, unit_vectors
-from ingestion.embedding.retry import Retries, TransientError, retry_after
+from ingestion.embedding.retry import Retries, TransientError
 from ingestion.embedding.tokens import EstimatedTokenizer, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 

@@ -6,10 +6,9 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from itertools import count
 from typing import TypeVar
+
+from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
 from ingestion.errors import EmbeddingUnavailable
 
@@ -45,48 +44,45 @@ class Retries:
         end after `deadline` seconds, or take over `patience`: waiting in vain helps nobody.
         """
         end = self.clock() + deadline
-        for number in count(1):
-            try:
-                return attempt(end - self.clock())
-            except TransientError as failure:
-                wait = self._wait(number, failure.retry_after)
-                late = self.clock() + wait >= end or wait > patience
-                if number >= self.attempts or late:
-                    message = _message(failure, number, wait)
-                    raise EmbeddingUnavailable(message, failure.retry_after) from failure
-                self.sleep(wait)
-        raise AssertionError("count() does not end")
 
-    def _wait(self, number: int, retry_after: float | None) -> float:
-        """Seconds before attempt `number` + 1.
+        def is_last(state: RetryCallState) -> bool:
+            late = self.clock() + state.upcoming_sleep >= end or state.upcoming_sleep > patience
+            return late or state.attempt_number >= self.attempts
+
+        retrying = Retrying(
+            retry=retry_if_exception_type(TransientError),
+            wait=self._wait,
+            stop=is_last,
+            sleep=self.sleep,
+            retry_error_callback=_give_up,
+        )
+        return retrying(lambda: attempt(end - self.clock()))
+
+    def _wait(self, state: RetryCallState) -> float:
+        """Seconds before the next attempt.
 
         Full jitter (Brooker, AWS Architecture Blog, 2015), so that workers turned away together do
         not come back together; on top of the time that the server named, if it named one.
         """
-        if retry_after is not None:
-            return retry_after + self.draw() * FIRST_WAIT
-        return self.draw() * float(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (number - 1)))
+        failure = _failure(state)
+        if failure.retry_after is not None:
+            return failure.retry_after + self.draw() * FIRST_WAIT
+        return self.draw() * float(min(LONGEST_WAIT, FIRST_WAIT * 2 ** (state.attempt_number - 1)))
 
 
-def retry_after(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, given in seconds or as a date; None without."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            moment = parsedate_to_datetime(header)
-        except ValueError:
-            return None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        seconds = (moment - datetime.now(UTC)).total_seconds()
-    # "nan" is a float too, and compares as false.
-    return max(seconds, 0.0) if seconds == seconds else None
-
-
-def _message(failure: TransientError, number: int, wait: float) -> str:
+def _give_up(state: RetryCallState) -> None:
+    """Raise EmbeddingUnavailable for the last attempt's error."""
+    failure, number, wait = _failure(state), state.attempt_number, state.upcoming_sleep
     tried = "once" if number == 1 else f"{number} times"
     asked = f" and asks to wait {wait:.0f} seconds" if failure.retry_after is not None else ""
-    return f"The embedding server {failure}{asked} (tried {tried}). It will be tried again later."
+    message = (
+        f"The embedding server {failure}{asked} (tried {tried}). It will be tried again later."
+    )
+    raise EmbeddingUnavailable(message, failure.retry_after) from failure
+
+
+def _failure(state: RetryCallState) -> TransientError:
+    """The error of the attempt that has just failed."""
+    error = state.outcome.exception() if state.outcome is not None else None
+    assert isinstance(error, TransientError)
+    return error

@@ -5,6 +5,7 @@ import uuid
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.contrib.postgres.search
+import django.core.serializers.json
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.expressions
@@ -914,6 +915,56 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="IdempotencyKey",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("key", models.CharField(max_length=200)),
+                (
+                    "fingerprint",
+                    models.CharField(
+                        help_text="A hash of the request: the same key with another one is an error.",
+                        max_length=64,
+                    ),
+                ),
+                (
+                    "status",
+                    models.PositiveSmallIntegerField(
+                        help_text="Of the answer; none while the request is being processed.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "answer",
+                    models.JSONField(
+                        encoder=django.core.serializers.json.DjangoJSONEncoder, null=True
+                    ),
+                ),
+                ("location", models.CharField(blank=True, max_length=500)),
+                (
+                    "created",
+                    models.DateTimeField(
+                        db_index=True, default=django.utils.timezone.now, editable=False
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={
+                "default_permissions": (),
+            },
+        ),
+        migrations.CreateModel(
             name="Identifier",
             fields=[
                 (
@@ -1481,6 +1532,12 @@ class Migration(migrations.Migration):
                 models.F("edit"),
                 condition=models.Q(("edit", None), _negated=True),
                 name="chunk_edit_once_per_version",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="idempotencykey",
+            constraint=models.UniqueConstraint(
+                models.F("user"), models.F("key"), name="idempotency_key_once"
             ),
         ),
         migrations.AddConstraint(

@@ -1,6 +1,7 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
 from ingestion.models.edits import ChunkEdit
+from ingestion.models.idempotency import IdempotencyKey
 from ingestion.models.imports import Import, ImportItem
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.library import (
@@ -33,6 +34,7 @@ __all__ = [
     "Document",
     "DocumentVersion",
     "EmbeddingSpace",
+    "IdempotencyKey",
     "Identifier",
     "IdentifierPattern",
     "Import",

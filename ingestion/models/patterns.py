@@ -5,9 +5,13 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.identifiers import NORMALISERS, Pattern, check_pattern
+from ingestion.identifiers import NORMALISERS, Pattern, check_pattern, overlaps
+
+# The fields that determine the index entries.
+INDEXING_FIELDS = frozenset({"regex", "normaliser", "enabled", "position"})
 
 
 class IdentifierPattern(models.Model):
@@ -46,3 +50,23 @@ class IdentifierPattern(models.Model):
         problems = check_pattern(self.as_pattern())
         if problems:
             raise ValidationError({"regex": problems})
+
+    def neighbours(self) -> tuple[list[Pattern], list[Pattern]]:
+        """The other enabled patterns: those tried before this one, and those after it."""
+        rows = IdentifierPattern.objects.filter(enabled=True).exclude(pk=self.pk)
+        place = (self.position, self.name)
+        sides: tuple[list[Pattern], list[Pattern]] = ([], [])
+        for row in rows:
+            sides[(row.position, row.name) > place].append(row.as_pattern())
+        return sides
+
+    def surprises(self, *, rereads: bool) -> list[str]:
+        """Warnings about a change; `rereads`: it affects how documents are read."""
+        found = list(overlaps(self.as_pattern(), *self.neighbours())) if self.enabled else []
+        if rereads:
+            note = gettext(
+                "“%(name)s” now applies to questions. It applies to existing documents after "
+                "they are reprocessed (see Collections)."
+            )
+            found.append(note % {"name": self})
+        return found

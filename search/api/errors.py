@@ -17,6 +17,7 @@ from ingestion.errors import (
     NotStored,
     StateConflict,
 )
+from ingestion.idempotency import KeyReused
 from search.errors import NoActiveProfile, NotPermitted, RunConflict, SearchError
 
 _STATUSES: dict[type[Exception], int] = {
@@ -25,6 +26,7 @@ _STATUSES: dict[type[Exception], int] = {
     EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,
     StateConflict: status.HTTP_409_CONFLICT,
+    KeyReused: status.HTTP_422_UNPROCESSABLE_ENTITY,
     NotPermitted: status.HTTP_403_FORBIDDEN,
     RunConflict: status.HTTP_409_CONFLICT,
 }

@@ -10,7 +10,8 @@ from django.core.management import call_command
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
-from search.api.examples import ERRORS, SEARCH, SEARCH_EXPLAINED
+from common.api.schema import ERRORS, error_response
+from search.api.examples import SEARCH, SEARCH_EXPLAINED
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -82,8 +83,9 @@ def test_the_examples_look_like_real_answers(
 
 
 @pytest.mark.parametrize("status", sorted(ERRORS))
-def test_the_examples_of_errors_have_their_shape(status: str) -> None:
-    assert set(ERRORS[status][1]) == {"code", "message", "details"}
+def test_the_examples_of_errors_have_their_shape(status: int) -> None:
+    [example] = error_response(status)["content"]["application/json"]["examples"].values()
+    assert set(example["value"]) == {"code", "message", "details"}
 
 
 def test_the_schema_is_served(api: APIClient, schema: dict[str, Any]) -> None:

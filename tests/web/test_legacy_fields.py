@@ -114,7 +114,7 @@ class TestNames:
             assert body["profile"] == {"name": name, "version": row.version}
             shown = api.get(f"/api/v1/profiles/{key}/").json()
             assert (shown["name"], shown["version"]) == (name, row.version)
-        assert reverse("api:profile", args=(name,)) == f"/api/v1/profiles/{name}/"
+        assert reverse("api:profile-detail", args=(name,)) == f"/api/v1/profiles/{name}/"
 
     def test_a_name_that_is_none_leads_nowhere(self, api: APIClient) -> None:
         assert api.get("/api/v1/profiles/textbook:61/39/").status_code == 404

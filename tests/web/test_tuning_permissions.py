@@ -81,6 +81,17 @@ API: dict[tuple[str, str], str] = {
     ("post", "experiments/{experiment}/cancel/"): PUBLISHER,
     ("post", "experiments/{experiment}/end/"): PUBLISHER,
     ("delete", "experiments/{experiment}/"): TUNER,
+    **{
+        (method, f"{rows}/{one}"): VIEWER if method == "get" else TUNER
+        for rows in ("pins", "hides", "synonyms", "classifier-rules")
+        for method, one in (
+            ("get", ""),
+            ("post", ""),
+            ("get", "{row}/"),
+            ("patch", "{row}/"),
+            ("delete", "{row}/"),
+        )
+    },
     # Last: what the others name is gone then.
     ("delete", "profiles/{draft}/"): TUNER,
 }
@@ -143,6 +154,7 @@ def names(administrator: User) -> dict[str, Any]:
     optimisation = Optimisation.objects.create(profile=draft)
     return {
         "optimisation": optimisation.pk,
+        "row": 987654321,
         "draft": f"{draft.name}@{draft.version}",
         "pk": draft.pk,
         "active": active_profile().pk,
@@ -213,6 +225,7 @@ def test_every_address_of_tuning_is_in_the_table() -> None:
     """A new address of these parts of the API fails here until it says who may use it."""
     parts = ("profiles/", "rollback/", "profile-changes/", "gate/", "publications/", "runs/",
              "golden-queries/", "judgements/", "experiments/",
+             "pins/", "hides/", "synonyms/", "classifier-rules/",
              "tuning/optimisations/")  # fmt: skip
     there = {
         route.route.removeprefix("api/v1/")

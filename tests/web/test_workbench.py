@@ -21,7 +21,7 @@ from search.models import SearchProfile
 from search.pipeline import search
 from search.tuning.evaluation import golden_runs
 from search.tuning.evaluation.whatif import WhatIf
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, ProfileChange
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, PoolBuild, ProfileChange
 from search.tuning.workbench import pools
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
@@ -299,21 +299,15 @@ class TestMeasures:
         assert "zanzibar lights" not in listed.content.decode()
 
     def test_the_background_is_asked_to_find_candidates(
-        self, tuner: User, active: SearchProfile, monkeypatch: pytest.MonkeyPatch
+        self, tuner: User, active: SearchProfile
     ) -> None:
-        sent: list[Any] = []
-        monkeypatch.setattr(
-            "search.tuning.workbench.pool_building.current_app",
-            SimpleNamespace(send_task=lambda name, args: sent.append((name, args))),
-        )
         client = signed_in(tuner)
         assert ask(client, "pools", body(client, active)).json() == {"building": 0.0}
         assert ask(client, "measures", body(client, active)).json()["building"] == 0.0
-        ((name, (width,)),) = sent
         from search import tasks
 
-        assert name == tasks.build_pools.name
-        assert tasks.build_pools(width) == 3
+        assert tasks.build_pools.name == PoolBuild.TASK
+        assert tasks.build_pools(PoolBuild.objects.get().pk) == 3
         assert ask(client, "measures", body(client, active)).json()["complete"]
 
     def test_a_move_measures_the_draft_alone(

@@ -14,6 +14,8 @@ from common.api.serializers import Strict
 from ingestion.lexical.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 
+OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
+
 
 class LanguageField(serializers.CharField):
     """An ISO 639-1 code; a region behind it is dropped (`en-GB` is read as `en`)."""
@@ -41,21 +43,6 @@ class CollectionField(serializers.SlugRelatedField[Collection]):
         if "\0" in str(data):  # Postgres refuses it by raising
             self.fail("invalid")
         return super().to_internal_value(data)
-
-
-class CollectionSerializer(serializers.ModelSerializer[Collection]):
-    """A collection with the number of documents in it, and of those that search can find."""
-
-    documents = serializers.IntegerField(source="document_count", read_only=True)
-    searchable = serializers.IntegerField(source="searchable_count", read_only=True)
-
-    class Meta:
-        model = Collection
-        fields = (
-            "slug", "name", "description", "visibility", "language", "documents", "searchable",
-            "created",
-        )  # fmt: skip
-        read_only_fields = fields
 
 
 class ProblemSerializer(serializers.Serializer[Any]):
@@ -179,9 +166,7 @@ class ReceiptSerializer(DocumentSerializer):
     """
 
     duplicate = serializers.BooleanField(read_only=True)
-    outcome = serializers.ChoiceField(
-        choices=["added", "replaced", "unchanged", "duplicate"], read_only=True
-    )
+    outcome = serializers.ChoiceField(choices=OUTCOMES, read_only=True)
 
     class Meta(DocumentSerializer.Meta):
         fields = (*DocumentSerializer.Meta.fields, "duplicate", "outcome")

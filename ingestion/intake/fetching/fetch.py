@@ -8,12 +8,11 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import IO
 
 import httpcore2
 
+from common.backoff import retry_after
 from ingestion.intake.fetching.errors import FetchError, PauseWanted, TooLong
 from ingestion.intake.fetching.guard import Guard, Resolver, Target, read_target, resolve
 from ingestion.intake.fetching.transport import MIB, Deadline, counted, inflated, pool
@@ -179,7 +178,8 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
     if status in (200, 203):
         return
     if status in (429, 503):
-        seconds = _retry_after(headers.get("retry-after", ""))
+        asked = retry_after(headers.get("retry-after"))
+        seconds = min(max(_PAUSE_SECONDS if asked is None else asked, 1.0), _LONGEST_PAUSE)
         raise PauseWanted(f"{target.host} asks to retry later ({status}).", seconds)
     if status >= 500:
         raise PauseWanted(f"{target.host} failed with a server error ({status}).", _PAUSE_SECONDS)
@@ -191,20 +191,6 @@ def _refuse_status(status: int, headers: Mapping[str, str], target: Target) -> N
     if status in (404, 410):
         raise FetchError(f"There is nothing at this address ({status}). Check its spelling.")
     raise FetchError(f"{target.host} answered with status {status} and no page.")
-
-
-def _retry_after(value: str) -> float:
-    """The seconds of a Retry-After header in either form, within [1, _LONGEST_PAUSE]."""
-    if value.strip().isdecimal():
-        seconds = float(value)
-    else:
-        try:
-            moment = parsedate_to_datetime(value)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            seconds = (moment - datetime.now(UTC)).total_seconds()
-        except (TypeError, ValueError, OverflowError):
-            seconds = _PAUSE_SECONDS
-    return min(max(seconds, 1.0), _LONGEST_PAUSE)
 
 
 def _failure(target: Target, policy: Policy, deadline: Deadline, error: Exception) -> FetchError:

@@ -16,7 +16,6 @@ from common.api.filters import ChoicesFilter, FilterSet
 from common.api.permissions import requires
 from common.api.requests import actor, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
-from search.models import SearchProfile
 from search.tuning.api.naming import published_profile
 from search.tuning.api.serializers.profiles import ProfileNameSerializer
 from search.tuning.api.serializers.publications import (
@@ -73,7 +72,7 @@ class ChangeViewSet(mixins.ListModelMixin, ApiViewSet[ProfileChange]):
     queryset = ProfileChange.objects.select_related("profile", "replaced", "user")
 
 
-class RollbackViewSet(ApiViewSet[SearchProfile]):
+class RollbackViewSet(ApiViewSet[Any]):
     """Back to a profile that was active before."""
 
     serializer_class = ProfileNameSerializer

@@ -5,6 +5,12 @@ from __future__ import annotations
 from django.urls import path, register_converter
 from rest_framework.routers import SimpleRouter
 
+from search.tuning.api.curated import (
+    ClassRuleViewSet,
+    HideViewSet,
+    PinViewSet,
+    SynonymViewSet,
+)
 from search.tuning.api.experiments import ExperimentViewSet
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
@@ -41,6 +47,10 @@ router.register("runs", RunViewSet, "run")
 router.register("golden-queries", GoldenQueryViewSet, "golden-query")
 router.register("golden-queries/<uuid:golden>/judgements", OwnJudgementViewSet, "own-judgement")
 router.register("judgements", JudgementViewSet, "judgement")
+router.register("pins", PinViewSet, "pin")
+router.register("hides", HideViewSet, "hide")
+router.register("synonyms", SynonymViewSet, "synonym")
+router.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
 router.register("tuning/optimisations", OptimisationViewSet, "optimisation")
 router.register("tuning", WorkbenchViewSet, "tuning")
 

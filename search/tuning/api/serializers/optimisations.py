@@ -80,7 +80,3 @@ class SyntheticSerializer(Parameters):
 class SyntheticMadeSerializer(serializers.Serializer[synthetic.Made]):
     queries = serializers.IntegerField(help_text="New ones.")
     already = serializers.IntegerField(help_text="Golden queries already.")
-
-
-class LearnedSerializer(serializers.Serializer[dict[str, int]]):
-    judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")

@@ -1,0 +1,94 @@
+"""Pins, hides, synonyms and classifier rules over HTTP, under the rules of the admin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import filters
+
+from common.api.filters import ChoicesFilter, FilterSet
+from common.api.requests import actor
+from common.api.viewsets import EditableViewSet, Row
+from ingestion.models import Document
+from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, Synonym
+from search.query.expand import fold_query
+from search.tuning import curated
+from search.tuning.api.serializers.curated import (
+    ClassRuleSerializer,
+    HideSerializer,
+    PinSerializer,
+    SynonymSerializer,
+)
+
+
+class EnabledFilter(FilterSet):  # type: ignore[misc]
+    enabled = filters.BooleanFilter()
+
+
+class QuestionFilter(EnabledFilter):
+    query = filters.CharFilter(
+        method="for_query", help_text="The whole question; capitals and spacing do not matter."
+    )
+    document = filters.UUIDFilter(field_name="document__public_id")
+
+    def for_query(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return rows.filter(folded=fold_query(value))
+
+
+class ClassRuleFilter(EnabledFilter):
+    query_class = ChoicesFilter(choices=QUERY_CLASSES, help_text="May be repeated.")
+
+
+class CuratedViewSet(EditableViewSet[Row]):
+    """Rows that people keep by hand. 409 where a row conflicts with another one."""
+
+    filterset_class = EnabledFilter
+    lookup_value_converter = "int"
+
+    def save(self, form: Any) -> Iterable[str]:
+        return curated.save(form.row, form.validated_data, acting_user=actor(self.request))
+
+    def remove(self, row: Any) -> None:
+        curated.delete(row, acting_user=actor(self.request))
+
+
+class AboutDocumentViewSet(CuratedViewSet[Row]):
+    """Rows about documents: those that the user may read."""
+
+    filterset_class = QuestionFilter
+
+    def get_queryset(self) -> Any:
+        readable = Document.objects.visible_to(self.request.user)
+        rows = super().get_queryset().filter(document__in=readable)
+        return rows.select_related("document").defer("document__title_terms")
+
+
+class PinViewSet(AboutDocumentViewSet[Pin]):
+    """Documents that come first for a question, among those that you may read."""
+
+    serializer_class = PinSerializer
+    queryset = Pin.objects.all()
+
+
+class HideViewSet(AboutDocumentViewSet[Hide]):
+    """Documents that a question, or every one, does not find, among those that you may read."""
+
+    serializer_class = HideSerializer
+    queryset = Hide.objects.all()
+
+
+class SynonymViewSet(CuratedViewSet[Synonym]):
+    """Words and phrases that stand for each other in questions."""
+
+    serializer_class = SynonymSerializer
+    queryset = Synonym.objects.all()
+
+
+class ClassRuleViewSet(CuratedViewSet[ClassRule]):
+    """The classifier's rules, in the order in which they are tried."""
+
+    serializer_class = ClassRuleSerializer
+    filterset_class = ClassRuleFilter
+    queryset = ClassRule.objects.all()

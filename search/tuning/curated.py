@@ -1,0 +1,61 @@
+"""W: pins, hides, synonyms and classifier rules saved and deleted, with the audit.
+
+The admin's forms and the API ask the same questions before: the model's own, and `conflicts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection as Container
+from typing import TYPE_CHECKING
+
+from django.contrib.admin.models import ADDITION, CHANGE, DELETION
+from django.db import IntegrityError, transaction
+
+from ingestion.audit import log
+from search.curation import Conflicts, of_hide, of_pin, of_synonym
+from search.errors import RunConflict
+from search.models import ClassRule, Hide, Pin, Synonym
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+Row = Pin | Hide | Synonym | ClassRule
+
+
+def conflicts_of(row: Row, *, viewer: User) -> Conflicts:
+    """The errors that keep a row from being saved, and the warnings that do not."""
+    match row:
+        case Pin():
+            return of_pin(row, viewer=viewer)
+        case Hide():
+            return of_hide(row)
+        case Synonym():
+            return of_synonym(row)
+        case _:
+            return Conflicts()
+
+
+def save(row: Row, changed: Container[str], *, acting_user: User) -> tuple[str, ...]:
+    """Save a row that its model has checked; return what may surprise about it.
+
+    Raises RunConflict for what stands against other rows.
+    """
+    found = conflicts_of(row, viewer=acting_user)
+    if found.errors:
+        raise RunConflict(" ".join(found.errors))
+    is_new = row.pk is None
+    try:
+        with transaction.atomic():
+            row.save()
+            message = "Added" if is_new else f"Changed {' and '.join(sorted(changed))}"
+            log(acting_user, row, ADDITION if is_new else CHANGE, message)
+    except IntegrityError as error:  # saved by somebody else since the model looked
+        raise RunConflict(f"There is a row like “{row}” by now. Look at it first.") from error
+    return found.warnings
+
+
+@transaction.atomic
+def delete(row: Row, *, acting_user: User) -> None:
+    """Delete a row, with the audit."""
+    log(acting_user, row, DELETION, "Deleted")
+    row.delete()

@@ -1,0 +1,334 @@
+"""Batches of uploads and deletions, and uploads repeated under an Idempotency-Key."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from rest_framework.test import APIClient
+
+from common.accounts.models import User
+from ingestion import idempotency, services, tasks
+from ingestion.errors import NotStored, StateConflict
+from ingestion.models import Collection, Document, IdempotencyKey, Import, Visibility
+from tests.factories import make_collection, make_document
+
+DOCUMENTS = "/api/v1/documents/"
+BATCH, BATCH_DELETE = f"{DOCUMENTS}batch/", f"{DOCUMENTS}batch/delete/"
+IMPORTS = "/api/v1/imports/"
+MISSING = "00000000-0000-4000-8000-000000000000"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+
+def editor(name: str, *codenames: str) -> User:
+    user = User.objects.create_user(name, password="pw")
+    wanted = codenames or ("add_document", "change_document", "delete_document")
+    user.user_permissions.set(Permission.objects.filter(codename__in=wanted))
+    return user
+
+
+@pytest.fixture
+def edit(api: APIClient) -> APIClient:
+    api.force_authenticate(editor("editor"))
+    return api
+
+
+@pytest.fixture
+def shelf(db: None) -> Collection:
+    return make_collection("Shelf")
+
+
+def file(name: str = "tides.md", content: bytes = b"# Tides\n\nHigh water.\n") -> Any:
+    return SimpleUploadedFile(name, content)
+
+
+def send(api: APIClient, address: str = DOCUMENTS, key: str | None = None, **fields: Any) -> Any:
+    headers = {} if key is None else {"Idempotency-Key": key}
+    body = {"collection": "shelf", **fields}
+    return api.post(address, body, format="multipart", headers=headers)
+
+
+class TestUploads:
+    def test_each_file_has_its_receipt(self, edit: APIClient, shelf: Collection) -> None:
+        held = make_document(shelf, "# Held\n\nAlready here.\n", file_name="held.md")
+        files = [
+            file("a.md", b"# A\n\nOne.\n"),
+            file("empty.md", b""),
+            file("picture.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 20),
+            file("again.md", b"# Held\n\nAlready here.\n"),
+            file("b.md", b"# B\n\nTwo.\n"),
+        ]
+
+        answer = send(edit, BATCH, files=files, language="en")
+
+        body = answer.json()
+        assert (answer.status_code, body["done"], body["failed"]) == (207, 3, 2)
+        told = [
+            (each["file_name"], each["state"], each["outcome"], (each["error"] or {}).get("code"))
+            for each in body["results"]
+        ]
+        assert told == [
+            ("a.md", "queued", "added", None),
+            ("empty.md", None, None, "empty_file"),
+            ("picture.png", None, None, "unsupported_type"),
+            ("again.md", "ready", "duplicate", None),
+            ("b.md", "queued", "added", None),
+        ]
+        assert body["results"][3]["id"] == str(held.public_id)
+        stored = Document.objects.exclude(pk=held.pk)
+        assert {str(each.public_id) for each in stored} == {
+            body["results"][0]["id"],
+            body["results"][4]["id"],
+        }
+        assert {(each.language, each.language_given) for each in stored} == {("en", True)}
+
+    @pytest.mark.parametrize(
+        ("fields", "field"),
+        [
+            ({}, "files"),
+            ({"files": "no file"}, "files"),
+            ({"files": [file()], "collection": "absent"}, "collection"),
+            ({"files": [file()], "title": "All"}, "title"),
+        ],
+        ids=["none", "text", "collection", "unknown"],
+    )
+    def test_a_wrong_form_stores_nothing(
+        self, edit: APIClient, shelf: Collection, fields: dict[str, Any], field: str
+    ) -> None:
+        answer = send(edit, BATCH, **fields)
+
+        assert (answer.status_code, list(answer.json()["details"])) == (400, [field])
+        assert not Document.objects.exists()
+
+    def test_a_batch_far_over_the_limit_is_refused_unread(
+        self, edit: APIClient, shelf: Collection, settings: Any
+    ) -> None:
+        settings.IMPORT_MAX_BYTES = 1024
+        content = b"x" * (2 * 1024 * 1024)
+
+        answer = edit.generic(
+            "POST", BATCH, content, content_type="multipart/form-data; boundary=b"
+        )
+
+        assert (answer.status_code, answer.json()["code"]) == (413, "file_too_large")
+
+
+class TestDeletions:
+    def test_each_document_has_its_receipt(self, edit: APIClient, shelf: Collection) -> None:
+        first = make_document(shelf, "# A\n\nOne.\n")
+        second = make_document(shelf, "# B\n\nTwo.\n")
+        secret = make_collection("Secret", visibility=Visibility.GROUPS, groups=["insiders"])
+        hidden = make_document(secret, "# C\n\nThree.\n")
+        ids = [str(each.public_id) for each in (first, hidden, second)]
+
+        answer = edit.post(BATCH_DELETE, {"ids": [*ids, MISSING]})
+
+        results = answer.json()["results"]
+        assert (answer.status_code, answer.json()["done"], answer.json()["failed"]) == (207, 2, 2)
+        assert [each["id"] for each in results] == [*ids, MISSING]
+        assert [each["state"] for each in results] == ["deleted", None, "deleted", None]
+        assert results[1]["error"] == results[3]["error"]
+        assert results[1]["error"]["code"] == "not_found"
+        assert list(Document.objects.kept()) == [hidden]
+
+    @pytest.mark.parametrize(
+        "ids", [None, [], ["no-uuid"], [MISSING] * 501], ids=["none", "empty", "word", "many"]
+    )
+    def test_a_wrong_list_deletes_nothing(self, edit: APIClient, ids: Any) -> None:
+        answer = edit.post(BATCH_DELETE, {} if ids is None else {"ids": ids})
+
+        assert (answer.status_code, list(answer.json()["details"])) == (400, ["ids"])
+
+
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [
+        ("anonymous", (401, 401)),
+        ("reader", (403, 403)),
+        ("staff", (403, 403)),
+        ("adder", (207, 403)),
+        ("deleter", (403, 207)),
+    ],
+)
+def test_batches_need_the_permissions_of_single_ones(
+    api: APIClient, shelf: Collection, who: str, expected: tuple[int, int]
+) -> None:
+    names = {"adder": "add_document", "deleter": "delete_document"}
+    if who in names:
+        api.force_authenticate(editor(who, names[who]))
+    elif who != "anonymous":
+        api.force_authenticate(User.objects.create_user(who, is_staff=who == "staff"))
+
+    answers = send(api, BATCH, files=[file()]), api.post(BATCH_DELETE, {"ids": [MISSING]})
+
+    assert tuple(each.status_code for each in answers) == expected
+    assert Document.objects.count() == (who == "adder")
+
+
+class TestIdempotencyKeys:
+    def test_a_repetition_gets_the_first_receipt(self, edit: APIClient, shelf: Collection) -> None:
+        first = send(edit, key="a-1", file=file(), title="Tides")
+        again = send(edit, key="a-1", file=file(), title="Tides")
+
+        assert (first.status_code, again.status_code) == (202, 202)
+        assert again.json() == first.json()
+        assert again.json()["duplicate"] is False
+        assert again.headers["Location"] == first.headers["Location"]
+        assert again.headers["Idempotent-Replayed"] == "true"
+        assert "Idempotent-Replayed" not in first.headers
+        # Without a key the collection recognises the bytes alone.
+        assert send(edit, file=file(), title="Tides").status_code == 200
+
+    @pytest.mark.parametrize("kind", ["version", "batch", "import"])
+    def test_it_holds_for_every_upload(self, edit: APIClient, shelf: Collection, kind: str) -> None:
+        document = make_document(shelf, "# A\n\nOne.\n")
+        address, fields = {
+            "version": (f"{DOCUMENTS}{document.public_id}/versions/", {"file": file()}),
+            "batch": (BATCH, {"files": [file(), file("x.png", b"\x89PNG\r\n\x1a\n")]}),
+            "import": (IMPORTS, {"manifest": file("m.csv", b"url,title\nhttps://a.b/c,C\n")}),
+        }[kind]
+
+        def answer() -> Any:
+            for each in (*fields.values(), *fields.get("files", ())):
+                if hasattr(each, "seek"):
+                    each.seek(0)
+            body = dict(fields) if kind == "version" else {"collection": "shelf", **fields}
+            return edit.post(address, body, format="multipart", headers={"Idempotency-Key": "a-1"})
+
+        first = answer()
+        held = Document.objects.count(), document.versions.count(), Import.objects.count()
+        again = answer()
+
+        assert first.status_code in (202, 207), first.json()
+        assert (again.status_code, again.json()) == (first.status_code, first.json())
+        assert again.headers.get("Location") == first.headers.get("Location")
+        assert held == (Document.objects.count(), document.versions.count(), Import.objects.count())
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"file": file(content=b"# Other\n\nBytes.\n")},
+            {"file": file("other.md")},
+            {"title": "Ebb"},
+        ],
+        ids=["bytes", "name", "title"],
+    )
+    def test_another_request_with_it_is_refused(
+        self, edit: APIClient, shelf: Collection, change: dict[str, Any]
+    ) -> None:
+        send(edit, key="a-1", file=file(), title="Tides")
+
+        refused = send(edit, key="a-1", **{"file": file(), "title": "Tides", **change})
+
+        assert (refused.status_code, refused.json()["code"]) == (422, "idempotency_key_reused")
+        assert Document.objects.count() == 1
+
+    def test_a_key_is_its_users_own(self, edit: APIClient, shelf: Collection) -> None:
+        send(edit, key="a-1", file=file())
+        edit.force_authenticate(editor("second"))
+
+        other = send(edit, key="a-1", file=file("b.md", b"# B\n\nTwo.\n"))
+
+        assert other.status_code == 202
+        assert Document.objects.count() == 2
+
+    def test_what_was_refused_may_be_tried_again(
+        self, edit: APIClient, shelf: Collection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*args: Any, **kwargs: Any) -> Any:
+            raise NotStored("The disk is full.")
+
+        with monkeypatch.context() as patched:
+            patched.setattr(services, "receive", full)
+            assert send(edit, key="a-1", file=file()).status_code == 507
+        assert send(edit, key="a-2").status_code == 400
+
+        assert send(edit, key="a-1", file=file()).status_code == 202
+        assert IdempotencyKey.objects.count() == 1
+
+    def test_while_it_is_processed_a_repetition_conflicts(
+        self, edit: APIClient, shelf: Collection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        receive = services.receive
+        inner = []
+
+        def slowly(*args: Any, **kwargs: Any) -> Any:
+            if not inner:
+                inner.append(send(edit, key="a-1", file=file()))
+            return receive(*args, **kwargs)
+
+        monkeypatch.setattr(services, "receive", slowly)
+
+        assert send(edit, key="a-1", file=file()).status_code == 202
+        assert (inner[0].status_code, inner[0].json()["code"]) == (409, "conflict")
+        assert Document.objects.count() == 1
+
+    def test_who_may_no_longer_upload_gets_no_receipt(self, api: APIClient) -> None:
+        closed = make_collection("Shelf", visibility=Visibility.GROUPS, groups=["insiders"])
+        user = editor("editor")
+        user.groups.set(closed.groups.all())
+        api.force_authenticate(user)
+        assert send(api, key="a-1", file=file()).status_code == 202
+
+        user.groups.clear()
+        assert send(api, key="a-1", file=file()).status_code == 400
+        user.user_permissions.clear()
+        api.force_authenticate(User.objects.get(pk=user.pk))
+        assert send(api, key="a-1", file=file()).status_code == 403
+
+    @pytest.mark.parametrize("key", ["", "x" * 201, "kéy"], ids=["empty", "long", "accent"])
+    def test_a_key_that_is_none_is_refused(
+        self, edit: APIClient, shelf: Collection, key: str
+    ) -> None:
+        refused = send(edit, key=key, file=file())
+
+        assert (refused.status_code, list(refused.json()["details"])) == (400, ["Idempotency-Key"])
+        assert not Document.objects.exists()
+
+    def test_after_a_day_it_is_free_again_and_swept(
+        self, edit: APIClient, shelf: Collection
+    ) -> None:
+        send(edit, key="a-1", file=file())
+        send(edit, key="a-2", file=file("b.md", b"# B\n\nTwo.\n"))
+        old = IdempotencyKey.objects.get(key="a-2").created - timedelta(hours=24, minutes=1)
+        IdempotencyKey.objects.filter(key="a-1").update(created=old)
+
+        assert send(edit, key="a-1", file=file()).json()["duplicate"] is True
+        IdempotencyKey.objects.filter(key="a-1").update(created=old)
+        tasks.sweep()
+        assert list(IdempotencyKey.objects.values_list("key", flat=True)) == ["a-2"]
+
+    def test_one_whose_process_died_is_free_after_a_while(self, administrator: User) -> None:
+        row = idempotency.begin(administrator, "a-1", "f")
+        with pytest.raises(StateConflict):
+            idempotency.begin(administrator, "a-1", "f")
+        old = row.created - idempotency.ABANDONED - timedelta(seconds=1)
+        IdempotencyKey.objects.update(created=old)
+
+        assert idempotency.begin(administrator, "a-1", "f").pk != row.pk
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_at_the_same_moment_one_claims_the_key() -> None:
+    user = User.objects.create_user("editor")
+    barrier = Barrier(4)
+
+    def claim() -> str:
+        try:
+            barrier.wait(10)
+            return "claimed" if idempotency.begin(user, "a-1", "f").status is None else "answered"
+        except StateConflict:
+            return "conflict"
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(4) as pool:
+        told = sorted(future.result(30) for future in [pool.submit(claim) for _ in range(4)])
+
+    assert told == ["claimed", "conflict", "conflict", "conflict"]
