@@ -24,7 +24,7 @@ from ingestion.models import (
     State,
     WatchedFolder,
 )
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
