@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.paginator import Paginator
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -22,6 +21,9 @@ from search.pipeline import SearchResponse
 from search.query.fields import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
 MOST_CONDITIONS = 50  # as many as the API takes
@@ -46,7 +48,7 @@ class PageField(forms.Field):
 class ValuesField(forms.MultipleChoiceField):
     """Values out of the readable ones. Hidden and missing values give the same message."""
 
-    def __init__(self, invalid: Promise, options: Callable[[], tuple[Option, ...]]) -> None:
+    def __init__(self, invalid: StrPromise, options: Callable[[], tuple[Option, ...]]) -> None:
         super().__init__(
             choices=lambda: [(option.value, option.label) for option in options()],
             required=False,
@@ -75,7 +77,7 @@ class MetadataField(forms.MultipleChoiceField):
 
 
 class DayField(forms.DateField):
-    def __init__(self, label: Promise, invalid: Promise) -> None:
+    def __init__(self, label: StrPromise, invalid: StrPromise) -> None:
         super().__init__(label=label, required=False, error_messages={"invalid": invalid})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django import template
 from django.utils.translation import gettext
@@ -32,14 +33,15 @@ from search.ranking.fusion import OPTIONAL
 
 register = template.Library()
 
-SIGNAL_LABELS = {
+# Translated when they are rendered, so that they are strings only then.
+SIGNAL_LABELS: dict[Signal, Any] = {
     Signal.VECTOR: _("Meaning"),
     Signal.KEYWORD: _("Keywords"),
     Signal.TITLE: _("Title"),
     Signal.RECENCY: _("Recency"),
     Signal.SYNONYM: _("Synonyms"),
 }
-CLASS_LABELS = {
+CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.LOOKUP: _("Lookup"),
     QueryClass.CONCEPT: _("Concept"),
     QueryClass.CODE: _("Code"),
@@ -47,7 +49,7 @@ CLASS_LABELS = {
     QueryClass.COMPARISON: _("Comparison"),
     QueryClass.GENERAL: _("General question"),
 }
-SCORER_LABELS = {
+SCORER_LABELS: dict[KeywordScorer, Any] = {
     KeywordScorer.BM25: "BM25",
     KeywordScorer.BM25_FIXED: _("BM25 without idf"),
     KeywordScorer.TS_RANK: "ts_rank",

@@ -70,7 +70,7 @@ def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
     assert sources == {str(folder / "beam.md"), str(folder / "deep" / "hook.txt")}
     assert Chunk.objects.filter(searchable=True).count() == 2
     assert "2 added, 1 skipped" in printed
-    assert "Skipped: picture.png: “picture.png” holds a PNG image" in printed
+    assert "Skipped: picture.png: “picture.png” contains a PNG image" in printed
     assert "processed here" in printed
 
 
@@ -118,7 +118,7 @@ def test_named_files_are_one_import_and_each_must_be_readable(
 
     assert f"Import {Import.objects.get().pk}: 5 file(s) in {folder}" in printed
     assert "Failed: empty.md: " in printed
-    assert "Failed: picture.png: “picture.png” holds a PNG image" in printed
+    assert "Failed: picture.png: “picture.png” contains a PNG image" in printed
     assert "3 added, 2 failed" in printed
     assert error == "2 item(s) cannot be searched."
     assert set(Document.objects.values_list("source", flat=True)) == {
