@@ -34,7 +34,7 @@ else:
 
 
 def validate_metadata(value: Any) -> None:
-    """Raises ValidationError for what is no valid metadata."""
+    """Raise ValidationError for invalid metadata."""
     try:
         metadata.check_metadata(value)
     except InvalidMetadata as error:
@@ -42,7 +42,7 @@ def validate_metadata(value: Any) -> None:
 
 
 def validate_metadata_key(value: Any) -> None:
-    """Raises ValidationError for what is no valid key of metadata."""
+    """Raise ValidationError for an invalid metadata key."""
     try:
         metadata.check_key(value)
     except InvalidMetadata as error:
@@ -116,7 +116,7 @@ class Collection(models.Model):
         size=metadata.MAX_FACET_KEYS,
         default=list,
         blank=True,
-        help_text="Keys of the documents' metadata that searches can be narrowed by.",
+        help_text=_("Metadata keys that searches can be filtered by."),
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(
@@ -267,7 +267,9 @@ class Document(models.Model):
         default=dict,
         blank=True,
         validators=[validate_metadata],
-        help_text="What people know of it: a flat object of texts, numbers, dates, lists of texts.",
+        help_text=_(
+            "What people know of it: a flat object of texts, numbers, dates, lists of texts."
+        ),
     )
     content_hash = models.CharField(max_length=64, editable=False)
     current = models.ForeignKey(
@@ -342,7 +344,7 @@ class Document(models.Model):
                     models.Value("object"),
                 ),
                 name="document_metadata_is_an_object",
-                violation_error_message="Metadata is a JSON object of keys and values.",
+                violation_error_message=_("Metadata is a JSON object of keys and values."),
             ),
         )
         indexes = (

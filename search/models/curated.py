@@ -30,9 +30,7 @@ class Synonym(models.Model):
     terms = ArrayField(
         models.CharField(max_length=MAX_TERM_CHARS),
         size=MAX_TERMS,
-        help_text=_(
-            "Words or phrases, each of which stands for any of the others: FK, forward kinematics."
-        ),
+        help_text=_("Words or phrases of the same meaning, such as FK, forward kinematics."),
     )
     one_way = models.BooleanField(
         default=False,
