@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from django.utils.translation import gettext
-
 _AS_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _AS_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -77,9 +75,7 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
         try:
             if entry.is_symlink():
                 if not Path(entry.path).resolve().is_relative_to(root.resolve()):
-                    yield Unseen(
-                        path, gettext("The link points out of the folder and was skipped.")
-                    )
+                    yield Unseen(path, "The link points out of the folder and was skipped.")
             elif entry.is_dir(follow_symlinks=False):
                 if recursive:
                     yield from _below(root, Path(entry.path), path, recursive)
@@ -91,7 +87,7 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
 
 
 def _unreadable(error: OSError) -> str:
-    return gettext("It cannot be read: %(error)s.") % {"error": error.strerror or error}
+    return f"It cannot be read: {error.strerror or error}."
 
 
 def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Seen | Unseen]:

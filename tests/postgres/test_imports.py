@@ -124,7 +124,10 @@ def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any)
     with pytest.raises(IngestionError, match="more than 2 files"):
         start(pages(3), shelf)
     for data, message in (
-        (b"MZ\x90 a program", r"not a ZIP archive\. Imports accept a ZIP archive, or a manifest .*\.jsonl"),
+        (
+            b"MZ\x90 a program",
+            r"not a ZIP archive\. Imports accept a ZIP archive, or a manifest .*\.jsonl",
+        ),
         (archive({"a.md": "Text."}).getvalue()[:-20], "incomplete transfer"),
     ):
         file = io.BytesIO(data)

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.models import Document, IdentifierPattern
 from search.models import ClassRule, Hide, Pin, Synonym
 from search.tuning.roles import GROUPS
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 V1 = "/api/v1/"
