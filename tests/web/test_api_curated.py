@@ -82,7 +82,7 @@ def test_a_pin_acts_on_the_next_search(tuner: APIClient, rules: Document) -> Non
 def test_a_hide_acts_on_the_next_search_and_warns(tuner: APIClient, rules: Document) -> None:
     made = tuner.post(HIDES, {"document": str(rules.public_id)}).json()
 
-    assert "not found by any question" in made["warnings"][0]
+    assert "No search will find" in made["warnings"][0]
     assert "Rules" not in titles(tuner, "holidays")
     tuner.delete(f"{HIDES}{made['id']}/")
     assert "Rules" in titles(tuner, "holidays")
@@ -147,7 +147,7 @@ def test_what_the_admin_refuses_is_refused(
 
 
 def test_the_same_row_twice_is_refused(tuner: APIClient, rules: Document) -> None:
-    for address, words in ((PINS, "pinned to that question already"), (HIDES, "already")):
+    for address, words in ((PINS, "already pinned to that question"), (HIDES, "already")):
         body = bodies(rules)[address]
         assert tuner.post(address, {**body, "enabled": False}).status_code == 201
         again = tuner.post(address, {**body, "query": "ANNUAL leave", "enabled": False})
