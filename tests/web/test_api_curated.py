@@ -122,7 +122,7 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
         (PINS, {"colour": "red"}, "colour", "no such field"),
         (HIDES, {"title": "Mine"}, "title", "no such field"),
         (SYNONYMS, {"terms": ["FK"]}, "non_field_errors", "two words"),
-        (SYNONYMS, {"terms": ["FK", "fk"]}, "terms", "another one"),
+        (SYNONYMS, {"terms": ["FK", "fk"]}, "terms", "must differ"),
         (SYNONYMS, {"terms": ["FK", "x" * 101]}, "terms", "100"),
         (RULES, {"pattern": "("}, "pattern", ""),
         (RULES, {"examples": ["nothing like it"]}, "examples", ""),
@@ -239,6 +239,6 @@ def test_a_pattern_says_what_it_reaches_and_what_it_shadows(
     tuner: APIClient, rules: Document
 ) -> None:
     made = tuner.post(PATTERNS, bodies(rules)[PATTERNS]).json()
-    assert "processed again" in made["warnings"][-1]
+    assert "reprocessed" in made["warnings"][-1]
     one = f"{PATTERNS}{made['id']}/"
     assert tuner.patch(one, {"counter_examples": ["BERTH 1"]}).json()["warnings"] == []
