@@ -17,8 +17,8 @@ from benchmarks.search import ROOT
 
 FILL = """
 INSERT INTO analytics_searchevent (search_id, at, channel, query, folded, visitor, query_class,
-    rule, profile_name, collections, sources, page, total, results, first_rank, best_click, milliseconds,
-    confidence, unsure, corrected_from, degraded, anonymised, gathered, arm)
+    rule, profile_name, collections, sources, page, total, results, first_rank, best_click,
+    milliseconds, confidence, unsure, corrected_from, degraded, anonymised, gathered, arm)
 SELECT gen_random_uuid(), now() - n * interval '25 seconds', 'page', 'question ' || n %% 9000,
     'question ' || n %% 9000, md5((n %% 700)::text), 'general', '', 'default@1', '{}', '{}', 1,
     CASE WHEN n %% 17 = 0 THEN 0 ELSE 8 END, '{}', 1, CASE WHEN n %% 3 = 0 THEN n %% 12 + 1 END,

@@ -1,7 +1,7 @@
-"""The audit of the library: who did what to which document or collection, in words for people.
+"""The audit log of the library: who did what to which document or collection.
 
-What stands behind a colon in a message may name a file: `forget` takes it away with the title
-when the document is removed for good, and leaves who did what, and when.
+The part of a message after a colon may name a file: `forget` removes it, and the title, when the
+document is deleted permanently. The user, the action and the time remain.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def log(user: User | None, target: Model, flag: int, message: str) -> None:
-    """Writes the audit row. Django's log names a user; what a command does is in its own log."""
+    """Write an audit row; without a user, as in commands, write to the application log instead."""
     if user is None:
         logger.info("%s: %s", target, message)
         return
@@ -31,7 +31,7 @@ def log(user: User | None, target: Model, flag: int, message: str) -> None:
 
 
 def forget(user: User | None, document: Document) -> None:
-    """Takes the title and the names of files out of a document's rows, and adds its end."""
+    """Remove the title and file names from a document's audit rows, and record its deletion."""
     named = f"Document {document.public_id}"
     kind = ContentType.objects.get_for_model(Document)
     held = LogEntry.objects.filter(content_type=kind, object_id=str(document.pk))
@@ -40,7 +40,7 @@ def forget(user: User | None, document: Document) -> None:
         entry.change_message = entry.change_message.partition(":")[0]
     LogEntry.objects.bulk_update(held, ["object_repr", "change_message"], batch_size=500)
     if user is None:
-        logger.info("%s: removed for good", named)
+        logger.info("%s: deleted permanently", named)
         return
     LogEntry.objects.create(
         user_id=user.pk,
@@ -48,5 +48,5 @@ def forget(user: User | None, document: Document) -> None:
         object_id=str(document.pk),
         object_repr=named,
         action_flag=DELETION,
-        change_message="Removed for good",
+        change_message="Deleted permanently",
     )

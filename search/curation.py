@@ -1,4 +1,4 @@
-"""Synonyms, pins and hides before they are saved: their conflicts, and what a search would show."""
+"""Conflicts of unsaved synonyms, pins and hides, and their effect on a search."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from ingestion.identifiers import find_identifiers
 from ingestion.models import Chunk, Collection, Document
@@ -23,38 +24,45 @@ from search.retrieval import Scope
 
 @dataclass(frozen=True, slots=True)
 class Conflicts:
-    """What speaks against a row, a sentence each."""
+    """The conflicts of a row with others, as messages."""
 
     errors: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
 def of_pin(pin: Pin, *, viewer: Viewer) -> Conflicts:
-    """What speaks against an enabled pin; nothing against one that is switched off."""
+    """The conflicts of an enabled pin; none for a disabled one."""
     if not pin.enabled:
         return Conflicts()
     errors, warnings = [], []
     folded = fold_query(pin.query)
     hides = Hide.objects.filter(Q(folded=folded) | Q(folded=""), document=pin.document_id)
     if hide := hides.filter(enabled=True).first():
-        where = "from that question" if hide.folded else "from every question"
-        errors.append(
-            f"“{pin.document}” is hidden {where}, so it cannot come first. Remove the hide first."
+        message = (
+            gettext("“%(document)s” is hidden from that question. Remove the hide first.")
+            if hide.folded
+            else gettext("“%(document)s” is hidden from every question. Remove the hide first.")
         )
+        errors.append(message % {"document": pin.document})
     others = Pin.objects.filter(folded=folded, position=pin.position, enabled=True)
     if other := others.exclude(pk=pin.pk).exclude(document=pin.document_id).first():
         errors.append(
-            f"{_title(other.document_id, viewer)} is pinned at position {pin.position} of that "
-            "question already. Choose another position."
+            gettext(
+                "%(document)s is already pinned to that question at position %(position)d. Choose "
+                "another position."
+            )
+            % {"document": _title(other.document_id, viewer), "position": pin.position}
         )
-    errors += _left_out(pin)
+    errors += _excluded(pin)
     if not pin.document.current_id:
-        warnings.append(f"“{pin.document}” cannot be found yet: it has no passages.")
+        warnings.append(
+            gettext("“%(document)s” is not searchable yet.") % {"document": pin.document}
+        )
     return Conflicts(tuple(errors), tuple(warnings))
 
 
 def of_hide(hide: Hide) -> Conflicts:
-    """What speaks against an enabled hide; nothing against one that is switched off."""
+    """The conflicts of an enabled hide; none for a disabled one."""
     if not hide.enabled:
         return Conflicts()
     folded = fold_query(hide.query)
@@ -62,22 +70,30 @@ def of_hide(hide: Hide) -> Conflicts:
     if folded:
         pins = pins.filter(folded=folded)
     errors = [
-        f"“{hide.document}” is pinned to “{pin.query}”. Remove the pin first." for pin in pins[:3]
+        gettext("“%(document)s” is pinned to “%(query)s”. Remove the pin first.")
+        % {"document": hide.document, "query": pin.query}
+        for pin in pins[:3]
     ]
     warnings = []
     everywhere = Hide.objects.filter(document=hide.document_id, folded="", enabled=True)
     if folded and everywhere.exclude(pk=hide.pk).exists():
-        warnings.append(f"“{hide.document}” is hidden from every question already.")
+        warnings.append(
+            gettext("“%(document)s” is already hidden from every question.")
+            % {"document": hide.document}
+        )
     if not folded:
         warnings.append(
-            f"“{hide.document}” is not found by any question from now on. It still opens at its "
-            "address; to keep people from reading it, change its collection."
+            gettext(
+                "No search will find “%(document)s” any more. It can still be opened at its "
+                "address; to prevent that, move it to another collection."
+            )
+            % {"document": hide.document}
         )
     return Conflicts(tuple(errors), tuple(warnings))
 
 
 def of_synonym(synonym: Synonym) -> Conflicts:
-    """What may surprise of enabled synonyms: other groups with their words, identifiers."""
+    """The warnings about enabled synonyms: terms shared with other groups, identifiers."""
     if not synonym.enabled:
         return Conflicts()
     others = Synonym.objects.filter(enabled=True).exclude(pk=synonym.pk)
@@ -85,20 +101,20 @@ def of_synonym(synonym: Synonym) -> Conflicts:
     return Conflicts((), tuple(warnings))
 
 
-def _left_out(pin: Pin) -> Iterator[str]:
-    """That the question's own filters and exact words never find the document."""
+def _excluded(pin: Pin) -> Iterator[str]:
+    """An error if the filters and exact phrases of the question exclude the document."""
     try:
         query = read(pin.query, configuration.current())
     except SearchError as error:
-        yield f"No one can ask that: {error}"
+        yield gettext("The question is not valid: %(error)s") % {"error": error}
         return
     document = Chunk.objects.filter(document=pin.document_id)
     narrowed = Scope(document, Collection.objects.all()).narrowed_by(query).chunks
     if narrowed is not document and document.exists() and not narrowed.exists():
-        yield (
-            f"The question itself leaves “{pin.document}” out, by its filters or exact words, so "
-            "that it would never come first."
-        )
+        yield gettext(
+            "The filters or exact phrases of the question exclude “%(document)s”, so that it would "
+            "never rank first."
+        ) % {"document": pin.document}
 
 
 def _chained(synonym: Synonym, others: list[Synonym]) -> Iterator[str]:
@@ -110,15 +126,15 @@ def _chained(synonym: Synonym, others: list[Synonym]) -> Iterator[str]:
         first, other_first = fold_query(synonym.terms[0]), fold_query(other.terms[0])
         one_way = synonym.one_way and other.one_way
         if one_way and other_first in own and first in map(fold_query, other.terms):
-            yield (
-                f"With “{other}” it goes both ways: each finds the other. Make one group of them "
-                "that is not one-way."
-            )
+            yield gettext(
+                "Together with “%(other)s”, it expands in both directions. Merge the two into one "
+                "group that is not one-way."
+            ) % {"other": other}
         else:
-            yield (
-                f"“{', '.join(shared)}” also stands in “{other}”. Synonyms do not chain: the words "
-                "of that group are looked for only where a question says one of its own."
-            )
+            yield gettext(
+                "“%(terms)s” is also in “%(other)s”. Synonyms do not chain: a group expands only "
+                "questions with one of its own terms."
+            ) % {"terms": ", ".join(shared), "other": other}
 
 
 def _identifying(synonym: Synonym) -> Iterator[str]:
@@ -126,11 +142,10 @@ def _identifying(synonym: Synonym) -> Iterator[str]:
     for term in synonym.terms:
         if found := find_identifiers(term, patterns):
             code = term[found[0].start : found[0].end]
-            yield (
-                f"“{code}” is an identifier. A question that names it puts what holds it first, "
-                "before anything found by a synonym; and as a synonym it is looked for by its "
-                "words, not exactly."
-            )
+            yield gettext(
+                "“%(code)s” is an identifier. Passages with it rank before matches of synonyms; "
+                "as a synonym it is searched for by its words, not exactly."
+            ) % {"code": code}
 
 
 def _title(document: int, viewer: Viewer) -> str:
@@ -140,7 +155,7 @@ def _title(document: int, viewer: Viewer) -> str:
         .values_list("title", flat=True)
         .first()
     )
-    return "Another document" if title is None else f"“{title}”"
+    return gettext("Another document") if title is None else f"“{title}”"
 
 
 Row = Pin | Hide | Synonym
@@ -149,7 +164,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A result with the row, and where it stands without; None: it is not among the first."""
+    """A result with the row; `before` is its rank without it, None if not among the first."""
 
     rank: int
     before: int | None
@@ -160,7 +175,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What a question finds with the row, and what of that is new. `gone` are titles that left."""
+    """The first results of a question with the row; `gone` are the titles that dropped out."""
 
     query: str
     lines: tuple[Line, ...]
@@ -180,7 +195,7 @@ class Tried:
 
 
 def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
-    """What the question finds for `viewer` with the row and without. Raises SearchError."""
+    """The results for `viewer` with and without the row. Raises SearchError."""
     configured = configuration.current()
     before, after = (
         search(text, viewer=viewer, page_size=SHOWN, configured=_with(configured, row, counts))
@@ -219,7 +234,7 @@ def _pinned(response: SearchResponse) -> tuple[str, ...]:
 
 
 def _with(configured: Configuration, row: Row, counts: bool) -> Configuration:
-    """The configuration with the row as it stands in the form, or without it."""
+    """The configuration with the unsaved row, or without it."""
     model = type(row)
     saved: list[Row] = [*model.objects.filter(enabled=True).exclude(pk=row.pk)]
     rows = [*saved, row] if counts and row.enabled else saved

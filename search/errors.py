@@ -1,4 +1,4 @@
-"""What can go wrong with a question, in words for the person who asked."""
+"""The errors of search. Their messages are for the person who searched."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from common.errors import UserError
 
 
 class SearchError(UserError):
-    """Base of all search errors. `str(error)` says what was wrong and what to do."""
+    """Base of all search errors. `str(error)` says what went wrong and what to do."""
 
     code = "search_error"
 
@@ -16,7 +16,7 @@ class QueryTooLong(SearchError):
 
 
 class NothingAsked(SearchError):
-    """The query narrows and leaves out, and asks for nothing."""
+    """The query has filters and exclusions only."""
 
     code = "nothing_asked"
 
@@ -34,58 +34,58 @@ class InvalidFilter(SearchError):
 
 
 class ProfileError(SearchError):
-    """A profile cannot be edited or published as asked."""
+    """A profile cannot be edited or published as requested."""
 
     code = "profile_error"
 
 
 class NotPermitted(SearchError):
-    """The acting person lacks the permission for this."""
+    """The acting user lacks the permission."""
 
     code = "permission_denied"
 
 
 class JudgementError(SearchError):
-    """A judgement cannot be made or taken back as asked."""
+    """A judgement cannot be made or withdrawn."""
 
     code = "judgement_error"
 
 
 class RunConflict(SearchError):
-    """A run or a publication is not in a state for this."""
+    """The state of a run or a publication does not allow the operation."""
 
     code = "conflict"
 
 
 class RunFailed(SearchError):
-    """The golden set could not be measured. Says why, and what to do."""
+    """The golden set could not be evaluated; the message says why, and what to do."""
 
     code = "run_failed"
 
 
 class UnknownSearch(SearchError):
-    """No search of this visitor has that id, or it is too long ago."""
+    """The visitor has no search of that id, or it was too long ago."""
 
     code = "not_found"
 
 
 class InteractionRefused(SearchError):
-    """What is reported does not fit the search that it is about."""
+    """A reported interaction does not match its search."""
 
     code = "invalid_interaction"
 
 
 class GapError(SearchError):
-    """A search gap is not in a state for this, or something is missing to do it."""
+    """The state of a search gap does not allow the operation, or an input is missing."""
 
     code = "gap_error"
 
 
 class PoolError(SearchError):
-    """The golden queries' candidates could not be kept. Says why, and what to do."""
+    """The pool of golden queries could not be built; the message says why, and what to do."""
 
 
 class ExperimentError(SearchError):
-    """An experiment cannot be planned, started or ended as asked."""
+    """An experiment cannot be planned, started or ended as requested."""
 
     code = "experiment_error"

@@ -1,4 +1,4 @@
-"""The pins of a collection's documents, as a part of its export: see `ingestion.exporting`."""
+"""Pins as a part of a collection's export: see `ingestion.exporting`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS_AT_ONCE = 500
 
 
 class Pins:
-    """The questions that its documents come first for."""
+    """The part of an export that holds the pins of the collection's documents."""
 
     name = "pins"
 
@@ -47,5 +47,5 @@ class Pins:
 
 
 def kept_documents(collection: Collection) -> Any:
-    """The documents of a collection that an export holds: those not in the bin."""
+    """The documents of a collection that are exported: those not in the bin."""
     return Document.objects.filter(collection=collection, deleted_at=None, latest__isnull=False)

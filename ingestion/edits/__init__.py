@@ -1,1 +1,1 @@
-"""Passages corrected by hand, and how corrections survive a new version."""
+"""Hand edits of passages, and their transfer to new versions."""

@@ -1,15 +1,16 @@
-"""Hand edits on their way from one version of a document to the next.
+"""Carry hand edits over from one version of a document to the next.
 
-    carry  -> each edit on its passage of the new version, before anybody can find it
-    settle -> with the new version searched: edits anchored anew, those without a place listed
+    carry  -> apply each edit to its passage of the new version, before it becomes searchable
+    settle -> once it is searchable: update the anchors, list edits without a passage
 
-Until `settle` the edits keep the anchors of the version that is searched: should the new one
-fail, nothing has changed.
+Until `settle`, the edits keep the anchors of the current version, so that nothing changes if the
+new one fails.
 """
 
 from __future__ import annotations
 
 from django.db.models import Q
+from django.utils.translation import gettext
 
 from common.jobs import Lease
 from ingestion.edits.anchoring import Anchor, Fit, Place, fits
@@ -19,7 +20,7 @@ from ingestion.models import Chunk, ChunkEdit, DocumentVersion
 
 
 def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
-    """How many of the document's edits found their passage among the version's new chunks."""
+    """Apply the document's edits to the version's new chunks; return how many could be placed."""
     document_id = lease.row.document_id
     edits = list(ChunkEdit.objects.filter(document=document_id).order_by("pk"))
     if not edits:
@@ -41,9 +42,9 @@ def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
 
 
 def settle(version: DocumentVersion) -> int:
-    """How many edits have no place in a version that search reads from now on.
+    """Re-anchor the edits to a version that is now current; return how many have no passage.
 
-    In the caller's transaction. They stay, listed as such.
+    Runs in the caller's transaction. Edits without a passage are kept as unplaced.
     """
     edits = {edit.pk: edit for edit in ChunkEdit.objects.filter(document=version.document_id)}
     if not edits:
@@ -58,13 +59,15 @@ def settle(version: DocumentVersion) -> int:
         edit.save()
     for edit in edits.values():
         edit.state = ChunkEdit.State.HOMELESS
-        edit.reason = f"Version {version.number} has no passage that is clearly its own."
+        edit.reason = gettext("Version %(number)d has no unambiguous passage for it.") % {
+            "number": version.number
+        }
         edit.save(update_fields=["state", "reason", "updated"])
     return len(edits)
 
 
 def anchor(edit: ChunkEdit, chunk: Chunk, before: Chunk | None, after: Chunk | None) -> None:
-    """Ties an edit, unsaved, to the chunk that it is applied to and to what stands around."""
+    """Anchor an edit, without saving it, to its chunk and the neighbouring chunks."""
     edit.original = parsed_text(chunk)
     edit.text = chunk.text if chunk.original else ""
     edit.content_hash = parsed_hash(chunk)
@@ -77,7 +80,7 @@ def anchor(edit: ChunkEdit, chunk: Chunk, before: Chunk | None, after: Chunk | N
 
 
 def anchor_of(edit: ChunkEdit) -> Anchor:
-    """What the edit was made on."""
+    """The anchor of an edit: the passage that it was made on."""
     return Anchor(
         text=edit.original,
         content_hash=edit.content_hash,
@@ -91,7 +94,7 @@ def anchor_of(edit: ChunkEdit) -> Anchor:
 
 
 def places_of(version: DocumentVersion) -> list[Place]:
-    """The version's passages as they were parsed."""
+    """The passages of the version, with their parsed texts."""
     chunks = version.chunks.order_by("ordinal").only(
         "ordinal", "text", "original", "content_hash", "heading_path", "version"
     )

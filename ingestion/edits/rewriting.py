@@ -1,7 +1,7 @@
-"""A chunk's text by hand: all that is derived from a text follows it, in the caller's transaction.
+"""Replace a chunk's text and everything derived from it, in the caller's transaction.
 
-Its lexemes and vectors are the callers' matter: a version on its way gets them with all its other
-chunks, a searched one at once.
+Callers update lexemes and vectors: with all other chunks while a version is being processed, at
+once for a searchable version.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ REWRITTEN = ("text", "original", "tokens", "content_hash", "signature")
 
 
 def patterns() -> list[Pattern]:
-    """The identifier patterns in force."""
+    """The enabled identifier patterns."""
     return [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
 
 
 def names_of(version: DocumentVersion, ordinal: int) -> str:
-    """Where an identifier stands as in a title; for the first chunk the file name, too."""
+    """The text in which identifiers count as in the title; with the file name for chunk 0."""
     return version.title if ordinal else f"{version.title}\n{version.file_name}"
 
 
 def parsed_text(chunk: Chunk) -> str:
-    """The chunk's text as it was parsed."""
+    """The parsed text of the chunk."""
     return chunk.original or chunk.text
 
 
 def parsed_hash(chunk: Chunk) -> str:
-    """The hash of that."""
+    """The hash of the parsed text of the chunk."""
     return text_hash(chunk.original) if chunk.original else chunk.content_hash
 
 
@@ -45,9 +45,9 @@ def rewrite(
     tokenizer: Tokenizer,
     known: Sequence[Pattern],
 ) -> None:
-    """Gives a stored chunk `text` with its count, hash, signature and identifiers.
+    """Set the text of a stored chunk with its token count, hash, signature and identifiers.
 
-    The parsed text is kept beside it while it is another. Offsets stay those of the parsed text.
+    The parsed text is kept as `original` if it differs. Offsets still refer to the parsed text.
     """
     original = parsed_text(chunk)
     chunk.original = "" if text == original else original
@@ -61,7 +61,7 @@ def rewrite(
 
 def _identify(chunk: Chunk, version: DocumentVersion, known: Sequence[Pattern]) -> None:
     placed = placed_forms(names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, known)
-    # Small sections share a chunk. That a form stands in the heading of one only the parser saw.
+    # Small sections share a chunk: only the parser knew which forms were in their headings.
     in_headings = set(chunk.identifiers.filter(place=HEADING_PLACE).values_list("form", flat=True))
     chunk.identifiers.all().delete()
     Identifier.objects.bulk_create(

@@ -1,7 +1,6 @@
-"""A collection as one file, and that file as a collection.
+"""Export a collection as one file, and restore it.
 
-format    -> what stands where in the ZIP, and which versions of it can be read
-attaching -> further parts: what other applications keep about a collection
-writing   -> collection -> stream of bytes, flat in memory
-restoring -> archive -> collection; document by document, so that it can go on
+format    -> the layout of the ZIP, its versions, and the parts that other apps attach
+writing   -> collection -> stream of bytes, in constant memory
+restoring -> archive -> collection; document by document, so that it can be resumed
 """

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import IO, Any, Protocol
 
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext
 
 from ingestion.intake.importing.protocol import ImportRefused
 from ingestion.models import Collection
@@ -20,7 +21,7 @@ EDITS = "edits.jsonl"
 FILES = "files/"
 
 LARGEST_MANIFEST = 1024 * 1024
-# A line holds what a person wrote, or the text of one passage.
+# A line contains one row: the longest is a hand edit with the text of a passage.
 LONGEST_LINE = 16 * 1024 * 1024
 
 Row = Mapping[str, Any]
@@ -33,60 +34,77 @@ def lines(rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def read_lines(file: IO[bytes], name: str) -> Iterator[dict[str, Any]]:
-    """The rows of JSON Lines. Raises ImportRefused with the line that is none."""
+    """The rows of JSON Lines. Raises ImportRefused with the number of an invalid line."""
     number = 0
     while line := file.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE:
-            raise ImportRefused(f"{name}, line {number}: the line is too long for this format.")
+            raise ImportRefused(
+                gettext("%(name)s, line %(number)d: the line is too long for this format.")
+                % {"name": name, "number": number}
+            )
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            raise ImportRefused(f"{name}, line {number}: it is no JSON.") from error
+            raise ImportRefused(
+                gettext("%(name)s, line %(number)d: not valid JSON.")
+                % {"name": name, "number": number}
+            ) from error
         if not isinstance(row, dict):
-            raise ImportRefused(f"{name}, line {number}: it is no JSON object.")
+            raise ImportRefused(
+                gettext("%(name)s, line %(number)d: not a JSON object.")
+                % {"name": name, "number": number}
+            )
         yield row
 
 
 def read_manifest(data: bytes) -> dict[str, Any]:
-    """The manifest, if it is of a version that can be read. Raises ImportRefused."""
+    """The manifest. Raises ImportRefused if it is invalid or of another version."""
     try:
         manifest = json.loads(data)
         name, version = manifest["format"], int(manifest["version"])
         collection = manifest["collection"]
         collection["name"] = str(collection["name"])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ImportRefused("Its manifest cannot be read: it is no exported collection.") from error
+        raise ImportRefused(
+            gettext("The manifest cannot be read: the archive is not an exported collection.")
+        ) from error
     if name != NAME:
-        raise ImportRefused(f"It is no exported collection, but “{name}”.")
+        raise ImportRefused(
+            gettext("The archive is not an exported collection but “%(name)s”.") % {"name": name}
+        )
     if version != VERSION:
         raise ImportRefused(
-            f"It is of format {version}; this release reads format {VERSION}. Export it again with "
-            "this release, or import it with the release that wrote it."
+            gettext(
+                "The archive has format %(version)d; this release supports format %(supported)d. "
+                "Export the collection again with this release, or import the archive with the "
+                "release that wrote it."
+            )
+            % {"version": version, "supported": VERSION}
         )
     return dict(manifest)
 
 
 def moment(text: Any) -> datetime:
-    """A moment as the rows state it. Raises ValueError for what is none."""
+    """A timestamp of a row. Raises ValueError if it is invalid or lacks a time zone."""
     found = parse_datetime(str(text))
     if found is None or found.tzinfo is None:
-        raise ValueError(f"{text!r} is no moment")
+        raise ValueError(f"{text!r} is not a timestamp")
     return found
 
 
 class Attached(Protocol):
-    """One kind of row that goes with a collection; `name` is its file's, without the end."""
+    """A kind of row that belongs to a collection; `name` is that of its file, without suffix."""
 
     name: str
 
     def rows(self, collection: Collection) -> Iterable[Row]:
-        """What there is to keep, as JSON objects, in an order that can be restored."""
+        """The rows to export as JSON objects, in an order that can be restored."""
 
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
-        """True when the row was made; False when it was there. In the caller's transaction.
+        """Create the row in the caller's transaction; return False if it existed.
 
-        Raises KeyError, TypeError or ValueError for a row that is none of its kind.
+        Raises KeyError, TypeError or ValueError for an invalid row.
         """
 
 
@@ -94,10 +112,10 @@ _attached: dict[str, Attached] = {}
 
 
 def attach(part: Attached) -> None:
-    """Adds a part to every export from now on."""
+    """Register a part of all exports."""
     _attached[part.name] = part
 
 
 def attached() -> list[Attached]:
-    """The parts in the order in which they were added, which is that of restoring."""
+    """The parts in the order of registration, in which they are restored."""
     return list(_attached.values())

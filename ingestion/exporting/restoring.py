@@ -1,8 +1,7 @@
-"""Archive -> collection: each document in a transaction of its own, under the id it had.
+"""Restore an exported collection: each document in its own transaction, under its old id.
 
-Killed, it goes on where it was when it is called again; called twice, it changes nothing. The
-documents are then read anew by the workers, with their hand edits: the same bytes under the same
-settings make the same passages.
+Restoring is idempotent: after an interruption, run it again. The workers then process the documents
+and apply the hand edits; the same bytes under the same settings give the same passages.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ from django.contrib.auth.models import Group
 from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import enqueue
 from ingestion.documents.versions import add_version
@@ -48,8 +48,8 @@ from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import active_space
 
 IN_MEMORY_BYTES = 1024 * 1024
-# Until its parts and its edits are there, too, no worker reads a document: it would make parts
-# of its own. Where the restore ends before, the workers begin all the same after this.
+# Workers must not process a document before its parts and edits are restored: they would create
+# parts of their own. After an interrupted restore, they start after this time.
 HELD_BACK = timedelta(hours=6)
 NotARow = (
     KeyError, TypeError, ValueError, AttributeError, ValidationError, ObjectDoesNotExist,
@@ -58,7 +58,7 @@ NotARow = (
 
 @dataclass(slots=True)
 class Restored:
-    """What became of an archive: rows made and rows that were there, by kind; words of caution."""
+    """The outcome: rows created and rows that existed, by kind, and warnings."""
 
     collection: Collection
     made: Counter[str] = field(default_factory=Counter)
@@ -69,11 +69,11 @@ class Restored:
 def restore(
     path: Path, *, name: str = "", check: Callable[[str], None] = lambda kind: None
 ) -> Restored:
-    """The collection that an export holds, under its own name or `name`; made or completed.
+    """Create or complete the exported collection, under its own name or `name`.
 
     `check` is called after each row with its kind. Raises ImportRefused for an archive that is
-    none, of another format, damaged, or in conflict with what is here; what was restored before
-    stays, and is passed over the next time.
+    invalid, damaged, of another format or in conflict with existing data; rows restored before that
+    are kept and skipped the next time.
     """
     with open_archive(path) as archive:
         manifest = read_manifest(_read_whole(archive, written.MANIFEST))
@@ -86,7 +86,7 @@ def restore(
 
 
 def _fill(archive: zipfile.ZipFile, done: Restored, check: Callable[[str], None]) -> None:
-    """Restores every row that is not there yet, and counts it."""
+    """Restore every missing row, and count all."""
     for row in _rows(archive, written.DOCUMENTS):
         _count(done, "documents", _document(archive, done.collection, row))
         check("documents")
@@ -101,7 +101,7 @@ def _fill(archive: zipfile.ZipFile, done: Restored, check: Callable[[str], None]
 
 
 def _release(collection: Collection) -> None:
-    """Lets the workers have what was held back."""
+    """Release the restored documents to the workers."""
     held = DocumentVersion.objects.filter(
         document__collection=collection, state=State.QUEUED, not_before__gt=timezone.now()
     )
@@ -118,15 +118,20 @@ def _count(done: Restored, kind: str, made: bool) -> None:
 
 @contextmanager
 def _told(kind: str) -> Iterator[None]:
-    """Makes an ImportRefused of what a row that is none of its kind raises."""
+    """Translate the errors of an invalid row into ImportRefused."""
     try:
         yield
     except NotARow as error:
-        raise ImportRefused(f"{kind}: a row cannot be read ({error!r}).") from error
+        raise ImportRefused(
+            gettext("%(kind)s: a row is not valid (%(error)r).") % {"kind": kind, "error": error}
+        ) from error
     except IntegrityError as error:
         raise ImportRefused(
-            f"{kind}: a row does not go with what this collection holds already. Restore the "
-            "archive under another name: --name."
+            gettext(
+                "%(kind)s: a row conflicts with existing data of this collection. Restore the "
+                "archive under another name: --name."
+            )
+            % {"kind": kind}
         ) from error
 
 
@@ -136,9 +141,13 @@ def _opened(archive: zipfile.ZipFile, name: str) -> Iterator[IO[bytes]]:
         with archive.open(name) as file:
             yield file
     except KeyError as error:
-        raise ImportRefused(f"{name} is missing in it: it is no complete export.") from error
+        raise ImportRefused(
+            gettext("The archive is incomplete: %(name)s is missing.") % {"name": name}
+        ) from error
     except UNREADABLE as error:
-        raise ImportRefused(f"{name} is damaged in it. Copy the archive anew.") from error
+        raise ImportRefused(
+            gettext("The archive is damaged: %(name)s. Copy it again.") % {"name": name}
+        ) from error
 
 
 def _read_whole(archive: zipfile.ZipFile, name: str) -> bytes:
@@ -148,16 +157,16 @@ def _read_whole(archive: zipfile.ZipFile, name: str) -> bytes:
 
 def _rows(archive: zipfile.ZipFile, name: str) -> Iterator[dict[str, Any]]:
     if name not in archive.NameToInfo and name not in (written.DOCUMENTS, written.EDITS):
-        return  # written where no application kept such rows
+        return  # exported without the app that has such rows
     with _opened(archive, name) as file:
         yield from read_lines(file, name)
 
 
 @contextmanager
 def _collection(given: dict[str, Any], name: str) -> Iterator[Collection]:
-    """The collection of that name; made where there is none.
+    """The collection of that name, created if missing.
 
-    One that was made goes again when the restore is refused before a document is in it.
+    A new collection is deleted again if the restore is refused before it has documents.
     """
     wanted = name or given["name"]
     held = Collection.objects.kept().filter(name=wanted).first()
@@ -182,7 +191,7 @@ def _made(given: dict[str, Any], name: str, wanted: str) -> Collection:
             collection.slug = ""
         collection.clean_fields(exclude=["slug"])
         collection.save()
-        # Nobody is in a group that is made here: it opens the collection to no one.
+        # New groups have no members, so that they grant access to nobody.
         names = [str(group) for group in given.get("groups", ())]
         collection.groups.set(Group.objects.get_or_create(name=group)[0] for group in names)
     return collection
@@ -192,20 +201,26 @@ def _cautions(manifest: dict[str, Any]) -> Iterator[str]:
     space, model = active_space(), manifest.get("embedding") or {}
     if space and model and model.get("model") != space.fingerprint:
         yield (
-            f"It was searched with the model {model.get('model')}; here it is "
-            f"{space.fingerprint}, so that results may differ."
+            gettext(
+                "The collection was exported with the embedding model %(model)s; this installation "
+                "uses %(active)s, so that results may differ."
+            )
+            % {"model": model.get("model"), "active": space.fingerprint}
         )
 
 
 def _document(archive: zipfile.ZipFile, collection: Collection, row: dict[str, Any]) -> bool:
-    """True when the document was made; False when it was there."""
+    """Create the document; return False if it existed."""
     with _told("documents"):
         public_id, sha256 = uuid.UUID(row["id"]), str(row["file"]["sha256"])
         if (known := Document.objects.filter(public_id=public_id).first()) is not None:
             if known.collection_id != collection.pk or known.deleted_at is not None:
                 raise ImportRefused(
-                    f"The document “{known.title}” is here already, in another collection or in "
-                    "the bin. Documents keep their ids: remove that one for good first."
+                    gettext(
+                        "The document “%(title)s” already exists in another collection or in the "
+                        "bin. Delete it permanently first: documents keep their ids."
+                    )
+                    % {"title": known.title}
                 )
             return False
     with tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES) as file:
@@ -213,7 +228,10 @@ def _document(archive: zipfile.ZipFile, collection: Collection, row: dict[str, A
             copy_counted(packed, file, settings.MAX_UPLOAD_BYTES)
         examined = storage.examine(file, str(row["file"]["name"]))
         if examined.sha256 != sha256:
-            raise ImportRefused(f"The file {sha256} is not what it was. Copy the archive anew.")
+            raise ImportRefused(
+                gettext("The file %(sha256)s has changed. Copy the archive again.")
+                % {"sha256": sha256}
+            )
         with _told("documents"), transaction.atomic():
             storage.hold(sha256)
             stored = storage.store(file, examined)

@@ -1,4 +1,4 @@
-"""Collection -> the bytes of its export, as a stream that never holds more than a block."""
+"""Export a collection as a stream of bytes, one block at a time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError
 from ingestion.exporting import format as written
@@ -36,19 +37,19 @@ EDIT_FIELDS = (
 
 
 class ExportFailed(IngestionError):
-    """The collection cannot be exported: the message says what is missing."""
+    """The collection cannot be exported; the message says what is missing."""
 
     code = "export_failed"
 
 
 def may_export(viewer: Viewer, collection: Collection) -> bool:
-    """Whether the viewer may take all of a collection away: who sees it and may change it."""
+    """True if the viewer may export a collection: one who may read and change it."""
     seen = Collection.objects.visible_to(viewer).filter(pk=collection.pk).exists()
     return bool(seen and viewer is not None and viewer.has_perm("ingestion.change_collection"))
 
 
 def export(collection: Collection) -> Iterator[bytes]:
-    """The ZIP, piece by piece, as the collection is at the first piece."""
+    """The blocks of the ZIP, from one snapshot of the collection."""
     with ExitStack() as stack:
         outside = not connection.in_atomic_block
         stack.enter_context(transaction.atomic())
@@ -59,7 +60,7 @@ def export(collection: Collection) -> Iterator[bytes]:
 
 
 def streamed(collection: Collection) -> StreamingHttpResponse:
-    """The export as a download that starts at once, however large it is."""
+    """The export as a streaming download."""
     return StreamingHttpResponse(
         export(collection),
         content_type="application/zip",
@@ -68,12 +69,12 @@ def streamed(collection: Collection) -> StreamingHttpResponse:
 
 
 def file_name(collection: Collection) -> str:
-    """What to call the export: the collection's name in its address, and the day."""
+    """The file name of the export: the slug of the collection and the date."""
     return f"{collection.slug}-{timezone.localdate():%Y-%m-%d}.zip"
 
 
 class _Sink(io.RawIOBase):
-    """Takes what zipfile writes until it is fetched. It cannot be wound back."""
+    """An unseekable buffer between zipfile and the stream."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -86,7 +87,7 @@ class _Sink(io.RawIOBase):
         return len(data)
 
     def fetch(self) -> bytes:
-        """All that was written since the last time."""
+        """The bytes written since the last call."""
         data = b"".join(self._pieces)
         self._pieces.clear()
         return data
@@ -118,7 +119,7 @@ def _entries(collection: Collection) -> Iterator[Entry]:
     for part in attached():
         yield f"{part.name}.jsonl", packed, lines(part.rows(collection))
     for name, sha256 in _files(collection):
-        # Mostly packed already; and an archive of them as they are can be no bomb.
+        # Mostly compressed already; and stored files keep the archive below the ratio of a bomb.
         yield f"{written.FILES}{sha256}", plain, _read(name)
 
 
@@ -141,7 +142,7 @@ def _manifest(collection: Collection) -> dict[str, Any]:
 
 
 def _kept(collection: Collection) -> QuerySet[Document]:
-    """Its documents that have a file, the whole before its parts."""
+    """The documents with a file, parents before their parts."""
     documents = Document.objects.filter(collection=collection, deleted_at=None)
     return documents.filter(latest__isnull=False).order_by("pk")
 
@@ -185,14 +186,14 @@ def _edits(collection: Collection) -> Iterator[Row]:
 
 
 def _files(collection: Collection) -> Iterator[tuple[str, str]]:
-    """Each stored file once, with its hash."""
+    """The stored files, each once, with their hashes."""
     seen: set[bytes] = set()
     names = _kept(collection).values_list(
         "current__file", "current__sha256", "latest__file", "latest__sha256"
     )
     for current, current_sha, latest, latest_sha in names.iterator(ROWS_AT_ONCE):
         name, sha256 = (current, current_sha) if current_sha else (latest, latest_sha)
-        # Half the memory of the text: this is all that grows with the collection.
+        # As bytes, since this set grows with the collection.
         if (key := bytes.fromhex(sha256)) not in seen:
             seen.add(key)
             yield name, sha256
@@ -205,6 +206,9 @@ def _read(name: str) -> Iterator[bytes]:
                 yield block
     except OSError as error:
         raise ExportFailed(
-            f"The stored file {name} cannot be read ({error.strerror or error}). Bring it back "
-            "from a backup, or delete its document, and export again."
+            gettext(
+                "The stored file %(name)s cannot be read (%(error)s). Restore it from a backup or "
+                "delete its document, then export again."
+            )
+            % {"name": name, "error": error.strerror or error}
         ) from error

@@ -1,1 +1,1 @@
-"""U1: stored files, their types and downloads."""
+"""Stored files, their types and downloads."""

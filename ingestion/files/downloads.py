@@ -9,14 +9,14 @@ from django.utils.cache import patch_cache_control
 
 from ingestion.models import DocumentVersion
 
-# What a browser might run: it leaves as bytes that stay inert.
+# Types that a browser might execute: sent as plain bytes.
 RUNNABLE = ("html", "/xml", "+xml", "javascript")
 
 
 def download(version: DocumentVersion) -> FileResponse:
-    """The file that a version was read from, under the name it came with; never shown in place.
+    """A version's original file as a download under its original name.
 
-    Raises Http404 where it is no longer kept. Who may have it is the caller's to ask.
+    Raises Http404 if it is no longer stored. Callers check the permissions.
     """
     if not version.file:
         raise Http404

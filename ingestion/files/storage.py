@@ -1,4 +1,4 @@
-"""U1: bytes -> stored file, hash, size, sniffed type."""
+"""Store uploaded files: hash, size, detected type."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import IO
 from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
+from django.utils.translation import gettext
 
 from common import locks
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored
@@ -31,7 +32,7 @@ MAX_NAME_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in storage. `name` is its storage name, `file_name` what the person called it."""
+    """A file in storage. `name` is its storage name, `file_name` its original name."""
 
     name: str
     file_name: str
@@ -42,7 +43,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What reading a file once tells, before anything is stored."""
+    """Name, size, hash and type of a file that is not stored yet."""
 
     file_name: str
     size: int
@@ -53,7 +54,7 @@ class Examined:
 def examine(file: IO[bytes], file_name: str) -> Examined:
     """Size, hash and type of a file; the file is rewound.
 
-    Raises EmptyFile, FileTooLarge or UnsupportedType, so that a refused upload leaves nothing.
+    Raises EmptyFile, FileTooLarge or UnsupportedType before anything is stored.
     """
     file.seek(0)
     digest = hashlib.sha256()
@@ -64,25 +65,26 @@ def examine(file: IO[bytes], file_name: str) -> Examined:
         if size > settings.MAX_UPLOAD_BYTES:
             limit = settings.MAX_UPLOAD_BYTES // (1024 * 1024)
             raise FileTooLarge(
-                f"The file is larger than {limit} MB. Split it, or raise MAX_UPLOAD_MB."
+                gettext("The file is larger than %(limit)d MB. Split it, or raise MAX_UPLOAD_MB.")
+                % {"limit": limit}
             )
         digest.update(block)
     file.seek(0)
     if not size:
-        raise EmptyFile("The file is empty. Check that it was saved, and upload it again.")
+        raise EmptyFile(gettext("The file is empty. Check that it was saved, and upload it again."))
     name = display_name(file_name)
     return Examined(name, size, digest.hexdigest(), sniff(head, name))
 
 
 def hold(sha256: str) -> None:
-    """Waits until no other transaction stores or removes these bytes; holds them to its end."""
+    """Lock these bytes against storing or removal by others, until the transaction ends."""
     locks.hold_name(sha256)
 
 
 def store(file: IO[bytes], examined: Examined) -> StoredFile:
-    """The file in storage, under a name made of its hash: equal bytes are kept once.
+    """The file in storage, named by its hash, so that equal bytes are stored once.
 
-    Raises NotStored, and then nothing is left of it.
+    Raises NotStored, without leaving a partial file.
     """
     digest = examined.sha256
     name = f"originals/{digest[:2]}/{digest}"
@@ -93,19 +95,22 @@ def store(file: IO[bytes], examined: Examined) -> StoredFile:
         logger.exception("Could not store %s", name)
         reason = error.strerror or type(error).__name__
         raise NotStored(
-            f"The file could not be stored ({reason}). Make room where the files are kept, see "
-            "that the server may write there, and upload it again."
+            gettext(
+                "The file could not be stored (%(reason)s). Check that the storage has free space "
+                "and that the server may write to it, and upload the file again."
+            )
+            % {"reason": reason}
         ) from error
     return StoredFile(name, examined.file_name, examined.size, digest, examined.type.media_type)
 
 
 def _save(name: str, file: IO[bytes]) -> str:
-    """The name under which a storage holds all of the file, or, when this raises, nothing."""
+    """Save the complete file or nothing, and return its storage name."""
     try:
         target = Path(default_storage.path(name))
     except NotImplementedError:
-        return default_storage.save(name, File(file))  # an object storage takes all or nothing
-    # On a disk that fills up half a file would be left, and its name says that it is whole.
+        return default_storage.save(name, File(file))  # object storage is atomic
+    # A full disk must not leave a partial file under a name that promises the whole.
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(prefix=".draft-", dir=target.parent)
     try:
@@ -123,7 +128,7 @@ def _save(name: str, file: IO[bytes]) -> str:
 
 
 def display_name(file_name: str) -> str:
-    """A file name as people read it: never a path, no control or direction characters."""
+    """A file name for display: without a path and without control or direction characters."""
     last = PurePosixPath(file_name.replace("\\", "/")).name
     clean = "".join(c for c in last if unicodedata.category(c)[0] != "C").strip(" .")
     if len(clean) > MAX_NAME_CHARS:
@@ -134,7 +139,7 @@ def display_name(file_name: str) -> str:
 
 @contextmanager
 def local_copy(name: str) -> Iterator[Path]:
-    """A path on this machine's disk that holds the stored file, for as long as the block runs."""
+    """A local path of the stored file, valid within the block."""
     try:
         yield Path(default_storage.path(name))
     except NotImplementedError:
@@ -145,5 +150,5 @@ def local_copy(name: str) -> Iterator[Path]:
 
 
 def remove(name: str) -> None:
-    """Deletes a stored file that no version names any longer."""
+    """Delete a stored file that no version refers to."""
     default_storage.delete(name)

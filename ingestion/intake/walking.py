@@ -75,7 +75,7 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
         try:
             if entry.is_symlink():
                 if not Path(entry.path).resolve().is_relative_to(root.resolve()):
-                    yield Unseen(path, "It is a link out of the folder and was skipped.")
+                    yield Unseen(path, "The link points out of the folder and was skipped.")
             elif entry.is_dir(follow_symlinks=False):
                 if recursive:
                     yield from _below(root, Path(entry.path), path, recursive)
@@ -83,7 +83,11 @@ def _listed(root: Path, folder: Path, below: str, recursive: bool) -> Iterator[S
                 known = entry.stat(follow_symlinks=False)
                 yield Seen(path, known.st_size, known.st_mtime_ns)
         except OSError as error:
-            yield Unseen(path, f"It cannot be read: {error.strerror or error}.")
+            yield Unseen(path, _unreadable(error))
+
+
+def _unreadable(error: OSError) -> str:
+    return f"It cannot be read: {error.strerror or error}."
 
 
 def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[Seen | Unseen]:
@@ -92,4 +96,4 @@ def _below(root: Path, folder: Path, path: str, recursive: bool) -> Iterator[See
         yield from files
     except OSError as error:
         # Its files may still exist: their state is unknown.
-        yield Unseen(path, f"It cannot be read: {error.strerror or error}.", is_folder=True)
+        yield Unseen(path, _unreadable(error), is_folder=True)

@@ -1,1 +1,1 @@
-"""U4: a chunk's lexemes, term weights and signature."""
+"""The lexical side of search: lexemes, term weights, languages, signatures."""

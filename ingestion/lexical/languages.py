@@ -1,4 +1,4 @@
-"""U4: language detection, and Postgres' text search configuration for a language."""
+"""Language detection, and Postgres' text search configuration for a language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""U4: tokenization of scripts that Postgres' parser cannot split, for chunks and queries alike.
+"""Tokenization of scripts that Postgres' parser cannot split, for chunks and queries alike.
 
 Chinese, Japanese and Thai do not separate words by spaces, and Korean attaches particles to them:
 a run of their letters becomes overlapping bigrams, interleaved with the letters that can be words

@@ -1,4 +1,4 @@
-"""U4: a chunk's text -> a 64-bit signature for detecting near-duplicates. Pure.
+"""A chunk's text -> a 64-bit signature for detecting near-duplicates. Pure.
 
 Simhash (Charikar, STOC 2002; Manku, Jain & Das Sarma, WWW 2007): each bit is the majority among the
 hashes of the text's features, so that texts with most features in common differ in few bits. A

@@ -1,7 +1,7 @@
-"""U4: chunk -> lexemes, BM25 term weights, document frequencies. All in SQL, a version at a time.
+"""Lexemes, BM25 term weights and document frequencies of chunks, in SQL, per version.
 
-BM25 (Robertson & Zaragoza 2009) as an inner product of sparse vectors (decision D1): a chunk
-stores tf·(k1+1) / (tf + k1·(1 - b + b·length/average length)) by term; the query brings the
+BM25 (Robertson & Zaragoza 2009) as an inner product of sparse vectors (ADR 1): a chunk stores
+tf·(k1+1) / (tf + k1·(1 - b + b·length/average length)) by term; the query contributes the
 idf. A term's index is a hash of its lexeme: the SQL function `steelyard_term_id`.
 """
 
@@ -18,11 +18,11 @@ from ingestion.models import TermFrequency
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
-# Term weights depend weakly on the average length: at b = .75 a tenth more moves a weight of
-# an average chunk by under 4%. Beyond that all chunks of the collection are weighed again.
+# Term weights depend weakly on the average length: at b = .75, 10% more changes a weight of an
+# average chunk by under 4%. Beyond that, all chunks of the collection are reweighted.
 MAX_DRIFT = 0.10
-# A row must fit a page of 8 kB, at 8 bytes a term. Only chunks of over a thousand tokens hold more
-# different terms; those beyond, the lightest, are found all the same and add nothing to BM25.
+# A row must fit a page of 8 kB, at 8 bytes a term. Only chunks of over a thousand tokens contain
+# more distinct terms; the lightest ones beyond still match, but add nothing to BM25.
 MOST_TERMS = 900
 REWEIGH_BATCH = 2_000
 
@@ -64,7 +64,7 @@ FROM (
 WHERE target.id = fresh.id
 """
 
-# Two lexemes of one chunk may share an index: about one pair in 10^9. The heavier one stands.
+# Two lexemes of a chunk may share an index, about one pair in 10^9: the heavier weight is kept.
 _WEIGHTS = """
     SELECT ('{' || string_agg(term || ':' || weight, ',') || '}/1000000000')::sparsevec AS terms
     FROM (
@@ -134,10 +134,10 @@ DO UPDATE SET chunks = ingestion_corpusstatistics.chunks + EXCLUDED.chunks,
 
 
 def read_terms(version_id: int, *, title: str, chunk_id: int | None = None) -> None:
-    """Fills in lexemes, length and term weights of a version's chunks, or of one, in one pass.
+    """Compute lexemes, length and term weights of a version's chunks, or of one, in one pass.
 
-    `title` is read into every chunk with weight A and the headings that the chunk's own text
-    does not repeat with weight B, so that a chunk is found by where it stands.
+    Every chunk also gets the lexemes of `title`, with weight A, and of the headings that its text
+    does not repeat, with weight B, so that it matches queries for its context.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(
@@ -147,17 +147,17 @@ def read_terms(version_id: int, *, title: str, chunk_id: int | None = None) -> N
             [version_id, chunk_id, chunk_id],
         )
         for collection_id, config, tokens in cursor.fetchall():
-            # The first chunks of a collection have only themselves to be compared with; `fold`
-            # weighs them again as soon as it knows more.
+            # The first chunks of a collection use their own average; `fold` reweights them once it
+            # has more data.
             average = _average_length(cursor, collection_id, config) or float(tokens)
             which = {"version": version_id, "chunk": chunk_id, "config": config}
             _execute(cursor, _READ, average, **which, title=spaced(title))
 
 
 def read_title(document_id: int, title: str, language: str) -> None:
-    """Fills in the lexemes that a document's title has, under its language's configuration.
+    """Compute the lexemes of a document's title in the configuration of its language.
 
-    `title` is what it is found by: its own, with the file's name.
+    `title` is the searchable title: the document's own, with the file name.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -168,22 +168,22 @@ def read_title(document_id: int, title: str, language: str) -> None:
 
 
 def count_in(version_id: int, *, chunk_id: int | None = None) -> None:
-    """Adds a version's searchable chunks, or one, to the frequencies.
+    """Add a version's searchable chunks, or one, to the document frequencies.
 
-    In the caller's transaction.
+    Runs in the caller's transaction.
     """
     _count(version_id, chunk_id, 1)
 
 
 def count_out(version_id: int, *, chunk_id: int | None = None) -> None:
-    """Takes a version's searchable chunks, or one, out of the frequencies, likewise."""
+    """Subtract a version's searchable chunks, or one, from the document frequencies, likewise."""
     _count(version_id, chunk_id, -1)
 
 
 def fold() -> bool:
-    """Moves all pending changes into the totals; False when another process is doing so.
+    """Move all pending changes into the totals; return False if another process is doing so.
 
-    Then weighs again the chunks of each collection whose average length has drifted.
+    Then reweight the chunks of each collection whose average length has drifted.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         if not locks.try_hold(locks.TERM_STATISTICS):
@@ -196,7 +196,7 @@ def fold() -> bool:
 
 
 def _average_length(cursor: Any, collection_id: int, config: str) -> float:
-    """The average length to weigh new chunks with; 0 when the collection has none yet."""
+    """The average length for the weights of new chunks; 0 if the collection has none yet."""
     cursor.execute(_TOTALS, {"collection": collection_id, "config": config})
     chunks, total, weighed = cursor.fetchone()
     return float(weighed) or (float(total) / float(chunks) if chunks > 0 else 0.0)
@@ -224,7 +224,7 @@ def _reweigh_drifted() -> None:
         )
         drifted = cursor.fetchall()
     for pk, collection_id, config, average in drifted:
-        # First the average that new chunks will use, then the chunks that are there.
+        # First the average for new chunks, then the existing chunks.
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE ingestion_corpusstatistics SET weighed_length = %s WHERE id = %s",
@@ -234,7 +234,7 @@ def _reweigh_drifted() -> None:
 
 
 def _reweigh(collection_id: int, config: str, average: float) -> None:
-    """Weighs every chunk of a collection again, in batches so that no search waits for long."""
+    """Reweight every chunk of a collection, in batches so that searches do not wait long."""
     last = 0
     while True:
         with transaction.atomic(), connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""U5: what an upload leaves behind."""
+"""The tables of the library: collections, documents, versions, chunks, imports."""
 
 from ingestion.models.edits import ChunkEdit
 from ingestion.models.idempotency import IdempotencyKey

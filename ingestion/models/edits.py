@@ -1,4 +1,4 @@
-"""What administrators change by hand in a document's chunks, kept apart from the chunks."""
+"""Hand edits of a document's chunks, stored apart from the chunks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Document
 
@@ -15,24 +16,26 @@ MAX_QUESTION_CHARS = 500
 class ChunkEdit(models.Model):
     """A hand edit of one chunk of a document. It outlives the chunk (`ingestion.edits.anchoring`).
 
-    The anchor says where it belongs: the hashes of the chunk's text as it was parsed and of its
-    neighbours', its headings and its place. `Chunk.edit` names the edit where it is applied.
+    Its anchor locates it: the hashes of the chunk's parsed text and of its neighbours', the
+    headings and the ordinal. `Chunk.edit` refers to the edit wherever it is applied.
     """
 
     class State(models.TextChoices):
-        APPLIED = "applied", "Applied"
-        HOMELESS = "homeless", "Does not fit"
+        APPLIED = "applied", _("Applied")
+        HOMELESS = "homeless", _("Unplaced")
 
     document = models.ForeignKey(Document, models.CASCADE, related_name="edits")
-    text = models.TextField(blank=True, help_text="The new text; empty: the text is unchanged.")
-    disabled = models.BooleanField(default=False, help_text="Search does not find the passage.")
+    text = models.TextField(
+        blank=True, help_text=_("Replacement text; leave empty to keep the text.")
+    )
+    disabled = models.BooleanField(default=False, help_text=_("Exclude the passage from search."))
     questions = ArrayField(
         models.CharField(max_length=MAX_QUESTION_CHARS),
         default=list,
         blank=True,
-        help_text="Whole questions that the passage comes first for, one a line.",
+        help_text=_("Exact questions for which the passage ranks first, one per line."),
     )
-    note = models.TextField(blank=True, help_text="For colleagues: shown to members of staff only.")
+    note = models.TextField(blank=True, help_text=_("Shown to staff only."))
 
     original = models.TextField(editable=False)
     content_hash = models.CharField(max_length=64, editable=False)
@@ -44,7 +47,9 @@ class ChunkEdit(models.Model):
     state = models.CharField(
         max_length=8, choices=State.choices, default=State.APPLIED, db_index=True, editable=False
     )
-    reason = models.TextField(blank=True, editable=False, help_text="Why it fits no longer.")
+    reason = models.TextField(
+        blank=True, editable=False, help_text=_("Why the edit could not be placed.")
+    )
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -59,14 +64,14 @@ class ChunkEdit(models.Model):
     class Meta:
         default_permissions = ()  # who may change a document may edit its passages
         ordering = ("document", "ordinal", "pk")
-        verbose_name = "hand edit"
+        verbose_name = _("hand edit")
 
     def __str__(self) -> str:
         return f"Edit of passage {self.ordinal + 1} of {self.document}"
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What it does, in words for people."""
+        """The kinds of change that the edit makes."""
         done = (
             (bool(self.text), "text"),
             (self.disabled, "disabled"),

@@ -1,4 +1,4 @@
-"""Imports of many files: what was asked for, and what became of each, so that one can go on."""
+"""Imports of many files or pages, with the outcome of each item."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import Q
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import IMPORTS, Job
 from ingestion.models.library import Collection, Document, Viewer
@@ -19,27 +20,27 @@ class ImportQuerySet(models.QuerySet["Import"]):
 
 
 class Import(Job):
-    """One import of many files or pages into a collection. It goes on where it was stopped.
+    """An import of many files or pages into a collection. It can be stopped and resumed.
 
     `origin` is the archive's or manifest's name or path, or the address. `options` are those of
-    its kind (depth, limits, ...), as given. `discovered` is the moment when all that the origin
-    names was written down as items; until then it is read again from its start.
+    its kind (depth, limits, ...), as given. `discovered` is the time at which every item of the
+    origin had a row; until then discovery starts over.
     """
 
     class Kind(models.TextChoices):
-        ARCHIVE = "archive", "ZIP archive"
-        MANIFEST = "manifest", "Manifest"
-        FOLDER = "folder", "Folder"
-        URL = "url", "Web address"
-        SITE = "site", "Web pages from an address on"
-        SITEMAP = "sitemap", "Sitemap"
+        ARCHIVE = "archive", _("ZIP archive")
+        MANIFEST = "manifest", _("Manifest")
+        FOLDER = "folder", _("Folder")
+        URL = "url", _("Web address")
+        SITE = "site", _("Web page and its links")
+        SITEMAP = "sitemap", _("Sitemap")
 
     class State(models.TextChoices):
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        DONE = "done", "Done"
-        FAILED = "failed", "Stopped by an error"
-        CANCELLED = "cancelled", "Stopped"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Stopped")
 
     TASK = "ingestion.tasks.run_import"
     QUEUES = {IMPORTS: Q()}
@@ -50,7 +51,9 @@ class Import(Job):
     options = models.JSONField(default=dict, blank=True)
     state = models.CharField(max_length=10, choices=State.choices, default=State.QUEUED)
     file = models.FileField(max_length=300, blank=True, editable=False)
-    language = models.CharField(max_length=8, blank=True, help_text="Of items that state none.")
+    language = models.CharField(
+        max_length=8, blank=True, help_text=_("For items without a language.")
+    )
     discovered = models.DateTimeField(null=True, blank=True, editable=False)
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -83,7 +86,7 @@ class Import(Job):
 
     @classmethod
     def open_jobs(cls) -> models.QuerySet[Import]:
-        """Those that any worker can run: not what a command reads from its own machine."""
+        """The open imports that any worker can run, not bound to a command's machine."""
         return cls.on_any_machine().exclude(options__has_key="host")
 
     @classmethod
@@ -93,20 +96,22 @@ class Import(Job):
 
 
 class ImportItem(models.Model):
-    """One file or page of an import: its path or address, and what became of it."""
+    """One file or page of an import and its outcome."""
 
     class State(models.TextChoices):
-        WAITING = "waiting", "Waiting"
-        ADDED = "added", "Added"
-        REPLACED = "replaced", "New version"
-        DUPLICATE = "duplicate", "Held already"
-        SKIPPED = "skipped", "Left out"
-        FAILED = "failed", "Failed"
+        WAITING = "waiting", _("Waiting")
+        ADDED = "added", _("Added")
+        REPLACED = "replaced", _("New version")
+        DUPLICATE = "duplicate", _("Duplicate")
+        SKIPPED = "skipped", _("Skipped")
+        FAILED = "failed", _("Failed")
 
     of = models.ForeignKey(Import, models.CASCADE, related_name="items")
-    reference = models.CharField(max_length=2000, help_text="Its path or address.")
+    reference = models.CharField(max_length=2000, help_text=_("Path or address."))
     position = models.PositiveIntegerField(default=0)
-    depth = models.PositiveSmallIntegerField(default=0, help_text="Links from the start.")
+    depth = models.PositiveSmallIntegerField(
+        default=0, help_text=_("Number of links from the start page.")
+    )
     state = models.CharField(
         max_length=10, choices=State.choices, default=State.WAITING, db_index=True
     )

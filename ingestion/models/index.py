@@ -1,4 +1,4 @@
-"""What search reads: chunks, their embeddings by space, their identifiers."""
+"""The search index: chunks, their embeddings by space, their identifiers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Func, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
@@ -34,9 +35,9 @@ class EqualsAny(Func):
 
 class ChunkQuerySet(models.QuerySet["Chunk"]):
     def visible_to(self, viewer: Viewer, *, collections: Sequence[str] = ()) -> ChunkQuerySet:
-        """The chunks `viewer` may find: the one door of search, pages, downloads and lists.
+        """The searchable chunks that `viewer` may read; every search starts from this queryset.
 
-        With `collections` (slugs) only those of them that the viewer may read.
+        `collections` (slugs) restricts it further to those of them that the viewer may read.
 
         The collections come as `= ANY(ARRAY(SELECT ...))`, which Postgres runs once ahead of
         the scan; an IN subquery becomes a join that can cost the vector index its order.
@@ -49,13 +50,12 @@ class ChunkQuerySet(models.QuerySet["Chunk"]):
 
 
 class Chunk(models.Model):
-    """A passage of one version: the unit that is found, ranked and shown.
+    """A passage of one version: the unit that is retrieved, ranked and shown.
 
-    `start` and `end` are character offsets into the version's text. `terms` holds BM25's
-    document side by term (decision D1). `searchable` is true for the chunks of a document's
-    current version alone, less those disabled by hand and all of a deleted document's; it changes
-    for a whole version within one transaction. `start` and `end` are those of the parsed text, also
-    where `text` was edited.
+    `start` and `end` are character offsets into the version's parsed text, even where `text` was
+    edited. `terms` holds the BM25 weight of each term (ADR 1). `searchable` is true only for chunks
+    of a document's current version that are neither disabled by hand nor of a deleted document; it
+    changes for a whole version within one transaction.
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
@@ -75,14 +75,16 @@ class Chunk(models.Model):
     lexemes = SearchVectorField(null=True)
     terms = SparseVectorField(dimensions=TERM_DIMENSIONS, null=True)
     signature = models.BigIntegerField(
-        null=True, help_text="Near-duplicates differ in few of its 64 bits."
+        null=True, help_text=_("64 bits; near-duplicates differ in few of them.")
     )
-    length = models.PositiveIntegerField(default=0, help_text="Term occurrences: BM25's length.")
+    length = models.PositiveIntegerField(
+        default=0, help_text=_("Number of term occurrences (BM25 document length).")
+    )
     edit = models.ForeignKey(
         ChunkEdit, models.SET_NULL, null=True, blank=True, related_name="chunks", editable=False
     )
     original = models.TextField(
-        blank=True, editable=False, help_text="The parsed text, where a person changed it."
+        blank=True, editable=False, help_text=_("The parsed text, if it was edited by hand.")
     )
 
     objects = ChunkQuerySet.as_manager()
@@ -114,17 +116,17 @@ class Chunk(models.Model):
 class EmbeddingSpace(Job):
     """The vectors of one model. Vectors of two spaces are never compared.
 
-    `config` says which embedder fills it and embeds the questions asked of it: its kind and what
-    makes its vectors what they are, never a key. It is empty until first used where the row is
-    older than the field: the settings then say it, if their model is the same (`spaces`).
+    `config` identifies the embedder of its chunks and queries: the kind and every setting that
+    affects the vectors, never a key. If empty, it is filled on first use from the settings, if they
+    name the same model (`spaces`).
     """
 
     class State(models.TextChoices):
-        BUILDING = "building", "Building"
-        ACTIVE = "active", "Active"
-        PREVIOUS = "previous", "Previous"
-        RETIRED = "retired", "Retired"
-        DROPPING = "dropping", "Being removed"
+        BUILDING = "building", _("Building")
+        ACTIVE = "active", _("Active")
+        PREVIOUS = "previous", _("Previous")
+        RETIRED = "retired", _("Retired")
+        DROPPING = "dropping", _("Being removed")
 
     TASK = "ingestion.tasks.advance_space"
     QUEUES = {BULK: Q()}
@@ -139,33 +141,33 @@ class EmbeddingSpace(Job):
         models.CharField(max_length=8),
         default=list,
         blank=True,
-        help_text="ISO 639-1 codes the model knows; empty: many.",
+        help_text=_("ISO 639-1 codes that the model supports; empty: multilingual."),
     )
     state = models.CharField(max_length=10, choices=State.choices, default=State.BUILDING)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     requests_per_minute = models.PositiveIntegerField(
-        default=0, help_text="What the provider allows, by all workers together; 0: no limit."
+        default=0, help_text=_("The provider's limit, shared by all workers; 0: no limit.")
     )
     tokens_per_minute = models.PositiveIntegerField(
-        default=0, help_text="What the provider allows, by all workers together; 0: no limit."
+        default=0, help_text=_("The provider's limit, shared by all workers; 0: no limit.")
     )
     price = models.DecimalField(
-        "price of a million tokens",
+        _("price of a million tokens"),
         max_digits=12,
         decimal_places=6,
         default=0,
         validators=[MinValueValidator(0)],
-        help_text="In your currency, for the estimate; 0 for a model of your own.",
+        help_text=_("In your currency, for the cost estimate; 0 for a local model."),
     )
-    # Where the shared allowance stands (`spaces.throttle`): what was taken is paid off until then.
+    # The shared rate limit (`spaces.throttle`): when the requests and tokens taken are paid off.
     requests_due = models.DateTimeField(null=True, editable=False)
     tokens_due = models.DateTimeField(null=True, editable=False)
     held_until = models.DateTimeField(null=True, editable=False)
 
     paused = models.BooleanField(default=False, editable=False)
     filling_after = models.BigIntegerField(
-        default=0, editable=False, help_text="The id of the chunk that filling has come to."
+        default=0, editable=False, help_text=_("Id of the last chunk embedded.")
     )
     chunks_total = models.PositiveIntegerField(default=0, editable=False)
     chunks_filled = models.PositiveIntegerField(default=0, editable=False)
@@ -174,7 +176,7 @@ class EmbeddingSpace(Job):
     filled_at = models.DateTimeField(null=True, editable=False)
     activated_at = models.DateTimeField(null=True, editable=False)
     left_at = models.DateTimeField(
-        null=True, editable=False, help_text="When another space took its place."
+        null=True, editable=False, help_text=_("When another space replaced it.")
     )
 
     class Meta:
@@ -183,13 +185,15 @@ class EmbeddingSpace(Job):
                 fields=("state",),
                 condition=Q(state="active"),
                 name="embedding_space_one_active",
-                violation_error_message="Another embedding space is active.",
+                violation_error_message=_("Another embedding space is active."),
             ),
             models.UniqueConstraint(
                 fields=("state",),
                 condition=Q(state="previous"),
                 name="embedding_space_one_previous",
-                violation_error_message="Another embedding space is kept to go back to.",
+                violation_error_message=_(
+                    "Another embedding space is already kept as the previous one."
+                ),
             ),
             models.CheckConstraint(
                 # HNSW over halfvec holds up to 4,000 dimensions.
@@ -210,11 +214,11 @@ class EmbeddingSpace(Job):
 
     @property
     def is_written(self) -> bool:
-        """Whether new chunks get a vector in it."""
+        """True if new chunks get a vector in this space."""
         return self.state in WRITTEN_STATES
 
 
-# The previous space is written to as well, so that going back finds it complete.
+# The previous space is kept complete, so that one can switch back to it.
 WRITTEN_STATES = (
     EmbeddingSpace.State.ACTIVE,
     EmbeddingSpace.State.BUILDING,
@@ -232,7 +236,7 @@ class ChunkEmbedding(models.Model):
     pk = models.CompositePrimaryKey("chunk_id", "space_id")
     chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="embeddings")
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="embeddings")
-    # No dimension here: spaces differ. Each space's index casts to its own (decision D4).
+    # Dimensions differ between spaces: each space's index casts to its own (ADR 4).
     vector = HalfVectorField()
 
     def __str__(self) -> str:
@@ -240,12 +244,12 @@ class ChunkEmbedding(models.Model):
 
 
 class Identifier(models.Model):
-    """A canonical form of a code that a chunk names (decision D2)."""
+    """A canonical form of an identifier that occurs in a chunk (ADR 2)."""
 
     chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="identifiers")
     form = models.CharField(max_length=200)
-    strength = models.FloatField(help_text="1 for the full form, less for a tail or a parent.")
-    place = models.PositiveSmallIntegerField(help_text="0 title, 1 heading, 2 body.")
+    strength = models.FloatField(help_text=_("1 for the full form, less for a tail or a parent."))
+    place = models.PositiveSmallIntegerField(help_text=_("0 title, 1 heading, 2 body."))
 
     class Meta:
         constraints = (

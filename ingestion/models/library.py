@@ -19,6 +19,7 @@ from django.db.models.lookups import Exact
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import BULK, INTERACTIVE, Job
 from ingestion import metadata
@@ -33,7 +34,7 @@ else:
 
 
 def validate_metadata(value: Any) -> None:
-    """Raises ValidationError for what is no valid metadata."""
+    """Raise ValidationError for invalid metadata."""
     try:
         metadata.check_metadata(value)
     except InvalidMetadata as error:
@@ -41,7 +42,7 @@ def validate_metadata(value: Any) -> None:
 
 
 def validate_metadata_key(value: Any) -> None:
-    """Raises ValidationError for what is no valid key of metadata."""
+    """Raise ValidationError for an invalid metadata key."""
     try:
         metadata.check_key(value)
     except InvalidMetadata as error:
@@ -49,14 +50,14 @@ def validate_metadata_key(value: Any) -> None:
 
 
 class Visibility(models.TextChoices):
-    PUBLIC = "public", "Everyone"
-    SIGNED_IN = "signed_in", "Signed-in users"
-    GROUPS = "groups", "Members of chosen groups"
+    PUBLIC = "public", _("Everyone")
+    SIGNED_IN = "signed_in", _("Signed-in users")
+    GROUPS = "groups", _("Members of chosen groups")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
     def kept(self) -> CollectionQuerySet:
-        """The collections that nobody deleted."""
+        """The collections that are not in the bin."""
         return self.filter(deleted_at=None)
 
     def visible_to(self, viewer: Viewer) -> CollectionQuerySet:
@@ -64,7 +65,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         return self.kept().open_to(viewer)
 
     def open_to(self, viewer: Viewer) -> CollectionQuerySet:
-        """Those in whose audience `viewer` is, whether kept or in the bin."""
+        """The collections whose audience includes `viewer`, in the bin or not."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.filter(visibility=Visibility.PUBLIC)
         if viewer.is_superuser:
@@ -81,7 +82,7 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
 
 
 class Collection(models.Model):
-    """A shelf of documents with one audience and one way of chunking."""
+    """A set of documents with one audience and one chunking configuration."""
 
     name = models.CharField(max_length=120)
     slug = models.SlugField(max_length=120, blank=True)
@@ -90,30 +91,32 @@ class Collection(models.Model):
         max_length=12, choices=Visibility.choices, default=Visibility.SIGNED_IN
     )
     groups = models.ManyToManyField(
-        Group, blank=True, help_text="Who may read it when visible to chosen groups only."
+        Group,
+        blank=True,
+        help_text=_("Groups that may read it if it is visible to chosen groups only."),
     )
     language = models.CharField(
         max_length=8,
         blank=True,
-        help_text="ISO 639-1 code for every document; empty: detected for each.",
+        help_text=_("ISO 639-1 code of every document; leave empty to detect it for each."),
     )
     chunk_tokens = models.PositiveSmallIntegerField(
-        "chunk size",
+        _("chunk size"),
         default=200,
         validators=[MinValueValidator(32), MaxValueValidator(2000)],
-        help_text="Target size of a chunk in tokens of the embedding model (32-2000).",
+        help_text=_("Target size of a chunk in tokens of the embedding model (32-2000)."),
     )
     overlap_tokens = models.PositiveSmallIntegerField(
-        "chunk overlap",
+        _("chunk overlap"),
         default=20,
-        help_text="Tokens repeated from one chunk to the next; less than half the chunk size.",
+        help_text=_("Tokens shared by consecutive chunks; less than half the chunk size."),
     )
     metadata_keys = ArrayField(
         models.CharField(max_length=metadata.MAX_KEY_CHARS, validators=[validate_metadata_key]),
         size=metadata.MAX_FACET_KEYS,
         default=list,
         blank=True,
-        help_text="Keys of the documents' metadata that searches can be narrowed by.",
+        help_text=_("Metadata keys that searches can be filtered by."),
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
     deleted_at = models.DateTimeField(
@@ -121,7 +124,7 @@ class Collection(models.Model):
         blank=True,
         editable=False,
         db_index=True,
-        help_text="When it was put in the bin, with all its documents.",
+        help_text=_("When it was moved to the bin, with all its documents."),
     )
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -137,28 +140,28 @@ class Collection(models.Model):
     class Meta:
         ordering = ("name",)
         constraints = (
-            # A collection in the bin gives its name free.
+            # A collection in the bin does not reserve its name.
             models.UniqueConstraint(
                 "name",
                 condition=Q(deleted_at=None),
                 name="collection_name_once",
-                violation_error_message="Collection with this Name already exists.",
+                violation_error_message=_("A collection of this name already exists."),
             ),
             models.UniqueConstraint(
                 "slug",
                 condition=Q(deleted_at=None),
                 name="collection_slug_once",
-                violation_error_message="Collection with this Slug already exists.",
+                violation_error_message=_("A collection with this slug already exists."),
             ),
             models.CheckConstraint(
                 condition=Q(chunk_tokens__gte=32, chunk_tokens__lte=2000),
                 name="collection_chunk_tokens_range",
-                violation_error_message="The chunk size must be between 32 and 2000 tokens.",
+                violation_error_message=_("The chunk size must be between 32 and 2000 tokens."),
             ),
             models.CheckConstraint(
                 condition=Q(overlap_tokens__lt=F("chunk_tokens") / 2),
                 name="collection_overlap_below_half",
-                violation_error_message="The overlap must be less than half the chunk size.",
+                violation_error_message=_("The overlap must be less than half the chunk size."),
             ),
         )
 
@@ -172,15 +175,15 @@ class Collection(models.Model):
 
 
 class State(models.TextChoices):
-    """Where a version stands on its way from a stored file to search."""
+    """The processing state of a version."""
 
-    QUEUED = "queued", "Queued"
-    PARSING = "parsing", "Parsing"
-    CHUNKING = "chunking", "Chunking"
-    EMBEDDING = "embedding", "Embedding"
-    READY = "ready", "Ready"
-    FAILED = "failed", "Failed"
-    SUPERSEDED = "superseded", "Superseded"
+    QUEUED = "queued", _("Queued")
+    PARSING = "parsing", _("Parsing")
+    CHUNKING = "chunking", _("Chunking")
+    EMBEDDING = "embedding", _("Embedding")
+    READY = "ready", _("Ready")
+    FAILED = "failed", _("Failed")
+    SUPERSEDED = "superseded", _("Superseded")
 
 
 UNFINISHED = (State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING)
@@ -189,59 +192,59 @@ UNFINISHED = (State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING)
 class SourceKind(models.TextChoices):
     """Where a document came from."""
 
-    UPLOAD = "upload", "Upload"
-    PATH = "path", "File on the server"
-    URL = "url", "Web address"
-    PART = "part", "Part of another document"
+    UPLOAD = "upload", _("Upload")
+    PATH = "path", _("File on the server")
+    URL = "url", _("Web address")
+    PART = "part", _("Part of another document")
 
 
 class Lane(models.TextChoices):
-    """Which queue a version waits in: nobody's upload waits behind an import."""
+    """The queue that a version waits in, so that uploads do not wait for imports."""
 
-    INTERACTIVE = "interactive", "Interactive"
-    BULK = "bulk", "Bulk"
+    INTERACTIVE = "interactive", _("Interactive")
+    BULK = "bulk", _("Bulk")
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
     def kept(self) -> DocumentQuerySet:
-        """The documents that nobody deleted, nor the collection they are in."""
+        """The documents that are not in the bin, nor in a collection that is."""
         return self.filter(deleted_at=None, collection__deleted_at=None)
 
     def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
-        """The documents of the collections `viewer` may read; none that was deleted."""
+        """The documents that `viewer` may read, without those in the bin."""
         readable = Collection.objects.visible_to(viewer)
         return self.filter(deleted_at=None, collection__in=readable)
 
     def in_bin_of(self, viewer: Viewer) -> DocumentQuerySet:
-        """The deleted documents of the collections `viewer` may read."""
+        """The documents in the bin whose collections `viewer` may read."""
         readable = Collection.objects.visible_to(viewer)
         return self.exclude(deleted_at=None).filter(collection__in=readable)
 
     def with_part_count(self) -> DocumentQuerySet:
-        """The documents with `part_count`: how many kept ones each has as its parts."""
+        """The documents annotated with `part_count`, the number of their kept parts."""
         parts = Document.objects.filter(parent=OuterRef("pk"), deleted_at=None).order_by()
         counted = parts.values("parent").annotate(count=Count("pk")).values("count")
         return self.annotate(part_count=Coalesce(Subquery(counted), 0))
 
 
 class Document(models.Model):
-    """One thing a person gave us, under one title, through all its versions.
+    """A document with its title, through all its versions.
 
-    `current` is the version that search reads; `latest` is the newest upload. They differ
-    while a replacement is on its way, and after one has failed.
+    `current` is the searchable version; `latest` is the newest upload. They differ while a new
+    version is being processed, and after one has failed.
     """
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="documents")
     title = models.CharField(max_length=500)
     title_given = models.BooleanField(
-        default=False, help_text="A person chose this title: a new version keeps it."
+        default=False, help_text=_("The title was set by hand: a new version keeps it.")
     )
     title_terms = SearchVectorField(null=True, editable=False)
     source = models.CharField(
         max_length=1000,
         blank=True,
-        help_text="Its path or address; a new file from there becomes a new version.",
+        help_text=_("Path or address; a new file from the same source becomes a new version."),
     )
     source_kind = models.CharField(
         max_length=8, choices=SourceKind.choices, default=SourceKind.UPLOAD, editable=False
@@ -253,10 +256,10 @@ class Document(models.Model):
         blank=True,
         related_name="parts",
         editable=False,
-        help_text="The archive or message that this was a part of.",
+        help_text=_("The archive or message that contains this part."),
     )
     part_path = models.CharField(
-        max_length=1000, blank=True, editable=False, help_text="Its path within the parent."
+        max_length=1000, blank=True, editable=False, help_text=_("Path within the parent.")
     )
     language = models.CharField(max_length=8, blank=True)
     language_given = models.BooleanField(default=False)
@@ -264,7 +267,9 @@ class Document(models.Model):
         default=dict,
         blank=True,
         validators=[validate_metadata],
-        help_text="What people know of it: a flat object of texts, numbers, dates, lists of texts.",
+        help_text=_(
+            "What people know of it: a flat object of texts, numbers, dates, lists of texts."
+        ),
     )
     content_hash = models.CharField(max_length=64, editable=False)
     current = models.ForeignKey(
@@ -288,7 +293,9 @@ class Document(models.Model):
         blank=True,
         editable=False,
         db_index=True,
-        help_text="When it was put in the bin; it can come back until the grace period ends.",
+        help_text=_(
+            "When it was moved to the bin; it can be restored until the grace period ends."
+        ),
     )
     deleted_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -307,17 +314,21 @@ class Document(models.Model):
             models.UniqueConstraint(
                 "collection",
                 "content_hash",
-                # A part's identity is its place in the whole, and a deleted document's its past.
+                # Parts are identified by their path; documents in the bin do not count.
                 condition=Q(parent=None, deleted_at=None),
                 name="document_same_bytes_once",
-                violation_error_message="This collection holds a document with these bytes.",
+                violation_error_message=_(
+                    "This collection already has a document with the same content."
+                ),
             ),
             models.UniqueConstraint(
                 "collection",
                 "source",
                 condition=~Q(source="") & Q(deleted_at=None),
                 name="document_one_per_source",
-                violation_error_message="This collection holds a document from this source.",
+                violation_error_message=_(
+                    "This collection already has a document from this source."
+                ),
             ),
             models.UniqueConstraint(
                 "parent",
@@ -333,7 +344,7 @@ class Document(models.Model):
                     models.Value("object"),
                 ),
                 name="document_metadata_is_an_object",
-                violation_error_message="Metadata is a JSON object of keys and values.",
+                violation_error_message=_("Metadata is a JSON object of keys and values."),
             ),
         )
         indexes = (
@@ -349,16 +360,16 @@ class Document(models.Model):
 
 
 class DeletedDocument(Document):
-    """A document in the bin, for the page that lists them; the same rows and rights."""
+    """A proxy for documents in the bin, with the same permissions."""
 
     class Meta:
         proxy = True
         default_permissions = ()
-        verbose_name_plural = "bin"
+        verbose_name_plural = _("bin")
 
 
 class DocumentVersion(Job):
-    """One uploaded file and how far it has come. The only truth about what is left to do."""
+    """One uploaded file and its processing state, which alone determines the work left to do."""
 
     TASK = "ingestion.tasks.advance_version"
     QUEUES = {INTERACTIVE: Q(lane="interactive"), BULK: Q(lane="bulk")}
@@ -369,21 +380,19 @@ class DocumentVersion(Job):
     file = models.FileField(max_length=300, editable=False)
     file_name = models.CharField(max_length=255)
     media_type = models.CharField(max_length=120)
-    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    size = models.PositiveBigIntegerField(help_text=_("Bytes."))
     sha256 = models.CharField(max_length=64)
 
     state = models.CharField(
         max_length=12, choices=State.choices, default=State.QUEUED, db_index=True
     )
-    progress = models.FloatField(default=0, help_text="Share of the work done, 0 to 1.")
+    progress = models.FloatField(default=0, help_text=_("Share of the work that is done, 0 to 1."))
     error_code = models.CharField(max_length=40, blank=True)
     finished = models.DateTimeField(null=True, blank=True)
 
     title = models.CharField(max_length=500, blank=True)
     language = models.CharField(max_length=8, blank=True)
-    text = models.TextField(
-        blank=True, help_text="The extracted text; chunk offsets count into it."
-    )
+    text = models.TextField(blank=True, help_text=_("Extracted text; chunk offsets refer to it."))
     page_count = models.PositiveIntegerField(null=True, blank=True)
     author = models.CharField(max_length=500, blank=True)
     file_created = models.DateTimeField(null=True, blank=True)
@@ -398,7 +407,7 @@ class DocumentVersion(Job):
         null=True,
         blank=True,
         related_name="+",
-        help_text="The older version whose file this one brings back.",
+        help_text=_("The older version that this one restores."),
     )
     created = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -428,10 +437,10 @@ class DocumentVersion(Job):
         return super().open_jobs().filter(Exists(kept))
 
     def lock_parents(self) -> bool:
-        """Lock the document before the version, as everywhere; False when it was deleted.
+        """Lock the document before the version; return False if the document was deleted.
 
-        The rows that a worker writes refer to both, and two orders of locking could wait on each
-        other.
+        All code takes the two locks in this order, since workers' rows refer to both and another
+        order could deadlock.
         """
         with connection.cursor() as cursor:
             cursor.execute(

@@ -1,4 +1,4 @@
-"""The patterns by which identifiers are recognised, as rows that administrators edit."""
+"""Identifier patterns, as rows that administrators edit."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.identifiers import NORMALISERS, Pattern, check_pattern, overlaps
 
-# What an index entry was made by.
+# The fields that determine the index entries.
 INDEXING_FIELDS = frozenset({"regex", "normaliser", "enabled", "position"})
 
 
 class IdentifierPattern(models.Model):
-    """One kind of identifier: how it looks and how it is written canonically."""
+    """One kind of identifier: its regular expression and its canonical form."""
 
     name = models.CharField(max_length=60, unique=True)
-    regex = models.TextField(help_text="A Python regular expression.")
+    regex = models.TextField(help_text=_("A Python regular expression."))
     normaliser = models.CharField(
         max_length=40,
         choices=[(name, name) for name in sorted(NORMALISERS)],
-        help_text="What makes two spellings equal, and which parts of one find it too.",
+        help_text=_(
+            "How spellings are unified, and which parts of an identifier match it as well."
+        ),
     )
     examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)
     counter_examples = ArrayField(models.CharField(max_length=200), default=list, blank=True)

@@ -1,19 +1,20 @@
 """Document frequencies for BM25, by collection.
 
-Writers only insert: a version entering or leaving search adds its counts to the Change
-tables, so that workers never wait on one another. `terms.fold` moves them into the totals;
-a reader sums both.
+Writers only insert: when a version becomes searchable or stops being so, its counts go into the
+Change tables, so that workers never wait for one another. `terms.fold` moves them into the
+totals; readers sum both.
 """
 
 from __future__ import annotations
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Collection
 
 
 class TermFrequency(models.Model):
-    """In how many searchable chunks of a collection a lexeme stands, as of the last fold."""
+    """The number of searchable chunks of a collection with a lexeme, as of the last fold."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
     lexeme = models.TextField()
@@ -29,7 +30,7 @@ class TermFrequency(models.Model):
 
 
 class TermChange(models.Model):
-    """A difference to a TermFrequency not yet folded in."""
+    """A pending change of a TermFrequency."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
     lexeme = models.TextField()
@@ -43,7 +44,7 @@ class TermChange(models.Model):
 
 
 class CorpusStatistics(models.Model):
-    """How many chunks of one text configuration a collection's search holds, and how long."""
+    """Number and total length of a collection's searchable chunks, by text configuration."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
     text_config = models.CharField(max_length=64)
@@ -51,7 +52,7 @@ class CorpusStatistics(models.Model):
     total_length = models.BigIntegerField()
     weighed_length = models.FloatField(
         default=0,
-        help_text="Average length that the stored weights were computed with; 0: none yet.",
+        help_text=_("Average length used for the stored weights; 0: none yet."),
     )
 
     class Meta:
@@ -64,7 +65,7 @@ class CorpusStatistics(models.Model):
 
 
 class CorpusChange(models.Model):
-    """A difference to a CorpusStatistics row not yet folded in."""
+    """A pending change of a CorpusStatistics row."""
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
     text_config = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""Folders on the server whose files a collection mirrors, and what is known of each file."""
+"""Watched folders of the server, mirrored into collections, and the state of each file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import IMPORTS, Job
 from ingestion.models.library import Collection, Document, Viewer
@@ -17,7 +18,7 @@ MOST_POLL_SECONDS = 7 * 24 * 3600
 
 class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
     def active(self) -> WatchedFolderQuerySet:
-        """The folders that are to be looked through."""
+        """The enabled folders of kept collections."""
         return self.filter(enabled=True, collection__in=Collection.objects.kept())
 
     def visible_to(self, viewer: Viewer) -> WatchedFolderQuerySet:
@@ -26,39 +27,39 @@ class WatchedFolderQuerySet(models.QuerySet["WatchedFolder"]):
 
 
 class WatchedFolder(Job):
-    """A folder that is looked through every `poll_seconds` and mirrored into a collection.
+    """A folder that is scanned every `poll_seconds` and mirrored into a collection.
 
-    A job that never ends: `not_before` is its next look.
+    A job that never ends: `not_before` is the time of its next scan.
     """
 
     TASK = "ingestion.tasks.scan_folder"
     QUEUES = {IMPORTS: Q()}
 
     class State(models.TextChoices):
-        NEW = "new", "Not looked through yet"
-        OK = "ok", "In step"
-        MISSING = "missing", "Folder is missing"
-        HELD = "held", "Many files are gone: confirm"
-        ERROR = "error", "Cannot be read"
+        NEW = "new", _("Not scanned yet")
+        OK = "ok", _("Up to date")
+        MISSING = "missing", _("Folder is missing")
+        HELD = "held", _("Many files are missing: confirm")
+        ERROR = "error", _("Cannot be read")
 
     class Deletion(models.TextChoices):
-        BIN = "bin", "Put the document into the bin"
-        KEEP = "keep", "Keep the document"
+        BIN = "bin", _("Move the document to the bin")
+        KEEP = "keep", _("Keep the document")
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="watched_folders")
-    path = models.CharField(max_length=900, help_text="Absolute, on the server.")
+    path = models.CharField(max_length=900, help_text=_("Absolute path on the server."))
     include = models.TextField(
         blank=True,
-        help_text="Patterns of paths below the folder, one a line, such as *.pdf or reports/**. "
-        "Empty: every file of a type that can be read.",
+        help_text=_(
+            "Patterns of paths below the folder, one per line, such as *.pdf or reports/**. "
+            "Leave empty for all supported files."
+        ),
     )
-    exclude = models.TextField(
-        blank=True, help_text="Patterns of paths that are left out, one a line."
-    )
-    recursive = models.BooleanField("with folders below it", default=True)
+    exclude = models.TextField(blank=True, help_text=_("Patterns of paths to skip, one per line."))
+    recursive = models.BooleanField(_("include subfolders"), default=True)
     enabled = models.BooleanField(default=True)
     poll_seconds = models.PositiveIntegerField(
-        "look every … seconds",
+        _("scan interval in seconds"),
         default=60,
         validators=[
             MinValueValidator(LEAST_POLL_SECONDS),
@@ -66,17 +67,21 @@ class WatchedFolder(Job):
         ],
     )
     deletion = models.CharField(
-        "when a file is deleted", max_length=6, choices=Deletion.choices, default=Deletion.BIN
+        _("when a file is deleted"), max_length=6, choices=Deletion.choices, default=Deletion.BIN
     )
     language = models.CharField(
-        max_length=8, blank=True, help_text="ISO 639-1 code; empty: detected for each file."
+        max_length=8,
+        blank=True,
+        help_text=_("ISO 639-1 code; leave empty to detect it for each file."),
     )
     state = models.CharField(max_length=8, choices=State.choices, default=State.NEW, editable=False)
-    message = models.TextField(blank=True, editable=False, help_text="What is wrong, what to do.")
+    message = models.TextField(
+        blank=True, editable=False, help_text=_("What is wrong, and what to do.")
+    )
     last_scan = models.DateTimeField(null=True, blank=True, editable=False)
     last_seconds = models.FloatField(null=True, blank=True, editable=False)
     last_counts = models.JSONField(default=dict, blank=True, editable=False)
-    error = None  # type: ignore[assignment]  # its `message` says what is wrong
+    error = None  # type: ignore[assignment]  # `message` is used instead
     added_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         models.SET_NULL,
@@ -96,12 +101,12 @@ class WatchedFolder(Job):
                 "collection",
                 "path",
                 name="watched_folder_once",
-                violation_error_message="This collection watches that folder already.",
+                violation_error_message=_("This collection already watches that folder."),
             ),
             models.CheckConstraint(
                 condition=Q(poll_seconds__gte=LEAST_POLL_SECONDS),
                 name="watched_folder_poll_seconds",
-                violation_error_message="Look every 5 seconds at most.",
+                violation_error_message=_("The scan interval must be at least 5 seconds."),
             ),
         )
 
@@ -110,26 +115,26 @@ class WatchedFolder(Job):
 
     @classmethod
     def open_jobs(cls) -> WatchedFolderQuerySet:
-        """The folders that are to be looked through."""
+        """The enabled folders of kept collections."""
         return cls.objects.active()
 
 
 class WatchedFile(models.Model):
-    """One file below a watched folder, as it last was.
+    """One file below a watched folder, as of the last scan.
 
-    `sha256` is of the bytes that were taken in; empty for what was not. `missing_since` is the
-    first scan that did not find it. `size` and `mtime_ns` are those of the last scan.
+    `sha256` is that of the ingested bytes; empty if they were not ingested. `missing_since` is the
+    time of the first scan that did not find the file.
     """
 
     class State(models.TextChoices):
-        SETTLING = "settling", "Perhaps still being written"
-        TAKEN = "taken", "In the collection"
-        DUPLICATE = "duplicate", "Same bytes as another file"
-        REFUSED = "refused", "Refused"
-        UNREADABLE = "unreadable", "Cannot be read"
+        SETTLING = "settling", _("Waiting until unchanged")
+        TAKEN = "taken", _("In the collection")
+        DUPLICATE = "duplicate", _("Same content as another file")
+        REFUSED = "refused", _("Refused")
+        UNREADABLE = "unreadable", _("Cannot be read")
 
     folder = models.ForeignKey(WatchedFolder, models.CASCADE, related_name="files")
-    path = models.CharField(max_length=1000, help_text="Below the folder.")
+    path = models.CharField(max_length=1000, help_text=_("Relative to the folder."))
     size = models.PositiveBigIntegerField()
     mtime_ns = models.BigIntegerField()
     sha256 = models.CharField(max_length=64, blank=True, db_index=True)

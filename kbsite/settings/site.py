@@ -78,6 +78,7 @@ LOGOUT_REDIRECT_URL = "search:page"
 LANGUAGE_CODE = "en"
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_I18N = True
+LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_TZ = True
 FORMAT_MODULE_PATH = "kbsite.formats"
 

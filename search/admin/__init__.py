@@ -1,4 +1,4 @@
-"""W1: search in the admin: classifier rules, synonyms, pins, hides; and what people asked."""
+"""The admin of search: classifier rules, synonyms, pins, hides; and the recorded searches."""
 
 from search.admin.curated import HideAdmin, PinAdmin, SynonymAdmin
 from search.admin.events import SearchEventAdmin

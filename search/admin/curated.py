@@ -13,6 +13,9 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
 from common.admin.pages import OwnPages
@@ -46,8 +49,13 @@ class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
 class SynonymForm(CuratedForm):
     terms = LinesField(
         max_length=MAX_TERM_CHARS,
-        help_text=f"Words or phrases, one a line, {MAX_TERMS} at most. Where a question says one, "
-        "the others are looked for as well.",
+        help_text=format_lazy(
+            _(
+                "Words or phrases, one per line, at most {most}. A question with one of them also "
+                "searches for the others."
+            ),
+            most=MAX_TERMS,
+        ),
     )
 
     class Meta:
@@ -93,7 +101,7 @@ class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
         form = self.tried_form(request)
         form.is_valid()
         context: dict[str, Any] = {"conflicts": form.found, "errors": form.errors}
-        # A row that is refused for a conflict can be tried all the same.
+        # A row with conflicts can be tried nevertheless.
         complete = not form.errors or bool(form.found.errors)
         question = request.POST.get("question", "").strip() or _own_question(form.instance)
         if complete and question:
@@ -112,7 +120,7 @@ class CuratedAdmin(OwnPages[Any], ModelAdmin):  # type: ignore[misc]
 
 @admin.register(Synonym)
 class SynonymAdmin(CuratedAdmin):
-    empty_text = "No words are synonyms yet."
+    empty_text = _("There are no synonyms yet.")
     form = SynonymForm
     list_display = ("__str__", "enabled", "note")
     list_editable = ("enabled",)
@@ -140,14 +148,14 @@ class DocumentRowAdmin(CuratedAdmin):
         readable = Document.objects.visible_to(request.user)
         return queryset.filter(document__in=readable).select_related("document__collection")
 
-    @admin.display(description="collection", ordering="document__collection__name")
+    @admin.display(description=_("collection"), ordering="document__collection__name")
     def collection(self, row: Pin | Hide) -> str:
         return str(row.document.collection)
 
 
 @admin.register(Pin)
 class PinAdmin(DocumentRowAdmin):
-    empty_text = "No document is pinned."
+    empty_text = _("No documents are pinned.")
     form = PinForm
     list_display = ("query", "document", "collection", "position", "enabled")
     list_editable = ("position", "enabled")
@@ -156,15 +164,15 @@ class PinAdmin(DocumentRowAdmin):
 
 @admin.register(Hide)
 class HideAdmin(DocumentRowAdmin):
-    empty_text = "No document is hidden from search."
+    empty_text = _("No documents are hidden from search.")
     form = HideForm
     list_display = ("question", "document", "collection", "enabled", "note")
     list_editable = ("enabled",)
     list_before_template = "admin/steelyard/hides_note.html"
 
-    @admin.display(description="question", ordering="folded")
+    @admin.display(description=_("question"), ordering="folded")
     def question(self, hide: Hide) -> str:
-        return hide.query or "Every question"
+        return hide.query or gettext("Every question")
 
 
 def _own_question(row: Pin | Hide | Synonym) -> str:

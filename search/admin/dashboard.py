@@ -1,4 +1,4 @@
-"""The admin's front page: what needs a person, and what search runs on."""
+"""The front page of the admin: open problems, the active ranking, quality and usage."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, Sum
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.admin.charts import line
 from ingestion.models import Document, EmbeddingSpace, State
@@ -25,7 +26,7 @@ PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The front page's context: each part is there for those who may see what it shows."""
+    """The context of the front page: only the parts that the user has permission for."""
     user = request.user
     if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
         context["library"] = _library(request)
@@ -79,7 +80,9 @@ def _quality() -> dict[str, Any]:
     return {
         "measure": measure,
         "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
-        "chart": line(f"{measure} of the golden queries", values) if rows else None,
+        "chart": line(gettext("%(measure)s of the golden queries") % {"measure": measure}, values)
+        if rows
+        else None,
         "alert": Alert.objects.filter(created__date__gte=since).first(),
         "published": published.select_related("profile", "user").first(),
         "spaces": EmbeddingSpace.objects.filter(

@@ -1,4 +1,4 @@
-"""What was searched, to read: only the queries whose sources the reader may read as well."""
+"""Recorded searches, read-only, without those whose documents the user may not read."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.template.defaultfilters import pluralize
 from django.urls import URLPattern, reverse
 from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -24,20 +25,20 @@ from search.tuning.golden import from_clicks
 
 
 class SearchEventList(ChangeList):  # type: ignore[misc]
-    """The list of searches, which counts all of them only where nothing narrows it."""
+    """The list of searches; the total is counted only without filters."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         if not self.query and not self.get_filters_params():
-            # Without a second count Django knows no total, and the heading offers "Show all".
+            # Without the total, Django's heading would offer "Show all".
             self.full_result_count = self.result_count
 
 
 @admin.register(SearchEvent)
 class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin):  # type: ignore[misc]
-    """Nobody is named here: a search is looked at for what it asked, not for who did."""
+    """The searches without their searchers: the list never names a user."""
 
-    empty_text = "Nobody has searched yet, or searches are not recorded (SEARCH_EVENTS)."
+    empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
     list_display = (
         "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
     )  # fmt: skip
@@ -61,18 +62,25 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin)
         return super().changelist_view(request, extra_context={**context, **(extra_context or {})})
 
     def learn_view(self, request: HttpRequest) -> HttpResponse:
-        """Makes judgements of what many searchers did, or takes all of these back."""
+        """Derive judgements from the interactions of many searchers, or withdraw all of them."""
         may_learn = request.user.has_perm("tuning.add_judgement")
         if not may_learn or not self.has_view_permission(request):
             raise PermissionDenied
         if "take_back" in request.POST:
             count = from_clicks.take_back()
-            told = f"{count} judgement{pluralize(count)} of searchers taken back."
+            message = ngettext(
+                "%(count)d judgement derived from searches was withdrawn.",
+                "%(count)d judgements derived from searches were withdrawn.",
+                count,
+            )
         else:
             count = from_clicks.learn(acting_user=actor(request))
-            verb = pluralize(count, "s,")
-            told = f"{count} judgement{pluralize(count)} stand{verb} for what searchers did."
-        self.message_user(request, told)
+            message = ngettext(
+                "%(count)d judgement is derived from searches.",
+                "%(count)d judgements are derived from searches.",
+                count,
+            )
+        self.message_user(request, message % {"count": count})
         return HttpResponseRedirect(reverse("admin:analytics_searchevent_changelist"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
@@ -83,31 +91,35 @@ class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin)
             downs=Count("interactions", Q(interactions__kind__in=(kinds.DOWN, kinds.UNSOLVED))),
         )
 
-    @admin.display(description="question", ordering="folded")
+    @admin.display(description=_("question"), ordering="folded")
     def asked(self, event: SearchEvent) -> SafeString | str:
         if not event.query:
-            return "(forgotten)"
+            return gettext("(removed)")
         address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
         return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
 
-    @display(description="found", label={"zero": "danger", "unsure": "warning", "found": "success"})
+    @display(
+        description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}
+    )
     def outcome(self, event: SearchEvent) -> tuple[str, str]:
         if not event.total or event.corrected_from:
-            return "zero", "Nothing"
-        return ("unsure", "Unsure") if event.unsure else ("found", "Found")
+            return "zero", gettext("No results")
+        if event.unsure:
+            return "unsure", gettext("Low confidence")
+        return "found", gettext("Results")
 
-    @admin.display(description="confidence", ordering="confidence")
+    @admin.display(description=_("confidence"), ordering="confidence")
     def certainty(self, event: SearchEvent) -> str:
         return "-" if event.confidence is None else f"{event.confidence:.2f}"
 
-    @admin.display(description="time (ms)", ordering="milliseconds")
+    @admin.display(description=_("time (ms)"), ordering="milliseconds")
     def took(self, event: SearchEvent) -> str:
         return f"{event.milliseconds:.0f}"
 
-    @admin.display(description="opened", ordering="best_click")
+    @admin.display(description=_("opened"), ordering="best_click")
     def opened(self, event: SearchEvent) -> str:
-        return f"place {event.best_click}" if event.best_click else "-"
+        return gettext("rank %(rank)d") % {"rank": event.best_click} if event.best_click else "-"
 
-    @admin.display(description="thumbs")
+    @admin.display(description=_("thumbs"))
     def thumbs(self, event: Any) -> str:
         return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"

@@ -1,9 +1,10 @@
-"""The classifier's rules, in the order in which they are tried."""
+"""The rules of the query classifier in the admin, in their order."""
 
 from __future__ import annotations
 
 from django import forms
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.widgets import UnfoldAdminTextareaWidget
 
@@ -16,12 +17,12 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
     examples = LinesField(
         max_length=MAX_QUERY_CHARS,
         required=False,
-        help_text="Questions, one a line. The rule must match each, or it is not saved.",
+        help_text=_("Questions, one per line. The rule must match all of them to be saved."),
     )
     counter_examples = LinesField(
         max_length=MAX_QUERY_CHARS,
         required=False,
-        help_text="Questions, one a line, that look alike and that the rule must not match.",
+        help_text=_("Similar questions, one per line, that the rule must not match."),
     )
 
     class Meta:
@@ -43,13 +44,13 @@ class ClassRuleAdmin(ModelAdmin):  # type: ignore[misc]
     fields = RuleForm.Meta.fields
     list_display = ("name", "query_class", "short_pattern", "confidence", "enabled", "position")
     list_editable = ("enabled", "position")
-    ordering_field = "position"  # rows are dragged; it is saved with the list
+    ordering_field = "position"  # set by dragging rows, saved with the list
     list_filter = ("query_class", "enabled")
     search_fields = ("name", "pattern", "examples")
     ordering = ("position", "pk")
     list_before_template = "admin/steelyard/rules_note.html"
 
-    @admin.display(description="matches")
+    @admin.display(description=_("matches"))
     def short_pattern(self, rule: ClassRule) -> str:
         if rule.predicate:
             return rule.get_predicate_display()

@@ -1,4 +1,4 @@
-"""What administrators decide about ranking: profiles, rules, synonyms, pins, hides."""
+"""The tables that configure ranking: profiles, classifier rules, synonyms, pins, hides."""
 
 from search.models.curated import Calibration, Hide, Pin, Synonym
 from search.models.labels import QUERY_CLASSES

@@ -1,4 +1,4 @@
-"""W5: what people know and the corpus does not say: synonyms, pins, hides."""
+"""Curated search: synonyms, pins and hides; and the calibration of confidence."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import ChunkEdit, Document
 from search.domain import Pinned
@@ -20,21 +22,22 @@ MAX_TERMS = 20
 
 
 class Synonym(models.Model):
-    """Words that mean the same to a searcher: where a query says one, the others are looked for.
+    """Words of the same meaning: a query with one of them also retrieves the others.
 
-    They count under profiles that give the synonyms a weight.
+    They count under profiles that give the synonym signal a weight.
     """
 
     terms = ArrayField(
         models.CharField(max_length=MAX_TERM_CHARS),
         size=MAX_TERMS,
-        help_text="Words or phrases, each of which stands for any of the others: FK, forward "
-        "kinematics.",
+        help_text=_("Words or phrases of the same meaning, such as FK, forward kinematics."),
     )
     one_way = models.BooleanField(
         default=False,
-        help_text="Only the first finds the others: “vehicle” finds “lorry”, a question for a "
-        "lorry does not want every vehicle.",
+        help_text=_(
+            "Only the first term expands to the others: “vehicle” also finds “lorry”, but not "
+            "the reverse."
+        ),
     )
     enabled = models.BooleanField(default=True)
     note = models.TextField(blank=True)
@@ -46,7 +49,7 @@ class Synonym(models.Model):
             models.CheckConstraint(
                 condition=Q(terms__len__gte=2),
                 name="synonym_needs_two",
-                violation_error_message="Give two words or phrases at least.",
+                violation_error_message=_("Enter at least two words or phrases."),
             ),
         )
 
@@ -57,19 +60,19 @@ class Synonym(models.Model):
         super().clean_fields(exclude)
         folded = [fold_query(term) for term in self.terms or ()]
         if "terms" not in (exclude or ()) and len(set(folded)) < len(folded):
-            raise ValidationError({"terms": "Each word or phrase must be another one."})
+            raise ValidationError({"terms": _("The words or phrases must differ.")})
 
     def as_group(self) -> SynonymGroup:
         return SynonymGroup(tuple(self.terms), self.one_way)
 
 
 class AboutQuestion(models.Model):
-    """A row that says something of a document for just one question."""
+    """Base of rows about one document and one exact question."""
 
     query = models.CharField(
-        max_length=500, help_text="The whole question; capitals and spacing make no difference."
+        max_length=500, help_text=_("The whole question; capitals and spacing make no difference.")
     )
-    # What searches look up: see `fold_query`.
+    # The normalised query that searches look up: see `fold_query`.
     folded = models.CharField(max_length=500, editable=False, db_index=True)
     document = models.ForeignKey(Document, models.CASCADE, related_name="+")
     enabled = models.BooleanField(default=True)
@@ -88,15 +91,15 @@ class AboutQuestion(models.Model):
         super().clean_fields(exclude)
 
     def validate_constraints(self, exclude: Container[str] | None = None) -> None:
-        # No form has the field `folded`, but it follows from `query`: check it if that is valid.
+        # Forms have no field `folded`, but it derives from `query`: check it if that is valid.
         left_out = set(exclude or ())
         super().validate_constraints(left_out if "query" in left_out else left_out - {"folded"})
 
 
 class Pin(AboutQuestion):
-    """A document that comes first when just this is asked, for those who may read it."""
+    """A document that ranks first for one exact question, for those who may read it."""
 
-    position = models.PositiveSmallIntegerField(default=1, help_text="1 comes first.")
+    position = models.PositiveSmallIntegerField(default=1, help_text=_("1 comes first."))
 
     class Meta:
         ordering = ("folded", "position", "pk")
@@ -105,12 +108,12 @@ class Pin(AboutQuestion):
                 "folded",
                 "document",
                 name="pin_once",
-                violation_error_message="This document is pinned to that question already.",
+                violation_error_message=_("This document is already pinned to that question."),
             ),
             models.CheckConstraint(
                 condition=~Q(folded=""),
                 name="pin_has_a_question",
-                violation_error_message="Write the question that the document is pinned to.",
+                violation_error_message=_("Enter the question that the document is pinned to."),
             ),
         )
 
@@ -119,17 +122,19 @@ class Pin(AboutQuestion):
 
 
 class Hide(AboutQuestion):
-    """A document that no search finds when just this is asked; without a question, none at all."""
+    """A document excluded from search for one exact question, or, without one, for all."""
 
     query = models.CharField(
         max_length=500,
         blank=True,
-        help_text="The whole question; capitals and spacing make no difference. Left empty: the "
-        "document is hidden from every question.",
+        help_text=_(
+            "The whole question; capitals and spacing make no difference. Leave "
+            "empty to hide the document from every question."
+        ),
     )
-    # Empty for every question.
+    # Empty: every question.
     folded = models.CharField(max_length=500, editable=False, db_index=True, blank=True)
-    note = models.TextField(blank=True, help_text="Why it is hidden.")
+    note = models.TextField(blank=True, help_text=_("Why it is hidden."))
 
     class Meta:
         ordering = ("folded", "pk")
@@ -138,19 +143,19 @@ class Hide(AboutQuestion):
                 "folded",
                 "document",
                 name="hide_once",
-                violation_error_message="This document is hidden from that question already.",
+                violation_error_message=_("This document is already hidden from that question."),
             ),
         )
 
     def __str__(self) -> str:
-        return f"{self.query or 'every question'}: without {self.document}"
+        return f"{self.query or gettext('every question')}: {self.document}"
 
 
 class Calibration(models.Model):
-    """How sure a ranking is, fitted for one embedding space (`manage.py calibrate`).
+    """The confidence model of rankings in one embedding space (`manage.py calibrate`).
 
-    `coefficients` are those of `search.ranking.confidence`; `measures` what they reached on
-    queries set aside.
+    `coefficients` are those of `search.ranking.confidence`; `measures` are their results on
+    held-out queries.
     """
 
     space = models.OneToOneField(
@@ -168,9 +173,10 @@ class Calibration(models.Model):
 def pins_by_query(
     rows: Iterable[Pin], edits: Iterable[ChunkEdit] = ()
 ) -> dict[str, tuple[Pinned, ...]]:
-    """What is pinned, by the folded query: passages first, then documents in their order.
+    """The pins by folded query: passages first, then documents in their order.
 
-    `edits` are those that mark the passages. A document stands once, by its passage if it can.
+    `edits` are those that pin passages. Each document appears once, by a
+    pinned passage if it has one.
     """
     found: dict[str, dict[int, Pinned]] = {}
     for edit in edits:
@@ -184,7 +190,7 @@ def pins_by_query(
 
 
 def hides_by_query(rows: Iterable[Hide]) -> dict[str, frozenset[int]]:
-    """The documents that are hidden, by the folded query; under "" those hidden from every one."""
+    """The hidden documents by folded query; those hidden from every query under ""."""
     found: dict[str, set[int]] = {}
     for row in rows:
         found.setdefault(row.folded, set()).add(row.document_id)

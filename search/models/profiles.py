@@ -1,4 +1,4 @@
-"""W5: profiles and their weights."""
+"""Search profiles and their weights."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator, RegexVa
 from django.db import DataError, connection, models, transaction
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.identifiers import regex_problems
 from search import domain
@@ -24,47 +26,50 @@ from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
-# The others' raw scores have one reading: see `ranking.fusion`.
+# The other signals have a fixed normalisation: see `ranking.fusion`.
 NORMALISED = (domain.Signal.VECTOR, domain.Signal.KEYWORD, domain.Signal.TITLE)
-# Variants are named after what they vary: `textbook:60/40`.
+# Variants append what differs: `textbook:60/40`.
 NAME = RegexValidator(
     r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
-    "Use small letters, digits and - _ . : / between them, as in “library” or “library:titles”.",
+    _("Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”."),
 )
 
 
 def check_boosts(value: object) -> None:
-    """Raises ValidationError with what is wrong about a profile's boosts."""
+    """Raise ValidationError for invalid boosts of a profile."""
     try:
         boosts = parse_boosts(value)
     except ValueError as error:
         raise ValidationError(str(error)) from error
     for boost in boosts:
-        # Python's regular expressions and Postgres' differ: every search would fail.
+        # Postgres' regular expressions differ from Python's: every search would fail.
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute("SELECT '' ~ %s", [boost.pattern.replace("{anchor}", "x")])
         except DataError as error:
             reason = str(error).splitlines()[0]
             raise ValidationError(
-                f"Boost {boost.name}: Postgres cannot read its pattern: {reason}. Write it without "
-                "named groups and the like."
+                gettext(
+                    "Boost %(name)s: Postgres does not support the pattern: %(reason)s. Write it "
+                    "without Python-only syntax such as named groups."
+                )
+                % {"name": boost.name, "reason": reason}
             ) from error
 
 
 def check_regex(value: str) -> None:
-    """Raises ValidationError for what is no regular expression."""
+    """Raise ValidationError for an invalid regular expression."""
     if problems := regex_problems(value):
         raise ValidationError(problems)
 
 
 class SearchProfile(models.Model):
-    """One version of how search ranks. Published versions never change (decision D5)."""
+    """One version of a ranking configuration. Published versions never change (ADR 5)."""
 
     class State(models.TextChoices):
-        DRAFT = "draft", "Draft"
-        ACTIVE = "active", "Active"
-        RETIRED = "retired", "Published, not active"
+        DRAFT = "draft", _("Draft")
+        ACTIVE = "active", _("Active")
+        RETIRED = "retired", _("Retired")
 
     name = models.CharField(max_length=60, validators=[NAME])
     version = models.PositiveIntegerField(default=1)
@@ -74,7 +79,9 @@ class SearchProfile(models.Model):
         max_length=12,
         choices=FUSIONS,
         default="linear",
-        help_text="A weighted sum keeps how much better one match is; rank fusion forgets it.",
+        help_text=_(
+            "A weighted sum keeps the differences between scores; rank fusion uses ranks only."
+        ),
     )
     vector_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="none")
     keyword_normaliser = models.CharField(max_length=16, choices=NORMALISERS, default="max")
@@ -83,71 +90,84 @@ class SearchProfile(models.Model):
         max_length=12,
         choices=CLASSIFIERS,
         default="rules",
-        help_text="Who tells the class of a question, and with it its weights.",
+        help_text=_("How queries are classified; the class selects the weights."),
     )
     bypass = models.CharField(
         max_length=200,
         blank=True,
         validators=[check_regex],
-        help_text="A regular expression: questions that it matches go to the keywords alone, and "
-        "the embedding model is not asked.",
+        help_text=_(
+            "A regular expression: matching questions use keywords only, without the "
+            "embedding model."
+        ),
     )
     rrf_k = models.PositiveSmallIntegerField(
-        "rank constant",
+        _("rank constant"),
         default=RRF_K,
         validators=[MinValueValidator(1)],
-        help_text="For rank fusion: larger makes the first ranks count less.",
+        help_text=_("For rank fusion: a larger constant reduces the advantage of the first ranks."),
     )
     both_factor = models.FloatField(
-        "factor for both",
+        _("factor for both"),
         default=1.0,
         validators=[MinValueValidator(1), MaxValueValidator(10)],
-        help_text="For rank fusion: multiplies the score of what meaning and keywords both found.",
+        help_text=_(
+            "For rank fusion: multiplies the score of candidates found by meaning and keywords."
+        ),
     )
     both_first = models.BooleanField(
         default=False,
-        help_text="What meaning and keywords both found comes before all that one of them found.",
+        help_text=_("Candidates found by both meaning and keywords rank before all others."),
     )
     own_candidates_only = models.BooleanField(
         default=False,
-        help_text="A signal counts only for the candidates that it brought itself, not for those "
-        "of the others.",
+        help_text=_("A signal counts only for the candidates that it retrieved itself."),
     )
     boosts = models.JSONField(
         default=list,
         blank=True,
         validators=[check_boosts],
-        help_text="Factors and terms for what a passage holds: a list of objects with name, "
-        "amount, multiply (true or false), and anchor, pattern, kinds or query_class.",
+        help_text=_(
+            "Factors and added terms for passages: a list of objects with name, amount, "
+            "multiply (true or false), and anchor, pattern, kinds or query_class."
+        ),
     )
     feedback = models.FloatField(
         default=0.0,
         validators=[MinValueValidator(0), MaxValueValidator(2)],
-        help_text="How much it counts that a passage is like the first results: 0 for not at all, "
-        "0.5 for half as much as the best score.",
+        help_text=_(
+            "Weight of relevance feedback, the similarity to the first results: 0 for none, "
+            "0.5 for half as much as the best score."
+        ),
     )
     recency_half_life = models.PositiveIntegerField(
         default=365,
         validators=[MinValueValidator(1)],
-        help_text="Days after which a document counts half as recent.",
+        help_text=_("Age in days at which the recency of a document is halved."),
     )
     confidence_threshold = models.FloatField(
         default=0.0,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
-        help_text="Below this probability a search says that it may not have found the answer, "
-        "and tries other weights; 0 for never.",
+        help_text=_(
+            "Below this probability a search reports low confidence and tries the fallback "
+            "ranking; 0: never."
+        ),
     )
     depth = models.PositiveSmallIntegerField(
         default=100,
         validators=[MinValueValidator(5), MaxValueValidator(500)],
-        help_text="Candidates each signal brings (5-500). More finds more and takes longer.",
+        help_text=_(
+            "Candidates per signal (5-500). More candidates improve recall and take longer."
+        ),
     )
     keyword_scorer = models.CharField(max_length=12, choices=KEYWORD_SCORERS, default="bm25")
     keyword_budget = models.PositiveIntegerField(
         default=20_000,
         validators=[MinValueValidator(100)],
-        help_text="At most so many chunks are scored by keywords; most questions need far fewer. "
-        "Less can miss passages for questions of common words alone.",
+        help_text=_(
+            "Maximum number of chunks scored by keywords; most questions need far fewer. A "
+            "low limit can miss passages for questions of common words only."
+        ),
     )
     title_scorer = models.CharField(max_length=10, choices=TITLE_SCORERS, default="coverage")
     based_on = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
@@ -157,53 +177,54 @@ class SearchProfile(models.Model):
     class Meta:
         ordering = ("name", "-version")
         permissions = (
-            ("publish_searchprofile", "Can publish a search profile that the gate lets through"),
+            ("publish_searchprofile", "Can publish a search profile that passes the gate"),
             ("override_gate", "Can publish a search profile against the gate, with a reason"),
-            ("rollback_searchprofile", "Can roll back to a search profile that was active before"),
+            ("rollback_searchprofile", "Can roll back to a previously active search profile"),
         )
         constraints = (
             models.UniqueConstraint(
                 "name",
                 "version",
                 name="profile_version_once",
-                violation_error_message="This profile already has that version.",
+                violation_error_message=_("This profile already has that version."),
             ),
             models.UniqueConstraint(
                 fields=("state",),
                 condition=Q(state="active"),
                 name="profile_one_active",
-                violation_error_message="Another profile is active: publish this one instead.",
+                violation_error_message=_("Another profile is active. Publish this one instead."),
             ),
             models.CheckConstraint(
                 condition=Q(depth__gte=5, depth__lte=500),
                 name="profile_depth_range",
-                violation_error_message="The depth must lie between 5 and 500.",
+                violation_error_message=_("The depth must lie between 5 and 500."),
             ),
             models.CheckConstraint(
                 condition=Q(rrf_k__gte=1),
                 name="profile_rrf_k_positive",
-                violation_error_message="The rank constant must be 1 or more.",
+                violation_error_message=_("The rank constant must be 1 or more."),
             ),
             models.CheckConstraint(
                 condition=Q(both_factor__gte=1),
                 name="profile_both_factor_lowers_nothing",
-                violation_error_message="What both signals found cannot count for less: the "
-                "factor must be 1 or more.",
+                violation_error_message=_(
+                    "What both signals found cannot count for less: the factor must be 1 or more."
+                ),
             ),
             models.CheckConstraint(
                 condition=Q(feedback__gte=0, feedback__lte=2),
                 name="profile_feedback_range",
-                violation_error_message="The feedback must lie between 0 and 2.",
+                violation_error_message=_("The feedback must lie between 0 and 2."),
             ),
             models.CheckConstraint(
                 condition=Q(confidence_threshold__gte=0, confidence_threshold__lte=1),
                 name="profile_confidence_threshold_range",
-                violation_error_message="The confidence threshold must lie between 0 and 1.",
+                violation_error_message=_("The confidence threshold must lie between 0 and 1."),
             ),
             models.CheckConstraint(
                 condition=Q(recency_half_life__gte=1),
                 name="profile_recency_half_life_positive",
-                violation_error_message="The half-life must be a day or more.",
+                violation_error_message=_("The half-life must be a day or more."),
             ),
         )
 
@@ -215,7 +236,7 @@ class SearchProfile(models.Model):
         return self.state == self.State.DRAFT
 
     def as_profile(self) -> domain.Profile:
-        """The snapshot that a search ranks by."""
+        """The immutable profile that the ranking uses."""
         return domain.Profile(
             name=self.name,
             version=self.version,
@@ -246,7 +267,7 @@ class SearchProfile(models.Model):
 
 
 class ClassWeights(models.Model):
-    """The shares that the signals have in the score of one class of queries."""
+    """The weights of the signals for one class of queries."""
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="class_weights")
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
@@ -262,27 +283,27 @@ class ClassWeights(models.Model):
 
     class Meta:
         ordering = ("pk",)
-        verbose_name_plural = "class weights"
+        verbose_name_plural = _("class weights")
         constraints = (
             models.UniqueConstraint(
                 "profile",
                 "query_class",
                 name="class_weights_once",
-                violation_error_message="This profile already has weights for that class.",
+                violation_error_message=_("This profile already has weights for that class."),
             ),
             models.CheckConstraint(
                 condition=Q(
                     vector__gte=0, keyword__gte=0, title__gte=0, recency__gte=0, synonym__gte=0
                 ),
                 name="class_weights_not_negative",
-                violation_error_message="A weight cannot be negative.",
+                violation_error_message=_("A weight cannot be negative."),
             ),
             models.CheckConstraint(
                 condition=Q(
                     vector=Decimal(1) - F("keyword") - F("title") - F("recency") - F("synonym")
                 ),
                 name="class_weights_sum_to_one",
-                violation_error_message="The weights of a class must sum to 1.",
+                violation_error_message=_("The weights of a class must sum to 1."),
             ),
         )
 
@@ -297,9 +318,9 @@ class ClassWeights(models.Model):
 
 
 class ConfigurationStamp(models.Model):
-    """A number that is another whenever anything that configures a search has changed: one row.
+    """A number that changes whenever the search configuration changes; the table has one row.
 
-    Each process keeps the configuration it has read for as long as the stamp stands.
+    Processes cache the configuration until the number changes.
     """
 
     number = models.PositiveBigIntegerField(default=0)

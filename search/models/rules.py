@@ -1,4 +1,4 @@
-"""W5: the classifier's rules as rows."""
+"""The rules of the query classifier, as rows that administrators edit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import IdentifierPattern
 from search import domain
@@ -19,20 +20,22 @@ from search.query.predicates import PREDICATES
 
 
 class ClassRule(models.Model):
-    """One rule of the classifier. Rules are tried in order; the first that matches decides."""
+    """One rule of the classifier. Rules apply in order; the first match decides."""
 
     name = models.CharField(max_length=80, unique=True)
     position = models.PositiveSmallIntegerField(default=100)
     pattern = models.TextField(
         blank=True,
-        help_text="A regular expression searched in the question, without regard to case. Begin "
-        r"and end it with \b, so that “fix” is not found in “prefix”.",
+        help_text=_(
+            "A case-insensitive regular expression, searched in the question. Begin and end "
+            r"it with \b, so that “fix” does not match “prefix”."
+        ),
     )
     predicate = models.CharField(
         max_length=30,
         blank=True,
         choices=[(name, each.description) for name, each in PREDICATES.items()],
-        help_text="In place of a pattern.",
+        help_text=_("Instead of a pattern."),
     )
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
     confidence = models.FloatField(
@@ -42,24 +45,24 @@ class ClassRule(models.Model):
         models.CharField(max_length=MAX_QUERY_CHARS),
         default=list,
         blank=True,
-        help_text="Questions that the rule must match.",
+        help_text=_("Questions that the rule must match."),
     )
     counter_examples = ArrayField(
         models.CharField(max_length=MAX_QUERY_CHARS),
         default=list,
         blank=True,
-        help_text="Questions that it must not match.",
+        help_text=_("Questions that the rule must not match."),
     )
     enabled = models.BooleanField(default=True)
 
     class Meta:
         ordering = ("position", "pk")
-        verbose_name = "classifier rule"
+        verbose_name = _("classifier rule")
         constraints = (
             models.CheckConstraint(
                 condition=(Q(pattern="") & ~Q(predicate="")) | (~Q(pattern="") & Q(predicate="")),
                 name="rule_pattern_or_predicate",
-                violation_error_message="Give either a pattern or a predicate.",
+                violation_error_message=_("Enter either a pattern or a predicate."),
             ),
         )
 
@@ -78,7 +81,7 @@ class ClassRule(models.Model):
         )
 
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
-        """Here and not in `clean`: a form without these fields could not show their errors."""
+        """Check the rule here, not in `clean`: forms without these fields would lose its errors."""
         super().clean_fields(exclude)
         if {"pattern", "predicate", "examples", "counter_examples"} & set(exclude or ()):
             return

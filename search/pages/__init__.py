@@ -1,1 +1,1 @@
-"""The pages that readers see."""
+"""The pages of readers: search, documents."""

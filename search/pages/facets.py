@@ -1,4 +1,4 @@
-"""What a viewer may narrow a search to, with the number of documents of each value."""
+"""Facets of a search (collections, types, metadata, ...) with document counts, and examples."""
 
 from __future__ import annotations
 
@@ -9,24 +9,31 @@ from operator import itemgetter
 
 from django.conf.locale import LANG_INFO
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext
 
 from ingestion.files.filetypes import SUPPORTED
+from ingestion.identifiers import find_identifiers
 from ingestion.metadata import Metadata, texts
-from ingestion.models import Document
+from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
+from search.models import Hide
 from search.retrieval.metadata import most_held
 
-# Guesses: so many keys, those of most documents, and of each its most frequent values. A search
-# may name any other.
+# Guesses: the keys of most documents, and of each key its most frequent values. A search can name
+# any other.
 MOST_KEYS = 10
 MOST_VALUES = 10
 
+EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
+TITLES = 3
+CODES = 2
+MAX_CHARS = 48
 _TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One value to narrow to: as it stands in the address, as people read it, and how many."""
+    """A facet value: as in the address, its label, and the number of its documents."""
 
     value: str
     label: str
@@ -35,22 +42,22 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class KeyFacet:
-    """A key of metadata and some of its values, as an address names them."""
+    """A metadata key with some of its values, as in the address."""
 
     key: str
     options: tuple[Option, ...]
 
     @property
     def label(self) -> str:
-        """The key as people read it: part_number is “Part number”."""
+        """The key for display: part_number is “Part number”."""
         return self.key.replace("_", " ").replace("-", " ").capitalize()
 
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """Every value that some readable document has, by label; `documents` counts them all.
+    """The values of all readable documents, ordered by label; `documents` is the total.
 
-    `metadata`: of the keys that readable collections name, the most frequent values alone.
+    `metadata`: the most frequent values of the keys that readable collections name.
     """
 
     collections: tuple[Option, ...]
@@ -61,9 +68,9 @@ class Facets:
 
 
 def facets_for(viewer: Viewer) -> Facets:
-    """What the searchable documents of `viewer` can be narrowed to.
+    """The facets of the searchable documents of `viewer`.
 
-    One query, and one more where a collection that holds some of them names keys of metadata.
+    One query, and a second one if the collection of such a document names metadata keys.
     """
     searchable = Document.objects.visible_to(viewer).filter(current__isnull=False)
     rows = (
@@ -94,7 +101,7 @@ def facets_for(viewer: Viewer) -> Facets:
 
 
 def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
-    """A document's own metadata by label, each value with what finds all documents that have it."""
+    """A document's metadata by label, each value with the filter for documents that share it."""
     shown = (
         KeyFacet(key, tuple(Option(f"{key}:{text}", text, 1) for text in texts(value)))
         for key, value in metadata.items()
@@ -103,18 +110,47 @@ def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:
 
 
 def type_label(media_type: str) -> str:
-    """A media type as people call it."""
+    """The common name of a media type."""
     label = _TYPE_LABELS.get(media_type, media_type)
     return label[:1].upper() + label[1:]
 
 
 def language_label(code: str) -> str:
-    """A language's English name; the code itself where it is not known."""
-    return str(LANG_INFO.get(code, {}).get("name", code))
+    """The name of a language; its code if unknown."""
+    return gettext(str(LANG_INFO.get(code, {}).get("name", code)))
+
+
+def examples_for(viewer: Viewer) -> tuple[str, ...]:
+    """Example searches: codes and titles of the newest documents of `viewer`; one query."""
+    newest = (
+        Document.objects.visible_to(viewer)
+        .filter(current__isnull=False)
+        .exclude(pk__in=Hide.objects.filter(enabled=True, folded="").values("document"))
+        .order_by("-created", "-pk")
+        .values("pk")[:EXAMINED]
+    )
+    openings = (
+        Chunk.objects.visible_to(viewer)
+        .filter(document__in=newest, ordinal=0)
+        .order_by("-document__created", "-document")
+        .values_list("document__title", "text")
+    )
+    titles: dict[str, None] = {}
+    codes: dict[str, None] = {}
+    for title, text in openings:
+        titles[title] = None
+        found = next((one for one in find_identifiers(text) if one.distinctive), None)
+        if found:
+            codes[text[found.start : found.end]] = None
+    return tuple(
+        name
+        for names, wanted in ((codes, CODES), (titles, TITLES))
+        for name in [name for name in names if len(name) <= MAX_CHARS][:wanted]
+    )
 
 
 def _key_facets(searchable: QuerySet[Document], keys: set[str]) -> tuple[KeyFacet, ...]:
-    """The facets of the keys, by label."""
+    """The facets of the keys, ordered by label."""
     rows = most_held(searchable, keys, most=MOST_VALUES)
     facets = [
         KeyFacet(

@@ -1,58 +1,63 @@
-"""A search as it stands in the address: the query, the filters, the page."""
+"""Forms of the pages: a search as its address states it, page links, reported interactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.core.paginator import Paginator
 from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from search.analytics.interactions import Said
 from search.analytics.models import Interaction
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option
+from search.pipeline import SearchResponse
 from search.query.fields import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise as StrPromise
 
 FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
 MOST_CONDITIONS = 50  # as many as the API takes
 
 
 class QueryField(forms.CharField):
-    """The query, cleaned as the parser cleans it: whatever is typed is no error of the form."""
+    """The query, cleaned as by the parser; any input is valid."""
 
     def to_python(self, value: Any) -> str:
         return clean_text(super().to_python(value) or "")
 
 
 class PageField(forms.Field):
-    """A page's number; 1 for anything that is none."""
+    """A page number; 1 for invalid input."""
 
     def to_python(self, value: Any) -> int:
         text = str(value or "")
-        # Longer numbers name no page, and Python refuses to read the longest.
+        # No page has a longer number, and Python refuses to parse very long ones.
         return max(1, int(text)) if text.isdecimal() and len(text) < 10 else 1
 
 
 class ValuesField(forms.MultipleChoiceField):
-    """Values of which each must be offered. What is hidden and what is not there read the same."""
+    """Values out of the readable ones. Hidden and missing values give the same message."""
 
-    def __init__(self, noun: str, options: Callable[[], tuple[Option, ...]]) -> None:
+    def __init__(self, invalid: StrPromise, options: Callable[[], tuple[Option, ...]]) -> None:
         super().__init__(
             choices=lambda: [(option.value, option.label) for option in options()],
             required=False,
-            error_messages={
-                "invalid_choice": f"There is no {noun} “%(value)s” here that you may read. "
-                "Choose one from the list."
-            },
+            error_messages={"invalid_choice": invalid},
         )
 
 
 class MetadataField(forms.MultipleChoiceField):
-    """Conditions on metadata. Any key and value may be asked for: a wrong one finds nothing."""
+    """Conditions on metadata. Unknown keys and values are valid and match nothing."""
 
     widget = forms.SelectMultiple
 
@@ -61,7 +66,9 @@ class MetadataField(forms.MultipleChoiceField):
 
     def validate(self, value: list[str]) -> None:
         if len(value) > MOST_CONDITIONS:
-            raise forms.ValidationError(f"Set at most {MOST_CONDITIONS} conditions on metadata.")
+            raise forms.ValidationError(
+                gettext("Set at most %(most)d conditions on metadata.") % {"most": MOST_CONDITIONS}
+            )
         try:
             for one in value:
                 metadata_filter(one)
@@ -70,49 +77,54 @@ class MetadataField(forms.MultipleChoiceField):
 
 
 class DayField(forms.DateField):
-    def __init__(self, label: str) -> None:
-        super().__init__(
-            label=label,
-            required=False,
-            error_messages={"invalid": f"“{label}” is no date. Write it like 2026-01-31."},
-        )
+    def __init__(self, label: StrPromise, invalid: StrPromise) -> None:
+        super().__init__(label=label, required=False, error_messages={"invalid": invalid})
 
 
 class DocumentField(forms.UUIDField):
-    """A document's public id. One that is hidden or not there finds nothing."""
+    """A document's public id. A hidden or missing one gives no results."""
 
-    default_error_messages = {"invalid": "That is no address of a document. Search without it."}
+    default_error_messages = {"invalid": _("Not the id of a document. Search without it.")}
 
 
 class GroupField(forms.Field):
-    """Empty, or `false`: every passage in a place of its own."""
+    """Empty, or `false` to list every passage separately."""
 
     def to_python(self, value: Any) -> str:
         return "false" if str(value or "").lower() in {"false", "0", "no", "off"} else ""
 
 
 class ExactField(forms.Field):
-    """`1` where the query is meant as typed; empty otherwise."""
+    """`1` to search for the query as typed, without correction; empty otherwise."""
 
     def to_python(self, value: Any) -> str:
         return "1" if str(value or "").lower() in {"true", "1", "yes", "on"} else ""
 
 
 class SearchForm(forms.Form):
-    """The search that an address asks for. `facets` is called only when something needs it."""
+    """The search that an address describes. `facets` is called only if needed."""
 
     def __init__(self, data: Mapping[str, Any], facets: Callable[[], Facets]) -> None:
         super().__init__(data)
         self._facets = facets
         self.fields = {
             "q": QueryField(required=False),
-            "collection": ValuesField("collection", lambda: facets().collections),
-            "type": ValuesField("type", lambda: facets().types),
-            "language": ValuesField("language", lambda: facets().languages),
+            "collection": ValuesField(
+                _("No collection “%(value)s” is available. Choose one from the list."),
+                lambda: facets().collections,
+            ),
+            "type": ValuesField(
+                _("No document of type “%(value)s” is available. Choose one from the list."),
+                lambda: facets().types,
+            ),
+            "language": ValuesField(
+                _("No document in language “%(value)s” is available. Choose one from the list."),
+                lambda: facets().languages,
+            ),
             "meta": MetadataField(required=False),
             "document": DocumentField(required=False),
-            "after": DayField("From"),
-            "before": DayField("To"),
+            "after": DayField(_("From"), _("“From” is not a date. Write it like 2026-01-31.")),
+            "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),
             "profile": QueryField(required=False),
             "group": GroupField(required=False),
             "exact": ExactField(required=False),
@@ -125,13 +137,14 @@ class SearchForm(forms.Form):
         if after and before and after > before:
             self.add_error(
                 "after",
-                f"“From” ({after}) lies after “To” ({before}). Exchange the two dates.",
+                gettext("“From” (%(after)s) is later than “To” (%(before)s). Swap the two dates.")
+                % {"after": after, "before": before},
             )
         return cleaned
 
     @property
     def query(self) -> str:
-        """The query, also of a form whose filters are wrong."""
+        """The query, even if the filters are invalid."""
         text: str = self.cleaned_data.get("q", "")
         return text
 
@@ -151,27 +164,27 @@ class SearchForm(forms.Form):
 
     @property
     def other_metadata(self) -> tuple[str, ...]:
-        """The conditions on metadata that are set and that no facet offers."""
+        """The metadata conditions that are set and not offered as facets."""
         offered = {one.value for facet in self._facets().metadata for one in facet.options}
         return tuple(one for one in self.cleaned_data.get("meta", ()) if one not in offered)
 
     @property
     def groups(self) -> bool:
-        """Whether each document stands once: not where all passages, or one's, are asked for."""
+        """True if results are grouped by document, as they are unless filtered to one."""
         return not self.cleaned_data["group"] and not self.cleaned_data["document"]
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, in sentences."""
+        """The error messages of the form."""
         return tuple(str(text) for texts in self.errors.values() for text in texts)
 
     @property
     def narrowed(self) -> int:
-        """How many filters are set."""
+        """The number of filters that are set."""
         return sum(name in FILTER_FIELDS for name, _ in self._asked())
 
     def address(self, **changes: Any) -> str:
-        """The address of this search with `changes`, without what is empty; `page` is left out."""
+        """The address of this search with `changes`, without empty parameters and `page`."""
         asked = [(name, value) for name, value in self._asked() if name not in changes]
         asked += [(name, value) for name, value in changes.items() if value]
         path = reverse("search:page")
@@ -203,14 +216,54 @@ class SearchForm(forms.Form):
                     yield name, one
 
 
+@dataclass(frozen=True, slots=True)
+class PageLink:
+    """A page of the results; without a number, a gap in the list."""
+
+    number: int | None
+    address: str = ""
+    is_current: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """The page numbers, and the addresses of the previous and next page, empty at the ends."""
+
+    numbers: tuple[PageLink, ...]
+    previous: str
+    following: str
+
+
+def page_links(response: SearchResponse, address: Callable[..., str]) -> PageLinks:
+    """The links of a page of results; `address(page=n)` is the address of page n."""
+    current = response.page
+
+    def to(number: int) -> str:
+        # The first page has one address only, without a number.
+        return address(page=number if number > 1 else None)
+
+    paginator = Paginator(range(response.total), response.page_size)
+    elided = paginator.get_elided_page_range(min(current, paginator.num_pages), on_ends=1)
+    return PageLinks(
+        numbers=tuple(
+            PageLink(number, to(number), number == current)
+            if isinstance(number, int)
+            else PageLink(None)
+            for number in elided
+        ),
+        previous=to(current - 1) if current > 1 else "",
+        following=to(current + 1) if current < response.pages else "",
+    )
+
+
 class InteractionForm(forms.Form):
-    """What the page reports of a search: a click, reading time, a thumb or an answer."""
+    """An interaction with a search: a click, reading time, a thumb or an answer."""
 
     kind = forms.ChoiceField(choices=Interaction.Kind.choices)
     document = forms.UUIDField(required=False)
     seconds = forms.FloatField(required=False, min_value=0)
     undo = forms.BooleanField(required=False)
-    # Where to go on without scripts: the search's own address.
+    # The address of the search, to return to without scripts.
     back = forms.CharField(required=False, max_length=4000)
 
     @property

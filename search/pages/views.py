@@ -1,4 +1,4 @@
-"""The reader's pages: search, a document, its original file. They translate and call."""
+"""The views of readers: search, a document, a section, the original file, interactions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
@@ -24,9 +26,8 @@ from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.domain import Signal
 from search.errors import InteractionRefused, NoActiveProfile, SearchError, UnknownSearch
-from search.pages import paging, suggestions
-from search.pages.facets import facets_for, language_label, metadata_shown, type_label
-from search.pages.forms import InteractionForm, SearchForm
+from search.pages.facets import examples_for, facets_for, language_label, metadata_shown, type_label
+from search.pages.forms import InteractionForm, SearchForm, page_links
 from search.pipeline import Choices, SearchResponse
 from search.presentation.reading import parts_of, passages_of
 from search.presentation.sections import section_around
@@ -35,16 +36,16 @@ from search.query.parse import asked_words, clean_text
 from search.tuning.experiments.participation import participant
 
 DEGRADED = {
-    Signal.VECTOR: "Meaning-based matching is unavailable; showing keyword and title matches.",
-    Signal.KEYWORD: "Keyword matching is unavailable; showing other matches.",
-    Signal.TITLE: "Title matching is unavailable; showing other matches.",
-    Signal.RECENCY: "The age of documents is unknown; showing matches without it.",
-    Signal.SYNONYM: "Synonyms are unavailable; showing other matches.",
+    Signal.VECTOR: _("Meaning-based matching is unavailable; showing keyword and title matches."),
+    Signal.KEYWORD: _("Keyword matching is unavailable; showing other matches."),
+    Signal.TITLE: _("Title matching is unavailable; showing other matches."),
+    Signal.RECENCY: _("Recency is unavailable; showing matches without it."),
+    Signal.SYNONYM: _("Synonyms are unavailable; showing other matches."),
 }
 
 
 class _PageResponse(HttpResponse):
-    """A response that calls `after_sending` once it has been sent: no reader waits for the disk."""
+    """A response that calls `after_sending` once sent, so that readers do not wait for it."""
 
     after_sending: Callable[[], None] | None = None
 
@@ -58,7 +59,7 @@ class _PageResponse(HttpResponse):
 
 @require_safe
 def page(request: HttpRequest) -> HttpResponse:
-    """The search page; for htmx only what a new query changes of it."""
+    """The search page; for htmx only the parts that a new query changes."""
     facets = cache(lambda: facets_for(request.user))
     form = SearchForm(request.GET, facets)
     context: dict[str, Any] = {"form": form, "facets": facets, "problems": (), "status": 200}
@@ -103,40 +104,40 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
     except SearchError as error:
         return {"problems": (str(error),), "status": 400}
     if response.query.is_empty:
-        return {"response": response, "examples": suggestions.examples_for(request.user)}
+        return {"response": response, "examples": examples_for(request.user)}
     return {
         "response": response,
         "degraded": [DEGRADED[signal] for signal in response.degraded],
         "suggestion": form.address(q=response.suggestion, exact=None),
-        "links": paging.links(response, form.address),
+        "links": page_links(response, form.address),
     }
 
 
 def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -> _PageResponse:
     swaps = bool(request.htmx)  # type: ignore[attr-defined]
     template = "search/found.html" if swaps else "search/page.html"
-    # htmx shows a fragment only of an answer that went well; the fragment says what went wrong.
+    # htmx only swaps successful responses; the fragment itself contains the error message.
     content = render_to_string(template, context, request)
     rendered = _PageResponse(content, status=200 if swaps else context["status"])
     if swaps:
         rendered["HX-Push-Url"] = form.address()
-    # One address, two answers: neither may stand in for the other, or for another reader's.
+    # The address has a page and a fragment; caches must not mix them, nor different readers.
     patch_vary_headers(rendered, ("HX-Request", "Cookie"))
     patch_cache_control(rendered, private=True, no_cache=True)
     return rendered
 
 
-# The search's id stands in for the token: nobody else knows it, and it works for its searcher
-# alone. So readers who are not signed in need no cookie.
+# The search's id replaces the CSRF token: only its searcher knows it, and it is valid for that
+# searcher only. Readers who are not signed in therefore need no cookie.
 @csrf_exempt
 @require_POST
 def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
-    """Notes what the page reports of a search; to a browser without scripts it says so."""
+    """Record an interaction with a search; respond with a page to browsers without scripts."""
     form = InteractionForm(request.POST)
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         return HttpResponse(status=403)
     if not form.is_valid():
-        return HttpResponse("This report cannot be read.", status=400, content_type="text/plain")
+        return HttpResponse(gettext("Invalid report."), status=400, content_type="text/plain")
     said = form.said
     try:
         record_interaction(request, search_id, said)
@@ -153,7 +154,7 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
 
 @require_safe
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
-    """A document's text around the passage asked for. Hidden and missing ones are both 404."""
+    """A document's text around the requested passage. Hidden and missing documents are both 404."""
     shown = _document(request, public_id)
     query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
     asked = request.GET.get("chunk", "")
@@ -175,7 +176,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 @require_safe
 def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse:
-    """The section around a passage, as a fragment; to a browser without scripts, the document."""
+    """The section around a passage, as a fragment; without scripts, a redirect to the document."""
     query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
     if not request.htmx:  # type: ignore[attr-defined]
         asked = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
@@ -194,7 +195,7 @@ def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse
 
 @require_safe
 def original(request: HttpRequest, public_id: UUID) -> FileResponse:
-    """The file that the shown text was read from, always as a download."""
+    """The original file of the text shown, always as a download."""
     shown = _document(request, public_id)
     version = shown.current or shown.latest
     if version is None:
@@ -203,7 +204,7 @@ def original(request: HttpRequest, public_id: UUID) -> FileResponse:
 
 
 def _document(request: HttpRequest, public_id: UUID) -> Document:
-    """The document with what its page shows; never the text of a version, which may be huge."""
+    """The document with the rows that its page shows, without the (possibly huge) texts."""
     documents = (
         Document.objects.visible_to(request.user)
         .with_part_count()

@@ -1,14 +1,16 @@
-"""The profiles that ship, as data, one file a seed system; and what installs them."""
+"""The profiles that ship, as data, and their installation."""
 
-from search.presets.concept_rag import CONCEPT_RAG
-from search.presets.indexfoundry import INDEXFOUNDRY
 from search.presets.installing import install_presets as install
-from search.presets.mind import MIND
-from search.presets.own import BASELINES, DEFAULT
-from search.presets.physical_ai import PHYSICAL_AI
-from search.presets.preset import Preset
-from search.presets.shipped import PRESETS, SEEDS
-from search.presets.textbook import TEXTBOOK
+from search.presets.own import BASELINES, DEFAULT, Preset
+from search.presets.shipped import (
+    CONCEPT_RAG,
+    INDEXFOUNDRY,
+    MIND,
+    PHYSICAL_AI,
+    PRESETS,
+    SEEDS,
+    TEXTBOOK,
+)
 
 __all__ = [
     "BASELINES",

@@ -12,8 +12,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
 from search.domain import Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
-from search.presets.own import DEFAULT
-from search.presets.preset import Preset
+from search.presets.own import DEFAULT, Preset
 from search.presets.shipped import PRESETS
 from search.query.rules import RULES
 from search.ranking.boosts import as_json

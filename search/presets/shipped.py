@@ -1,13 +1,260 @@
-"""All profiles that ship, in the order in which they are installed."""
+"""The presets of the five seed systems (docs/presets.md); all presets in installation order."""
 
 from __future__ import annotations
 
-from search.presets.concept_rag import CONCEPT_RAG
-from search.presets.indexfoundry import INDEXFOUNDRY
-from search.presets.mind import MIND
-from search.presets.own import BASELINES, DEFAULT
-from search.presets.physical_ai import PHYSICAL_AI
-from search.presets.textbook import TEXTBOOK
+from dataclasses import replace
+
+from search.domain import (
+    Boost,
+    Classifier,
+    Fusion,
+    KeywordScorer,
+    Normaliser,
+    Profile,
+    TitleScorer,
+    Weights,
+)
+from search.presets.own import BASELINES, DEFAULT, Preset, always, scales
+from search.query.classifiers.anchors import CODES
+
+# IndexFoundry: a fixed mix, and the alternatives of its decision record.
+#
+# Depth: the seed retrieves twice (as shipped, three times) the page size. Ours does not depend on
+# the page size; it is that of a page of 10.
+
+# One expression, so that a code in quotes counts once. A quoted string is recognised by its closing
+# quote, which an even number of quotes must follow.
+ANCHORS = "|".join((*CODES, r'(?<=")[^"]+(?="(?:[^"]*"[^"]*")*[^"]*$)'))
+
+_INDEXFOUNDRY = Profile(
+    name="indexfoundry",
+    version=1,
+    weights=always(Weights(0.7, 0.3, 0)),
+    classifier=Classifier.NONE,
+    bypass=r"^[A-Z]\d+$",
+    normalisers=scales(keyword=Normaliser.NONE),
+    own_candidates_only=True,
+    depth=20,
+    keyword_scorer=KeywordScorer.OVERLAP,
+)
+_INDEXFOUNDRY_VARIANT = replace(_INDEXFOUNDRY, bypass="")
+
+INDEXFOUNDRY = (
+    Preset(
+        _INDEXFOUNDRY,
+        "IndexFoundry's fixed mix: 70% cosine, 30% share of the words; a bare code goes to the "
+        "keywords alone.",
+    ),
+    Preset(
+        replace(
+            _INDEXFOUNDRY_VARIANT,
+            name="indexfoundry:adaptive",
+            classifier=Classifier.SPECIFICITY,
+            weights=always(
+                Weights(0.7, 0.3, 0), lookup=Weights(0.3, 0.7, 0), general=Weights(0.5, 0.5, 0)
+            ),
+        ),
+        "IndexFoundry's option B: the larger the share of codes, the more weight for the keywords.",
+    ),
+    Preset(
+        replace(
+            _INDEXFOUNDRY_VARIANT,
+            name="indexfoundry:anchor",
+            boosts=(Boost("anchor", 1.5, anchor=ANCHORS),),
+        ),
+        "IndexFoundry's option C: its fixed mix, times 1.5 for each code that a passage contains.",
+    ),
+    Preset(
+        replace(
+            _INDEXFOUNDRY_VARIANT,
+            name="indexfoundry:rrf",
+            weights=always(Weights(0.5, 0.5, 0)),
+            fusion=Fusion.RRF,
+        ),
+        "IndexFoundry's predecessor: ranks by cosine and by words, fused half and half.",
+    ),
+    Preset(
+        replace(
+            _INDEXFOUNDRY_VARIANT,
+            name="indexfoundry:shipped",
+            classifier=Classifier.ANCHORS,
+            # For callers that name the class; the classifier otherwise weighs each query itself.
+            weights=always(Weights(0.5, 0.5, 0), lookup=Weights(0.3, 0.7, 0)),
+            normalisers=scales(vector=Normaliser.COSINE, keyword=Normaliser.NONE),
+            boosts=(  # .15; together .4 before . : or )
+                Boost("anchor", 0.15, multiply=False, anchor=ANCHORS),
+                Boost(
+                    "anchor as a label",
+                    0.25,
+                    multiply=False,
+                    anchor=ANCHORS,
+                    pattern=r"{anchor}[.:)]",
+                ),
+            ),
+            depth=30,
+        ),
+        "IndexFoundry as shipped: weights by the codes and length of each question, plus a term "
+        "for each code that a passage contains.",
+    ),
+)
+
+
+# concept-rag: cosine, BM25 and title, summed without scaling.
+#
+# Depth: the seed retrieves three times the page size, from the vector list only, and so misses
+# titles that the vectors miss. Ours retrieves candidates by every signal.
+
+_CONCEPT_RAG = Profile(
+    name="concept-rag",
+    version=2,  # version 1 had BM25 with document frequencies, and the shipped rules
+    weights=always(Weights(0.4, 0.3, 0.3)),
+    classifier=Classifier.NONE,
+    normalisers=scales(keyword=Normaliser.NONE),
+    depth=30,
+    keyword_scorer=KeywordScorer.BM25_FIXED,
+    title_scorer=TitleScorer.ONCE,
+)
+
+CONCEPT_RAG = (
+    Preset(
+        _CONCEPT_RAG,
+        "concept-rag's signals, unscaled: .4 cosine, .3 BM25, .3 title (10 for a match).",
+    ),
+    Preset(
+        replace(
+            _CONCEPT_RAG,
+            name="concept-rag:titles",
+            version=1,
+            weights=always(Weights(0.3, 0.2, 0.5)),
+        ),
+        "concept-rag for searches by title: half the weight is on the title.",
+    ),
+    Preset(
+        replace(
+            _CONCEPT_RAG,
+            name="concept-rag:semantics",
+            version=1,
+            weights=always(Weights(0.6, 0.2, 0.2)),
+        ),
+        "concept-rag for searches by meaning: .6 of the weight is on the cosine.",
+    ),
+)
+
+
+# The textbook chatbot: 70/30, and the mixtures that its decision record compares with it.
+
+_TEXTBOOK = Profile(
+    name="textbook",
+    version=2,  # version 1 scored every candidate on every signal
+    weights=always(Weights(0.7, 0.3, 0)),
+    classifier=Classifier.NONE,
+    normalisers=scales(),  # the raw cosine, BM25 over its maximum
+    own_candidates_only=True,  # a missing score counts 0
+    depth=20,
+)
+
+
+def _mixture(vector: int, keyword: int) -> Preset:
+    return Preset(
+        replace(
+            _TEXTBOOK,
+            name=f"textbook:{vector}/{keyword}",
+            version=1,
+            weights=always(Weights(vector / 100, keyword / 100, 0)),
+        ),
+        f"The textbook chatbot's mix at {vector}% cosine and {keyword}% BM25.",
+    )
+
+
+TEXTBOOK = (
+    Preset(_TEXTBOOK, "The textbook chatbot's fixed mix: 70% cosine, 30% BM25 over its maximum."),
+    Preset(
+        replace(
+            _TEXTBOOK,
+            name="textbook:rrf",
+            version=1,
+            weights=always(Weights(0.5, 0.5, 0)),
+            fusion=Fusion.RRF,
+            depth=10,
+        ),
+        "The textbook chatbot's other choice: ranks by cosine and by BM25, fused half and half.",
+    ),
+    _mixture(100, 0),
+    _mixture(0, 100),
+    _mixture(50, 50),
+    _mixture(60, 40),
+    _mixture(80, 20),
+    Preset(
+        replace(
+            _TEXTBOOK,
+            name="textbook:adaptive",
+            version=1,
+            classifier=Classifier.DEFINITIONS,
+            weights=always(
+                Weights(0.7, 0.3, 0), lookup=Weights(0.2, 0.8, 0), concept=Weights(0.8, 0.2, 0)
+            ),
+        ),
+        "The textbook chatbot's rejected alternative: definitions by keywords, explanations by "
+        "meaning.",
+    ),
+)
+
+
+# KB Labs Mind: ranks fused under the weights of the question's class.
+
+MIND = (
+    Preset(
+        Profile(
+            name="mind",
+            version=1,
+            weights=always(
+                Weights(0.6, 0.4, 0),
+                lookup=Weights(0.3, 0.7, 0),
+                concept=Weights(0.8, 0.2, 0),
+                code=Weights(0.6, 0.4, 0),
+                debug=Weights(0.5, 0.5, 0),
+                comparison=Weights(0.8, 0.2, 0),  # a concept to Mind's classifier
+            ),
+            classifier=Classifier.MIND,
+            fusion=Fusion.RRF,
+            normalisers=scales(),
+            both_factor=1.2,
+            both_first=True,
+            own_candidates_only=True,
+            depth=20,  # twice the limit, for a page of 10
+        ),
+        "Mind's ranks by cosine and by BM25, fused under the weights of the question's class; "
+        "candidates found by both rank first.",
+    ),
+)
+
+
+# The Physical AI chatbot: a weighted sum under the weights of the question's class.
+#
+# Its record calls the keyword signal "BM25 (ts_rank)" in the range 0-1, which holds for neither.
+# Ours is BM25 over its maximum, which lies in that range.
+
+PHYSICAL_AI = (
+    Preset(
+        Profile(
+            name="physical-ai",
+            version=1,
+            weights=always(
+                Weights(0.7, 0.3, 0),  # comparison has no weights of its own
+                concept=Weights(0.8, 0.2, 0),
+                code=Weights(0.5, 0.5, 0),
+                debug=Weights(0.6, 0.4, 0),
+            ),
+            classifier=Classifier.PHYSICAL_AI,
+            normalisers=scales(vector=Normaliser.MAX),
+            own_candidates_only=True,
+            depth=50,
+        ),
+        "The Physical AI chatbot's weighted sum: cosine and BM25, each over its maximum, under the "
+        "weights of the question's class.",
+    ),
+)
+
 
 SEEDS = (*INDEXFOUNDRY, *CONCEPT_RAG, *TEXTBOOK, *MIND, *PHYSICAL_AI)
 PRESETS = (DEFAULT, *BASELINES, *SEEDS)

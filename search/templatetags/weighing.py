@@ -1,4 +1,4 @@
-"""The drawings and figures of a ranking: the beam of the weights, the bar of a score.
+"""Labels and charts of a ranking: the beam of its weights, the bar of a score.
 
 Geometry goes into SVG attributes as percentages, so that a page needs no inline style and
 holds under a strict Content-Security-Policy.
@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django import template
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from search.domain import (
     Classification,
@@ -30,48 +33,49 @@ from search.ranking.fusion import OPTIONAL
 
 register = template.Library()
 
-SIGNAL_LABELS = {
-    Signal.VECTOR: "Meaning",
-    Signal.KEYWORD: "Keywords",
-    Signal.TITLE: "Title",
-    Signal.RECENCY: "Recency",
-    Signal.SYNONYM: "Synonyms",
+# Translated when they are rendered, so that they are strings only then.
+SIGNAL_LABELS: dict[Signal, Any] = {
+    Signal.VECTOR: _("Meaning"),
+    Signal.KEYWORD: _("Keywords"),
+    Signal.TITLE: _("Title"),
+    Signal.RECENCY: _("Recency"),
+    Signal.SYNONYM: _("Synonyms"),
 }
-CLASS_LABELS = {
-    QueryClass.LOOKUP: "Lookup",
-    QueryClass.CONCEPT: "Concept",
-    QueryClass.CODE: "Code",
-    QueryClass.DEBUG: "Debugging",
-    QueryClass.COMPARISON: "Comparison",
-    QueryClass.GENERAL: "General question",
+CLASS_LABELS: dict[QueryClass, Any] = {
+    QueryClass.LOOKUP: _("Lookup"),
+    QueryClass.CONCEPT: _("Concept"),
+    QueryClass.CODE: _("Code"),
+    QueryClass.DEBUG: _("Debugging"),
+    QueryClass.COMPARISON: _("Comparison"),
+    QueryClass.GENERAL: _("General question"),
 }
-SCORER_LABELS = {
+SCORER_LABELS: dict[KeywordScorer, Any] = {
     KeywordScorer.BM25: "BM25",
-    KeywordScorer.BM25_FIXED: "BM25 without idf",
+    KeywordScorer.BM25_FIXED: _("BM25 without idf"),
     KeywordScorer.TS_RANK: "ts_rank",
     KeywordScorer.TS_RANK_CD: "ts_rank_cd",
-    KeywordScorer.OVERLAP: "words matched",
+    KeywordScorer.OVERLAP: _("share of matched words"),
 }
 _MEASURES = {
-    Signal.VECTOR: "cosine",
-    Signal.RECENCY: "halves with age",
-    Signal.SYNONYM: "BM25 of synonyms",
+    Signal.VECTOR: _("cosine"),
+    Signal.RECENCY: _("half-life"),
+    Signal.SYNONYM: _("BM25 of synonyms"),
 }
 _SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
 STEP_LABELS = {
-    "embed": "reading the question's meaning",
-    "retrieve": "finding",
-    "rank": "weighing",
-    "show": "showing",
+    "embed": _("embedding"),
+    "retrieve": _("retrieval"),
+    "rank": _("ranking"),
+    "show": _("presentation"),
 }
 GRADUATIONS = 20
-# The stretch of a bar for what is no signal's: feedback, boosts.
+# The part of a bar for terms added to the signals: feedback, boosts.
 ADDED = "added"
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One signal's stretch of a beam: where it begins and how long it is, as SVG percentages."""
+    """One signal's part of a beam: its start and length as SVG percentages."""
 
     signal: str
     label: str
@@ -88,7 +92,7 @@ class Graduation:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One row of the figures behind a score."""
+    """One row of the table that explains a score."""
 
     signal: Signal
     label: str
@@ -101,7 +105,7 @@ class Figure:
 
 @register.inclusion_tag("search/parts/beam.html")
 def beam(weights: Weights) -> dict[str, object]:
-    """The weights as a graduated beam, a poise hanging wherever one share ends."""
+    """The weights as a graduated beam, with a poise at the end of each share."""
     shares = {s.value: weights.of(s) for s in Signal if s not in OPTIONAL or weights.of(s)}
     segments = tuple(_segments(shares, full=1.0))
     marks = (Graduation(_percent(i / GRADUATIONS), i % 5 == 0) for i in range(GRADUATIONS + 1))
@@ -114,7 +118,7 @@ def beam(weights: Weights) -> dict[str, object]:
 
 @register.inclusion_tag("search/parts/score.html")
 def score_bar(hit: Hit, full: float) -> dict[str, object]:
-    """A score as its stacked contributions and what was added; `full` is the bar's length."""
+    """A score as stacked contributions and added terms; `full` is the length of the bar."""
     parts = {part.signal.value: part.value for part in hit.explanation.contributions}
     added = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
     parts[ADDED] = sum(part.value for part in added)
@@ -128,12 +132,12 @@ def score_bar(hit: Hit, full: float) -> dict[str, object]:
 
 @register.inclusion_tag("search/parts/figures.html")
 def figures(hit: Hit, response: SearchResponse) -> dict[str, object]:
-    """Each contribution as raw score, strength, weight and their product, and the sum."""
+    """The contributions as raw score, strength, weight and product, and their sum."""
     profile, full = response.profile, full_scale(response)
     rows = tuple(
         Figure(
             signal=part.signal,
-            label=SIGNAL_LABELS[part.signal],
+            label=str(SIGNAL_LABELS[part.signal]),
             measure=_measure(part.signal, profile),
             raw="–" if part.raw is None else f"{part.raw:.3f}",
             strength=_figure(part.strength, full),
@@ -158,9 +162,9 @@ def figures(hit: Hit, response: SearchResponse) -> dict[str, object]:
 
 @register.filter
 def full_scale(response: SearchResponse) -> float:
-    """The score that fills a bar: the most that the fusion can give, the same on every page.
+    """The score of a full bar: the maximum of the fusion, the same on every page.
 
-    Signals that are added unscaled have no such limit: there the best score shown fills it.
+    Sums of unscaled signals have no maximum: there, it is the best score on the page.
     """
     if response.profile.fusion is Fusion.RRF:
         return response.profile.both_factor / (response.profile.rrf_k + 1)
@@ -169,20 +173,20 @@ def full_scale(response: SearchResponse) -> float:
 
 @register.filter
 def class_label(query_class: QueryClass) -> str:
-    return CLASS_LABELS[query_class]
+    return str(CLASS_LABELS[query_class])
 
 
 @register.filter
 def rule_text(classification: Classification) -> str:
-    """Which rule chose the class."""
+    """The rule that decided the class."""
     if classification.rule == FALLBACK_RULE:
-        return "no rule speaks of it"
-    return f"rule: {classification.rule}"
+        return gettext("no rule matched")
+    return gettext("rule: %(name)s") % {"name": classification.rule}
 
 
 @register.filter
 def tier_reason(hit: Hit, query: Query) -> str:
-    """Why a hit stands before any score, its identifier as it was typed; empty if it does not."""
+    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
     reason = hit.explanation.tier.reason
     match = hit.candidate.identifier
     if not reason or match is None:
@@ -195,7 +199,7 @@ def tier_reason(hit: Hit, query: Query) -> str:
 
 @register.filter
 def trail(result: Result) -> tuple[str, ...]:
-    """The headings above a passage, without the one that repeats the document's title."""
+    """The headings above a passage, without one that repeats the document's title."""
     path = result.heading_path
     repeats = bool(path) and path[0].casefold() == result.title.casefold()
     return path[1:] if repeats else path
@@ -203,37 +207,37 @@ def trail(result: Result) -> tuple[str, ...]:
 
 @register.filter
 def steps(milliseconds: dict[str, float]) -> list[tuple[str, str]]:
-    """What the time of a search was spent on, in milliseconds."""
-    return [(label, f"{milliseconds.get(name, 0):.1f}") for name, label in STEP_LABELS.items()]
+    """The steps of a search with their times in milliseconds."""
+    return [(str(label), f"{milliseconds.get(name, 0):.1f}") for name, label in STEP_LABELS.items()]
 
 
 @register.filter
 def whole(number: float) -> str:
-    """A duration in milliseconds without more digits than it deserves."""
-    return f"{number:.0f}" if number >= 1 else "under 1"
+    """A duration in whole milliseconds."""
+    return f"{number:.0f}" if number >= 1 else gettext("under 1")
 
 
 def _segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     start = 0.0
     for signal, share in shares.items():
-        label = SIGNAL_LABELS[Signal(signal)] if signal != ADDED else "Likeness"
-        # An unscaled signal may be negative: it takes from the score and has no length.
+        label = str(SIGNAL_LABELS[Signal(signal)]) if signal != ADDED else gettext("Feedback")
+        # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
         yield Segment(signal, label, f"{share * 100:.4g}", _percent(start), _percent(width))
         start += width
 
 
 def _amount(operation: Operation, value: float, full: float) -> str:
-    """A factor as it is, a term like the scores that it is added to."""
+    """A factor unchanged; a term in the format of the scores."""
     return f"{value:.4g}" if operation is Operation.PRODUCT else _figure(value, full)
 
 
 def _measure(signal: Signal, profile: Profile) -> str:
     if signal is Signal.KEYWORD:
-        return SCORER_LABELS[profile.keyword_scorer]
+        return str(SCORER_LABELS[profile.keyword_scorer])
     if signal is Signal.TITLE:
         return profile.title_scorer.value.replace("_", " ")
-    return _MEASURES[signal]
+    return str(_MEASURES[signal])
 
 
 def _within(share: float) -> float:
@@ -245,5 +249,5 @@ def _percent(share: float) -> str:
 
 
 def _figure(number: float, full: float) -> str:
-    """A number with as many decimals as tell scores of that scale apart; rank fusion's are tiny."""
+    """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
     return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"

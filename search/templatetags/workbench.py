@@ -1,4 +1,4 @@
-"""The figures of the workbench as people read them."""
+"""Template filters for the figures of the workbench."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ LABELS = {
     "P@5": "P@5",
     "Success@1": "Hit@1",
 }
-SEEN = 0.0005  # less is written as no difference
+SEEN = 0.0005  # a smaller difference is shown as none
 
 
 @register.filter
 def measure_label(name: str) -> str:
-    """A measure by the name that people know it by."""
+    """The common name of a measure."""
     return LABELS.get(name, name)
 
 
 @register.filter
 def grade_label(grade: str) -> str:
-    """What a grade means, in two words."""
+    """The label of a grade."""
     return str(GRADES[int(grade)])
 
 
 @register.filter
 def signed(number: float) -> str:
-    """A difference with its sign, and a true minus."""
+    """A difference with its sign, and a typographic minus."""
     if abs(number) < SEEN:
         return "±0"
     return f"{number:+.3f}".replace("-", "−")
@@ -43,7 +43,7 @@ def signed(number: float) -> str:
 
 @register.filter
 def direction(number: float) -> str:
-    """The class of a difference: better, worse or the same."""
+    """The CSS class of a difference: better, worse or the same."""
     if abs(number) < SEEN:
         return "wb-same"
     return "wb-better" if number > 0 else "wb-worse"
@@ -51,5 +51,5 @@ def direction(number: float) -> str:
 
 @register.filter
 def item(held: Mapping[str, Any], name: str) -> Any:
-    """What stands under the name; nothing where there is none."""
+    """The value under the name; an empty string if there is none."""
     return held.get(name, "")

@@ -58,11 +58,11 @@
     fetch(form.action, { method: "POST", body: fields, keepalive: true })
       .then((response) => {
         if (!response.ok) throw new Error(response.status);
-        if (said) said.textContent = undo ? "Taken back." : "Thank you. Press again to take it back.";
+        if (said) said.textContent = undo ? said.dataset.withdrawn : said.dataset.noted;
       })
       .catch(() => {
         button.setAttribute("aria-pressed", String(undo));
-        if (said) said.textContent = "This could not be sent.";
+        if (said) said.textContent = said.dataset.failed;
       });
   });
 

@@ -38,19 +38,20 @@
     move(from, step);
   });
 
-  // A search that gets no answer must not look like one that found nothing new.
+  // A failed search must not look like one without changes.
+  const status = document.getElementById("status");
   const say = (text) => {
-    document.getElementById("status").textContent = text;
+    status.textContent = text;
   };
   document.body.addEventListener("htmx:responseError", (event) => {
     const tooLong = [400, 414, 431].includes(event.detail.xhr.status);
     say(
       tooLong
-        ? "This search is too long to send. Use at most 500 characters."
-        : "The server could not answer this search. Press Enter to try again.",
+        ? status.dataset.tooLong
+        : status.dataset.failed,
     );
   });
   document.body.addEventListener("htmx:sendError", () => {
-    say("The server cannot be reached. Check the connection, then press Enter to try again.");
+    say(status.dataset.unreachable);
   });
 })();

@@ -11,7 +11,7 @@ from ingestion.models import Document
 from search.engine import configuration
 from search.engine.find import find_wide
 from search.models import Hide, Pin
-from search.pages import suggestions
+from search.pages.facets import examples_for
 from search.pipeline import Choices, search
 from search.tuning.workbench.pool_spec import Width
 from tests.support.golden_library import active_profile
@@ -48,9 +48,9 @@ def test_without_a_question_nothing_finds_it(harbour: dict[str, Document]) -> No
 
 
 def test_it_is_no_example(harbour: dict[str, Document]) -> None:
-    (shown, *_) = suggestions.examples_for(None)
+    (shown, *_) = examples_for(None)
     Hide.objects.create(document=Document.objects.get(title=shown))
-    assert shown not in suggestions.examples_for(None)
+    assert shown not in examples_for(None)
 
 
 def test_its_words_are_no_correction(harbour: dict[str, Document]) -> None:

@@ -24,7 +24,7 @@ from ingestion.models import (
     State,
     WatchedFolder,
 )
-from tests.factories import make_collection
+from tests.support.factories import make_collection
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
 
@@ -69,8 +69,8 @@ def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
     sources = set(Document.objects.values_list("source", flat=True))
     assert sources == {str(folder / "beam.md"), str(folder / "deep" / "hook.txt")}
     assert Chunk.objects.filter(searchable=True).count() == 2
-    assert "2 added, 1 left out" in printed
-    assert "Left out: picture.png: “picture.png” holds a PNG image" in printed
+    assert "2 added, 1 skipped" in printed
+    assert "Skipped: picture.png: “picture.png” contains a PNG image" in printed
     assert "processed here" in printed
 
 
@@ -80,7 +80,7 @@ def test_second_run_ingests_only_what_changed(folder: Path) -> None:
     (folder / "new.md").write_text("# New\n\nAn added page.\n")
     printed = import_(folder)
 
-    assert "1 added, 1 new version, 1 held already" in printed
+    assert "1 added, 1 new version, 1 duplicate" in printed
     beam = Document.objects.get(source=str(folder / "beam.md"))
     assert [version.number for version in beam.versions.order_by("number")] == [1, 2]
     texts = list(
@@ -95,7 +95,7 @@ def test_unchanged_folder_does_nothing(folder: Path) -> None:
     before = list(DocumentVersion.objects.order_by("pk").values())
     printed = import_(folder)
 
-    assert "2 held already" in printed
+    assert "2 duplicate" in printed
     assert list(DocumentVersion.objects.order_by("pk").values()) == before
 
 
@@ -104,8 +104,8 @@ def test_same_bytes_under_another_name_are_one_document(folder: Path) -> None:
     printed = import_(folder)
 
     assert Document.objects.count() == 2
-    assert "Held already: copy.md: The collection holds these bytes already, as “" in printed
-    assert "2 added, 1 held already" in printed
+    assert "Duplicate: copy.md: The collection holds these bytes already, as “" in printed
+    assert "2 added, 1 duplicate" in printed
 
 
 def test_named_files_are_one_import_and_each_must_be_readable(
@@ -118,7 +118,7 @@ def test_named_files_are_one_import_and_each_must_be_readable(
 
     assert f"Import {Import.objects.get().pk}: 5 file(s) in {folder}" in printed
     assert "Failed: empty.md: " in printed
-    assert "Failed: picture.png: “picture.png” holds a PNG image" in printed
+    assert "Failed: picture.png: “picture.png” contains a PNG image" in printed
     assert "3 added, 2 failed" in printed
     assert error == "2 item(s) cannot be searched."
     assert set(Document.objects.values_list("source", flat=True)) == {
@@ -146,7 +146,7 @@ def test_an_archive_is_its_members_or_one_document(tmp_path: Path) -> None:
 
 def test_one_refused_origin_leaves_nothing(folder: Path) -> None:
     _, error = failing(folder, "https://example.org/")
-    assert "switched off" in error
+    assert "disabled" in error
     (folder / "data.csv").write_text("colour\nred\n")
     _, error = failing(folder, folder / "data.csv")
     assert error.endswith("To import it as one document: --kind file.")
@@ -182,15 +182,15 @@ def test_failed_file_is_named_with_its_reason_and_tried_again(folder: Path) -> N
     assert f"Failed: {broken}: {version.error}" in printed
     assert error == "1 item(s) cannot be searched."
     assert "1 tried again" in again
-    assert "3 held already" in again
+    assert "3 duplicate" in again
 
 
 def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
     printed = import_(folder, "--no-wait")
 
-    assert "2 added, 1 left out; queued for the workers" in printed
+    assert "2 added, 1 skipped; queued for the workers" in printed
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.QUEUED}
-    assert "2 held already" in import_(folder)  # and this one finishes them
+    assert "2 duplicate" in import_(folder)  # and this one finishes them
     assert set(DocumentVersion.objects.values_list("state", flat=True)) == {State.READY}
 
 
@@ -258,7 +258,7 @@ def test_an_interrupted_import_goes_on_and_is_carried_elsewhere(
     printed = run("import_documents", "--resume", Import.objects.get().pk)
     assert "4 added" in printed
     assert Chunk.objects.filter(searchable=True).count() == 4
-    assert "4 held already" in run("import_documents", path, "--collection", "Pages")
+    assert "4 duplicate" in run("import_documents", path, "--collection", "Pages")
 
     export = tmp_path / "out.zip"
     run("export_collection", "Pages", export)

@@ -325,7 +325,7 @@ def test_a_sitemap(site: Site, collection: Collection) -> None:
     [
         (page("no sitemap"), "Not a sitemap|well-formed"),
         (Answer(status=404), "nothing at this address"),
-        (Answer(_sitemap("http://other.example/")), "lists no page of this host"),
+        (Answer(_sitemap("http://other.example/")), "lists no pages of this host"),
         (Answer(gzip.compress(bytes(40_000_000))), "larger than 20 MB|well-formed"),
     ],
 )

@@ -124,8 +124,11 @@ def test_an_archive_that_grows_without_end_is_refused_at_the_door(settings: Any)
     with pytest.raises(IngestionError, match="more than 2 files"):
         start(pages(3), shelf)
     for data, message in (
-        (b"MZ\x90 a program", r"no ZIP archive\. An import takes one, or a manifest .*\.jsonl"),
-        (archive({"a.md": "Text."}).getvalue()[:-20], "cut off in transfer"),
+        (
+            b"MZ\x90 a program",
+            r"not a ZIP archive\. Imports accept a ZIP archive, or a manifest .*\.jsonl",
+        ),
+        (archive({"a.md": "Text."}).getvalue()[:-20], "incomplete transfer"),
     ):
         file = io.BytesIO(data)
         with pytest.raises(IngestionError, match=message):
@@ -159,7 +162,7 @@ def test_a_damaged_member_fails_alone_and_can_be_tried_again() -> None:
     assert not default_storage.exists(name)
     services.retry(of, acting_user=None)
     assert finish(of).state == State.FAILED
-    assert "no longer there" in of.error
+    assert "no longer exists" in of.error
 
 
 class Killed(BaseException):

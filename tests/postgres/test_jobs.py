@@ -18,7 +18,7 @@ from common import jobs
 from common.jobs import BULK, INTERACTIVE, RELEASED, Job, Lease, LeaseLost, claim, revoke, sweep
 from common.jobs.leases import PAUSE_AFTER_ERROR
 from ingestion.models import DocumentVersion, Import, Lane, WatchedFolder
-from tests.factories import make_collection, upload
+from tests.support.factories import make_collection, upload
 
 pytestmark = pytest.mark.django_db
 

@@ -22,8 +22,8 @@ from ingestion.intake.importing import services as importing
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, Import, ImportItem, SourceKind
 from search.pipeline import search
-from tests.factories import make_collection, make_document, upload
 from tests.samples.builders import make_zip
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -21,7 +21,7 @@ from search.pages.facets import facets_for
 from search.pipeline import search
 from search.query.fields import metadata_filter
 from search.retrieval import Filters, Scope
-from tests.factories import make_collection, make_document, upload
+from tests.support.factories import make_collection, make_document, upload
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

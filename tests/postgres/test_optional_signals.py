@@ -144,7 +144,7 @@ class TestBoosts:
 
     def test_a_pattern_that_postgres_cannot_read_is_refused(self, administrator: User) -> None:
         boost = {"name": "codes", "amount": 2, "pattern": "(?P<code>x+)"}
-        with pytest.raises(ValidationError, match="Postgres cannot read its pattern"):
+        with pytest.raises(ValidationError, match="Postgres does not support the pattern"):
             profile_with(administrator, boosts=[boost])
 
 

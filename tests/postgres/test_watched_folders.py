@@ -169,7 +169,7 @@ def make_a_link(root: Path) -> None:
 @pytest.mark.parametrize(
     ("lose", "state", "message"),
     [
-        (lose_it, State.MISSING, "not there"),
+        (lose_it, State.MISSING, "is missing"),
         (empty_it, State.HELD, "3 of 3 files are gone"),
         (lose_most, State.HELD, "2 of 3 files are gone"),
         (make_a_link, State.ERROR, "become a link"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingestion.intake.walking import Seen
-from ingestion.intake.watching.changes import Known, compare, wanted
+from ingestion.intake.watching.changes import KnownFile, compare, wanted
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_patterns(path: str, include: str, exclude: str, expected: bool) -> None
     assert wanted(path, include, exclude) is expected
 
 
-def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = False) -> Known:
-    return Known(path, size, 0, is_open, missing)
+def known(path: str, size: int = 1, *, is_open: bool = False, missing: bool = False) -> KnownFile:
+    return KnownFile(path, size, 0, is_open, missing)
 
 
 def test_each_path_is_told_once() -> None:

@@ -45,7 +45,7 @@ def fill() -> None:
     from search.models import Pin, SearchProfile, Synonym
     from search.tuning.golden import judging
     from search.tuning.publishing import activation
-    from tests.factories import make_collection, make_document
+    from tests.support.factories import make_collection, make_document
 
     keeper = User.objects.create_user("keeper", email="keeper@example.org", is_staff=True)
     harbour = make_collection("Harbour")

@@ -106,7 +106,7 @@ class TestEditsWithoutPlace:
         self, administrator: User, document: Document, edit: ChunkEdit
     ) -> None:
         client = signed_in(administrator)
-        assert "Does not fit" in client.get(f"{EDITS}?state__exact=homeless").content.decode()
+        assert "Unplaced" in client.get(f"{EDITS}?state__exact=homeless").content.decode()
         own = client.get(f"/admin/ingestion/document/{document.pk}/change/").content.decode()
         assert "1 edit without a matching passage" in own
         page = client.get(f"{EDITS}{edit.pk}/change/").content.decode()

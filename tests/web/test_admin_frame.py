@@ -44,7 +44,7 @@ def test_an_empty_list_says_what_belongs_there(administrator: User) -> None:
 
 def test_a_list_emptied_by_a_search_offers_the_way_back(administrator: User) -> None:
     text = signed_in(administrator).get("/admin/search/pin/?q=anchor").content.decode()
-    assert "No pin fits “anchor”" in text
+    assert "No pin matches “anchor”" in text
     assert "Show all" in text
     assert "Nothing here yet" not in text
 

@@ -12,9 +12,9 @@ from common.accounts.models import User
 from ingestion import services
 from ingestion.intake.importing import runner
 from ingestion.models import Document, Import
-from tests.factories import make_collection, make_document
 from tests.samples.builders import make_zip
-from tests.web.admin_client import form_data, signed_in, staff
+from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

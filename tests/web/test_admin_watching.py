@@ -141,9 +141,9 @@ class TestSearches:
 
         assert "Learn from searchers" in text(admin, "/admin/analytics/searchevent/")
         learnt = admin.post(address, {"learn": ""}, follow=True).content.decode()
-        assert "1 judgement stands" in learnt
+        assert "1 judgement is derived" in learnt
         taken = admin.post(address, {"take_back": ""}, follow=True).content.decode()
-        assert "1 judgement of searchers taken back" in taken
+        assert "1 judgement derived from searches was withdrawn" in taken
         assert staff("view_searchevent").post(address).status_code == 403
 
     def test_nobody_changes_them(self, admin: Client) -> None:

@@ -17,7 +17,7 @@ from common.accounts.models import User
 from ingestion import idempotency, services, tasks
 from ingestion.errors import NotStored, StateConflict
 from ingestion.models import Collection, Document, IdempotencyKey, Import, Visibility
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 DOCUMENTS = "/api/v1/documents/"
 BATCH, BATCH_DELETE = f"{DOCUMENTS}batch/", f"{DOCUMENTS}batch/delete/"

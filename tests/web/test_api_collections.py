@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.collections import save
 from ingestion.errors import StateConflict
 from ingestion.models import Collection, Visibility
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 COLLECTIONS = "/api/v1/collections/"
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.models import Document, IdentifierPattern
 from search.models import ClassRule, Hide, Pin, Synonym
 from search.tuning.roles import GROUPS
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 V1 = "/api/v1/"
@@ -82,7 +82,7 @@ def test_a_pin_acts_on_the_next_search(tuner: APIClient, rules: Document) -> Non
 def test_a_hide_acts_on_the_next_search_and_warns(tuner: APIClient, rules: Document) -> None:
     made = tuner.post(HIDES, {"document": str(rules.public_id)}).json()
 
-    assert "not found by any question" in made["warnings"][0]
+    assert "No search will find" in made["warnings"][0]
     assert "Rules" not in titles(tuner, "holidays")
     tuner.delete(f"{HIDES}{made['id']}/")
     assert "Rules" in titles(tuner, "holidays")
@@ -122,7 +122,7 @@ def test_rows_are_made_listed_changed_and_deleted_with_the_audit(
         (PINS, {"colour": "red"}, "colour", "no such field"),
         (HIDES, {"title": "Mine"}, "title", "no such field"),
         (SYNONYMS, {"terms": ["FK"]}, "non_field_errors", "two words"),
-        (SYNONYMS, {"terms": ["FK", "fk"]}, "terms", "another one"),
+        (SYNONYMS, {"terms": ["FK", "fk"]}, "terms", "must differ"),
         (SYNONYMS, {"terms": ["FK", "x" * 101]}, "terms", "100"),
         (RULES, {"pattern": "("}, "pattern", ""),
         (RULES, {"examples": ["nothing like it"]}, "examples", ""),
@@ -147,7 +147,7 @@ def test_what_the_admin_refuses_is_refused(
 
 
 def test_the_same_row_twice_is_refused(tuner: APIClient, rules: Document) -> None:
-    for address, words in ((PINS, "pinned to that question already"), (HIDES, "already")):
+    for address, words in ((PINS, "already pinned to that question"), (HIDES, "already")):
         body = bodies(rules)[address]
         assert tuner.post(address, {**body, "enabled": False}).status_code == 201
         again = tuner.post(address, {**body, "query": "ANNUAL leave", "enabled": False})
@@ -239,6 +239,6 @@ def test_a_pattern_says_what_it_reaches_and_what_it_shadows(
     tuner: APIClient, rules: Document
 ) -> None:
     made = tuner.post(PATTERNS, bodies(rules)[PATTERNS]).json()
-    assert "processed again" in made["warnings"][-1]
+    assert "reprocessed" in made["warnings"][-1]
     one = f"{PATTERNS}{made['id']}/"
     assert tuner.patch(one, {"counter_examples": ["BERTH 1"]}).json()["warnings"] == []

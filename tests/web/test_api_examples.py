@@ -25,7 +25,7 @@ from common.accounts.models import User
 from ingestion.models import Document, Import
 from search.models import SearchProfile
 from search.tuning.publishing import activation
-from tests.factories import make_collection, make_document
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

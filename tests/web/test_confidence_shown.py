@@ -21,7 +21,7 @@ from tests.support.library import lasting_library
 pytestmark = pytest.mark.django_db
 
 SEARCH = "/api/v1/search/"
-NOTICE = "Perhaps none of these answers your question."
+NOTICE = "These results may not answer your question."
 KNOWN, UNKNOWN = "connection timeouts", "how do I train a parrot to whistle"
 
 
@@ -68,7 +68,7 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
     notice = re.search(r'<div class="unsure" role="note">.*?</div>', html, re.DOTALL)
     assert notice is not None
     assert NOTICE in notice[0]
-    assert "Ask again" in notice[0]
+    assert "Rephrase the question" in notice[0]
     assert "filter" not in notice[0]
     # Before the results, which are there all the same.
     assert html.index(NOTICE) < html.index('<li class="result">')
@@ -77,7 +77,7 @@ def test_an_unsure_page_says_so_and_what_to_do(client: Client, threshold: Any) -
 def test_it_offers_the_search_without_filters(client: Client, threshold: Any) -> None:
     threshold(0.9)
     html = page(client, "a dry gallery", collection="handbook")
-    assert "Search without the filter</a>: the answer may lie outside." in html
+    assert "Search without the filter</a>" in html
 
 
 def test_a_sure_page_says_nothing(client: Client, threshold: Any) -> None:

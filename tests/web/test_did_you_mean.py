@@ -60,7 +60,7 @@ class TestPage:
         shown = spelling(tree)
         assert shown.get("role") == "status"
         assert " ".join(shown.text_content().split()).startswith(
-            "Nothing was found for “kynematics”. These are results for kinematics."
+            "No results for “kynematics”. Showing results for kinematics."
         )
         assert "kinematics" in [mark.text for mark in tree.xpath("//mark")]
         insisted = html.fromstring(client.get(shown.xpath(".//a")[0].get("href")).content.decode())

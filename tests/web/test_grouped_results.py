@@ -79,7 +79,7 @@ def test_the_way_to_all_passages_of_a_document(client: Client, repeats: SimpleNa
     assert len(results(html)) == repeats.manual.chunks.count()
     assert "Only in Shift manual . Search all documents" in text_of(html)
     assert f'name="document" value="{repeats.manual.public_id}"' in html
-    assert "Each document stands once" not in html
+    assert "Results are grouped by document" not in html
 
 
 def test_the_ways_to_every_passage_and_back(client: Client) -> None:
@@ -87,12 +87,12 @@ def test_the_ways_to_every_passage_and_back(client: Client) -> None:
     apart = ask(client, group="false")
 
     assert len(results(together)) == 3
-    assert re.search(r"3 results of 9 passages weighed in", text_of(together))
-    assert 'href="/?q=handover+of+a+shift&amp;group=false">Show every passage</a>' in together
+    assert re.search(r"3 results of 9 passages, ranked in", text_of(together))
+    assert 'href="/?q=handover+of+a+shift&amp;group=false">Show all passages</a>' in together
     assert len(results(apart)) == 9
-    assert re.search(r"\b9 passages weighed in", text_of(apart))
+    assert re.search(r"\b9 passages, ranked in", text_of(apart))
     assert 'class="folded"' not in apart
-    assert 'href="/?q=handover+of+a+shift">Show each document once</a>' in apart
+    assert 'href="/?q=handover+of+a+shift">Group by document</a>' in apart
     assert 'name="group" value="false"' in apart
 
 
@@ -100,9 +100,9 @@ def test_where_nothing_is_folded_nothing_is_said_of_it(client: Client) -> None:
     html = ask(client, q="canteen", collection="archive", before="2001-01-01")
     alone = client.get("/", {"q": "canteen type:md title:Canteen"}).content.decode()
 
-    assert "stands once" not in html
+    assert "Results are grouped by document" not in html
     assert len(results(alone)) == 1
-    assert "stands once" not in alone
+    assert "Results are grouped by document" not in alone
     assert "more passage" not in alone
 
 

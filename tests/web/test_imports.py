@@ -97,7 +97,7 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
         ({"kind": "folder"}, "Give one of"),
         ({"origin": "/srv"}, "goes with origin"),
         ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
-        ({"kind": "url", "origin": "https://example.org/"}, "switched off"),
+        ({"kind": "url", "origin": "https://example.org/"}, "disabled"),
         ({"kind": "archive", "origin": "x"}, "not a valid choice. Use one of: folder, "),
     ],
 )
@@ -162,7 +162,7 @@ def test_the_admin_starts_shows_and_stops_an_import(administrator: User, shelf: 
 def test_the_admin_says_why_an_import_cannot_start(administrator: User, shelf: Collection) -> None:
     client = signed_in(administrator)
     broken = SimpleUploadedFile("a.zip", b"no archive")
-    for fields, message in (({}, "Choose a file"), ({"file": broken}, "no ZIP archive")):
+    for fields, message in (({}, "Choose a file"), ({"file": broken}, "not a ZIP archive")):
         answer = client.post(
             "/admin/ingestion/import/add/", {"collection": shelf.pk, "language": "", **fields}
         )

@@ -189,9 +189,9 @@ def test_a_document_on_its_way_or_failed_says_so(client: Client) -> None:
     waiting = upload(shelf, "# Soon\n\nNot yet read.\n", file_name="soon.md").document
     failed = make_document(shelf, "   \n", file_name="blank.txt")
 
-    assert "This document is still being read (queued)." in read(client, waiting)
+    assert "This document is still being processed (queued)." in read(client, waiting)
     html = read(client, failed)
-    assert "This document could not be read." in html
+    assert "This document could not be processed." in html
     assert failed.latest is not None
     assert failed.latest.error in html
 

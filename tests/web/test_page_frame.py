@@ -53,7 +53,7 @@ def test_a_wrong_address_keeps_the_frame(client: Client) -> None:
     response = client.get("/nothing/here/")
 
     assert response.status_code == 404
-    assert "There is nothing at this address" in response.content.decode()
+    assert "Page not found" in response.content.decode()
     assert 'class="brand"' in response.content.decode()
 
 
@@ -88,7 +88,7 @@ def test_a_failure_has_a_page_that_needs_nothing(
     response = client.get("/", {"q": "x"})
 
     assert response.status_code == 500
-    assert "Something went wrong here" in response.content.decode()
+    assert "Something went wrong" in response.content.decode()
     assert "inner words" not in response.content.decode()
 
 
@@ -102,7 +102,7 @@ def test_pages_of_last_resort_ask_nothing_of_the_database(name: str) -> None:
 def test_an_empty_steelyard_tells_each_reader_what_to_do(
     client: Client, reader: User, administrator: User
 ) -> None:
-    assert "There is no public document." in client.get("/").content.decode()
+    assert "There are no public documents." in client.get("/").content.decode()
     client.force_login(reader)
     assert "Ask an administrator" in client.get("/").content.decode()
     client.force_login(administrator)

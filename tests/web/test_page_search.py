@@ -97,7 +97,7 @@ def test_the_page_names_class_rule_profile_and_weights(client: Client) -> None:
     assert "Concept rule: asks what it is" in text
     assert "Profile default v2" in text
     assert f"Meaning {float(weights.vector) * 100:g} %" in text
-    assert re.search(r"\d+ passages weighed in \d+ ms", text)
+    assert re.search(r"\d+ passages, ranked in \d+ ms", text)
 
 
 def test_a_named_identifier_comes_first_and_says_so(client: Client) -> None:
@@ -161,13 +161,13 @@ def test_what_a_reader_may_not_see_leaves_no_trace(client: Client, member: User)
         html = re.sub(r"zanzibar([+ ]|%2B|%20)harbour", "", ask(client, query))
         assert "anzibar" not in html
         assert "CSV" not in html
-    assert "5 documents to search" in ask(client)
+    assert "5 searchable documents" in ask(client)
 
     client.force_login(member)
     html = ask(client, "the lighthouse keeper")
     assert "zanzibar" in titles(html)
     assert "CSV table" in html
-    assert "6 documents to search" in ask(client)
+    assert "6 searchable documents" in ask(client)
 
 
 def test_a_hidden_collection_and_none_at_all_read_the_same(client: Client) -> None:
@@ -177,7 +177,7 @@ def test_a_hidden_collection_and_none_at_all_read_the_same(client: Client) -> No
         assert response.status_code == 400
         answers.append(response.content.decode().replace(slug, "SLUG"))
     assert answers[0] == answers[1]
-    assert "There is no collection “SLUG” here that you may read." in answers[0]
+    assert "No collection “SLUG” is available." in answers[0]
 
 
 # --- pages -------------------------------------------------------------------------------------
@@ -226,10 +226,10 @@ def test_a_page_beyond_the_last_leads_to_the_last(client: Client) -> None:
 def test_the_first_visit_shows_what_there_is(client: Client) -> None:
     text = text_of(ask(client))
 
-    assert "5 documents to search" in text
+    assert "5 searchable documents" in text
     assert "Handbook 4" in text
     assert "Ship&#x27;s papers 1" in text
-    assert "Try" in text
+    assert "Examples" in text
     assert "Meaning 67 %" in text
 
 
@@ -243,7 +243,7 @@ def test_the_examples_find_something(client: Client) -> None:
 def test_nothing_found_says_what_to_try(client: Client) -> None:
     text = text_of(ask(client, "connection", before="1999-12-31"))
 
-    assert "Nothing here matches “connection”" in text
+    assert "No results for “connection”" in text
     assert "Search without the filter" in text
     assert "Sign in" in text
 
@@ -256,10 +256,10 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
             {"q": "x", "profile": "nope"},
             "There is no published profile &#x27;nope&#x27;. Choose one of:",
         ),
-        ({"q": "x", "type": "video/mp4"}, "There is no type “video/mp4” here that you may read."),
-        ({"q": "x", "language": "xx"}, "There is no language “xx” here that you may read."),
-        ({"q": "x", "after": "soon"}, "“From” is no date. Write it like 2026-01-31."),
-        ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Exchange the two dates."),
+        ({"q": "x", "type": "video/mp4"}, "No document of type “video/mp4” is available."),
+        ({"q": "x", "language": "xx"}, "No document in language “xx” is available."),
+        ({"q": "x", "after": "soon"}, "“From” is not a date. Write it like 2026-01-31."),
+        ({"q": "x", "after": "2026-02-01", "before": "2026-01-01"}, "Swap the two dates."),
     ],
     ids=["too long", "profile", "type", "language", "date", "dates reversed"],
 )

@@ -255,7 +255,7 @@ class TestInteractions:
         assert 'name="undo"' in noted.content.decode()
 
         taken = report(client, searched.search_id, kind="unsolved", back=back, undo="1")
-        assert "Taken back" in taken.content.decode()
+        assert "Withdrawn" in taken.content.decode()
         assert not Interaction.objects.exists()
 
     def test_it_leads_nowhere_else(self, client: Client, searched: SearchEvent) -> None:

@@ -1,7 +1,7 @@
-"""A ZIP archive whose members become documents of their own, their paths as sources.
+"""Import of a ZIP archive: each member becomes a document with its path as the source.
 
-An upload of the same archive as a document would make one document with parts. Here a later
-archive with the same paths brings their documents up to date.
+An upload of the archive would create one document with parts. An import of a later archive updates
+the documents of the same paths.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from types import TracebackType
 from typing import IO, Self
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from ingestion.errors import FileTooLarge, IngestionError
 from ingestion.files.storage import local_copy
 from ingestion.intake.importing.protocol import (
     MANIFEST_ENDS,
-    Found,
+    FoundItem,
     ImportRefused,
+    ImportSource,
     Skip,
-    Source,
     Taken,
 )
 from ingestion.models import Import, ImportItem
@@ -36,11 +37,11 @@ from ingestion.parsing.parts import safe_path, unique_path
 from ingestion.parsing.zip_archive import is_of_the_system, member_names
 
 PATH = "path"
-"""The option that names a file on this machine, for what a command reads in place."""
+"""The import option with the path of a local file, which a command reads in place."""
 
 IN_MEMORY_BYTES = MIB
 BLOCK_BYTES = MIB
-# The directory is read at once: room for long names, not for a directory that is the bomb.
+# zipfile reads the directory at once: allow long names, but no directory that exhausts memory.
 DIRECTORY_BYTES_A_FILE = 600
 _END = struct.Struct("<4s4H2LH")
 _END64_LOCATOR = struct.Struct("<4sLQL")
@@ -50,10 +51,10 @@ _IN_END64 = 0xFFFFFFFF
 
 
 class NoArchive(ImportRefused):
-    """The file is something else, and was no ZIP archive before either."""
+    """The file is not a ZIP archive, damaged or otherwise."""
 
 
-class ArchiveSource(Source):
+class ArchiveSource(ImportSource):
     """The members of a ZIP archive."""
 
     takes_what_it_finds = True
@@ -68,8 +69,11 @@ class ArchiveSource(Source):
             self._archive = open_archive(path)
         except NoArchive as error:
             raise ImportRefused(
-                f"{error} An import takes one, or a manifest whose name ends in "
-                f"{', '.join(MANIFEST_ENDS)}. Upload other files as they are."
+                gettext(
+                    "%(error)s Imports accept a ZIP archive, or a manifest whose name ends in "
+                    "%(ends)s. Upload other files directly."
+                )
+                % {"error": error, "ends": ", ".join(MANIFEST_ENDS)}
             ) from error
         self._open.callback(self._archive.close)
         return self
@@ -85,31 +89,35 @@ class ArchiveSource(Source):
     def check(self) -> None:
         with self:
             if not any(True for _ in self.discover()):
-                raise ImportRefused("This archive holds no files. Check that it is the right one.")
+                raise ImportRefused(
+                    gettext("The archive contains no files. Check that it is the right one.")
+                )
 
-    def discover(self) -> Iterator[Found]:
+    def discover(self) -> Iterator[FoundItem]:
         taken: set[str] = set()
         for index, (member, name) in enumerate(zip(self._members, self._names, strict=True)):
             if member.is_dir() or is_of_the_system(name):
                 continue
             path = unique_path(safe_path(name), taken)
             taken.add(path)
-            yield Found(path, metadata={"member": index})
+            yield FoundItem(path, metadata={"member": index})
 
     @contextmanager
     def take(self, item: ImportItem) -> Iterator[Taken]:
         member = self._members[int(item.metadata["member"])]
         if stat.S_ISLNK(member.external_attr >> 16):
-            raise Skip("It is a link to another file: pack the files themselves.")
+            raise Skip(gettext("The file is a link: pack the files themselves."))
         if member.flag_bits & 1:
-            raise ImportRefused("It is protected by a password. Pack it again without one.")
+            raise ImportRefused(
+                gettext("The file is protected by a password. Pack it again without one.")
+            )
         with tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES) as file:
             try:
                 with self._archive.open(member) as packed:
                     copy_counted(packed, file, settings.MAX_UPLOAD_BYTES)
             except UNREADABLE as error:
                 raise ImportRefused(
-                    "It is damaged in the archive. Pack it again from the original."
+                    gettext("The file is damaged in the archive. Pack it again from the original.")
                 ) from error
             file.seek(0)
             name = PurePosixPath(item.reference).name
@@ -126,7 +134,7 @@ class ArchiveSource(Source):
 
 @contextmanager
 def local_file(of: Import) -> Iterator[Path]:
-    """The archive or manifest on this machine's disk. Raises ImportRefused when it is gone."""
+    """The local path of the archive or manifest. Raises ImportRefused if it is missing."""
     path = of.options.get(PATH)
     with ExitStack() as stack:
         try:
@@ -135,14 +143,17 @@ def local_file(of: Import) -> Iterator[Path]:
         except OSError:
             present = False
         if not present:
-            raise ImportRefused(f"The file {of.origin} is no longer there. Import it again.")
+            raise ImportRefused(
+                gettext("The file %(origin)s no longer exists. Import it again.")
+                % {"origin": of.origin}
+            )
         yield file
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:
-    """An archive within bounds.
+    """Open an archive within the limits.
 
-    Raises NoArchive for another file, ImportRefused for one that is damaged or far too large.
+    Raises NoArchive for other files, ImportRefused if the archive is damaged or exceeds a limit.
     """
     most = settings.IMPORT_MAX_FILES
     try:
@@ -151,10 +162,11 @@ def open_archive(path: Path) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
         if not isinstance(error, OSError) and not _begins_as_zip(path):
-            raise NoArchive("This is no ZIP archive.") from error
+            raise NoArchive(gettext("The file is not a ZIP archive.")) from error
         raise ImportRefused(
-            "This is no ZIP archive, or it is damaged. It was probably cut off in transfer: "
-            "send it again from the original."
+            gettext(
+                "The ZIP archive is damaged, probably by an incomplete transfer. Send it again."
+            )
         ) from error
     members = archive.infolist()
     size = sum(member.file_size for member in members)
@@ -165,14 +177,19 @@ def open_archive(path: Path) -> zipfile.ZipFile:
     elif size > settings.IMPORT_MAX_UNPACKED_BYTES:
         limit = settings.IMPORT_MAX_UNPACKED_BYTES // MIB
         refusal = ImportRefused(
-            f"Unpacked, this archive takes more than {limit:,} MB. Split it, or raise "
-            "IMPORT_MAX_UNPACKED_MB."
+            gettext(
+                "The unpacked archive is larger than %(limit)s MB. Split it, or raise "
+                "IMPORT_MAX_UNPACKED_MB."
+            )
+            % {"limit": f"{limit:,}"}
         )
     elif size > RATIO_COUNTS_FROM and size > packed * settings.PARSE_LIMITS["PARSE_ARCHIVE_RATIO"]:
         refusal = ImportRefused(
-            f"Unpacked, this archive grows to more than "
-            f"{settings.PARSE_LIMITS['PARSE_ARCHIVE_RATIO']} times its size, as real files "
-            "hardly ever do. Leave out the file that grows so, or raise PARSE_ARCHIVE_RATIO."
+            gettext(
+                "The unpacked archive is more than %(ratio)s times its size, which is rare "
+                "for real files. Remove the file that expands most, or raise PARSE_ARCHIVE_RATIO."
+            )
+            % {"ratio": settings.PARSE_LIMITS["PARSE_ARCHIVE_RATIO"]}
         )
     if refusal is not None:
         archive.close()
@@ -181,32 +198,35 @@ def open_archive(path: Path) -> zipfile.ZipFile:
 
 
 def copy_counted(stream: IO[bytes], target: IO[bytes], most: int) -> None:
-    """Copies a member whose stated size may lie. Raises FileTooLarge past so many bytes."""
+    """Copy a member, whose stated size may be wrong. Raises FileTooLarge above `most` bytes."""
     left = most
     while block := stream.read(BLOCK_BYTES):
         left -= len(block)
         if left < 0:
             raise FileTooLarge(
-                f"It is larger than {most // MIB:,} MB. Split it, or raise MAX_UPLOAD_MB."
+                gettext("The file is larger than %(limit)s MB. Split it, or raise MAX_UPLOAD_MB.")
+                % {"limit": f"{most // MIB:,}"}
             )
         target.write(block)
 
 
 def _too_many() -> ImportRefused:
     return ImportRefused(
-        f"This archive holds more than {settings.IMPORT_MAX_FILES:,} files. Split it, or raise "
-        "IMPORT_MAX_FILES."
+        gettext(
+            "The archive contains more than %(most)s files. Split it, or raise IMPORT_MAX_FILES."
+        )
+        % {"most": f"{settings.IMPORT_MAX_FILES:,}"}
     )
 
 
 def _begins_as_zip(path: Path) -> bool:
-    """Whether its first bytes are a ZIP archive's, however damaged the rest is."""
+    """True if the file starts like a ZIP archive, even if the rest is damaged."""
     with path.open("rb") as file:
         return file.read(2) == b"PK"
 
 
 def _directory_bytes(path: Path) -> int:
-    """The size that an archive's end states for its directory, which zipfile reads at once."""
+    """The size of the directory as stated by the end of the archive; zipfile reads it at once."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         start = max(size - _END.size - _LONGEST_COMMENT - _END64_LOCATOR.size, 0)

@@ -1,6 +1,6 @@
-"""What an import fetched from an address, kept on its item: what the next one asks with.
+"""Response headers of fetched addresses, kept for conditional requests of later imports.
 
-So the same address costs its server one short answer where nothing has changed.
+An unchanged address then costs its server only a short response.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from ingestion.intake.fetching import Fetched, Known
 from ingestion.models import Document, DocumentVersion, Import, ImportItem, SourceKind
 
 FETCHED = "fetched"
-"""The entry of an item's metadata that tells what was fetched for it."""
-# What an answer says that is worth keeping for the next time.
+"""The key in an item's metadata of the response fetched for it."""
+# The response headers that later imports need.
 _KEPT_HEADERS = ("etag", "last-modified", "content-type", "x-robots-tag")
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What an earlier import fetched from an address, and the file that it is kept in."""
+class StoredResponse:
+    """The stored response of an earlier import."""
 
     stored: str
     file_name: str
@@ -30,8 +30,8 @@ class Held:
         return Known(self.headers.get("etag", ""), self.headers.get("last-modified", ""))
 
 
-def held(of: Import, url: str) -> Held | None:
-    """What the collection holds from `url`, if its newest bytes are those that were fetched."""
+def stored_response(of: Import, url: str) -> StoredResponse | None:
+    """The stored response from `url`, if the newest version still has those bytes."""
     document = (
         Document.objects.kept()
         .filter(collection=of.collection_id, source=url, source_kind=SourceKind.URL)
@@ -44,12 +44,12 @@ def held(of: Import, url: str) -> Held | None:
     for metadata in fetched.order_by("-pk").values_list("metadata", flat=True)[:5]:
         answer = metadata.get(FETCHED, {})
         if answer.get("sha256") == latest.sha256:
-            return Held(str(latest.file.name), latest.file_name, answer["headers"])
+            return StoredResponse(str(latest.file.name), latest.file_name, answer["headers"])
     return None
 
 
 def remember(item: ImportItem, answer: Fetched) -> None:
-    """Keeps on the item what the next import of its address will ask with."""
+    """Save the response headers on the item for the next import of its address."""
     headers = {name: answer.headers[name] for name in _KEPT_HEADERS if name in answer.headers}
     clean = {name: value.replace("\x00", "")[:500] for name, value in headers.items()}
     fetched = {"sha256": answer.sha256, "url": answer.url, "headers": clean}

@@ -1,4 +1,4 @@
-"""A folder on the server: its files as documents, their absolute paths as sources."""
+"""Import of a folder on the server: each file becomes a document with its path as source."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from django.conf import settings
+from django.utils.translation import gettext
 
-from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken
+from ingestion.intake.importing.protocol import FoundItem, ImportRefused, ImportSource, Skip, Taken
 from ingestion.intake.walking import Seen, open_below, shown, walk
 from ingestion.models import Import, ImportItem, SourceKind
 
 HERE = "host"
-"""The option that names the machine whose files an import reads: others leave it alone."""
+"""The import option with the host whose files it reads: only that host runs it."""
 NAME_BYTES = "name"
-"""What an item's name really is, in hexadecimal, where it is no UTF-8."""
+"""The key of an item's file name in hexadecimal, if it is not valid UTF-8."""
 FILES = "files"
-"""The option that names files below the folder: only these are imported, hidden ones included."""
+"""The import option with files below the folder: only these, even if hidden."""
 
 
 def file_option(paths: Iterable[Path]) -> dict[str, list[str]]:
-    """The option for files at these relative paths; quoted, since a name need not be UTF-8."""
+    """The import option for files at relative paths, quoted since names may not be UTF-8."""
     return {FILES: [quote_from_bytes(os.fsencode(path)) for path in paths]}
 
 
-class FolderSource(Source):
-    """The files below a folder, or those of them that the options name."""
+class FolderSource(ImportSource):
+    """The files below a folder, or those named by the options."""
 
     def __init__(self, of: Import) -> None:
         super().__init__(of)
@@ -39,9 +40,11 @@ class FolderSource(Source):
     def check(self) -> None:
         root = allowed(self.of, Path(self.of.origin))
         if not root.is_dir():
-            raise ImportRefused(f"There is no folder {self.of.origin} on this server.")
+            raise ImportRefused(
+                gettext("There is no folder %(path)s on this server.") % {"path": self.of.origin}
+            )
 
-    def discover(self) -> Iterator[Found]:
+    def discover(self) -> Iterator[FoundItem]:
         root = allowed(self.of, Path(self.of.origin))
         if self._named:
             yield from map(_found, self._named)
@@ -51,11 +54,13 @@ class FolderSource(Source):
                 if isinstance(found, Seen):
                     yield _found(found.path)
                 else:
-                    yield Found(shown(found.path), metadata={"error": found.reason})
+                    yield FoundItem(shown(found.path), metadata={"error": found.reason})
         except OSError as error:
             raise ImportRefused(
-                f"The folder {root} cannot be read: {error.strerror}. Mend that, then let the "
-                "import go on."
+                gettext(
+                    "The folder %(path)s cannot be read: %(error)s. Resume the import once fixed."
+                )
+                % {"path": root, "error": error.strerror}
             ) from error
 
     @contextmanager
@@ -67,42 +72,46 @@ class FolderSource(Source):
             yield taken
 
 
-def _found(path: str) -> Found:
-    """The item of a path below the folder."""
+def _found(path: str) -> FoundItem:
+    """The item for a path below the folder."""
     name = shown(path)
     known = {} if name == path else {NAME_BYTES: os.fsencode(path).hex()}
-    return Found(name, metadata=known)
+    return FoundItem(name, metadata=known)
 
 
 @contextmanager
 def opened(root: Path, path: str) -> Iterator[Taken]:
-    """A file below a folder, open. Raises ImportRefused with the reason why it cannot be."""
+    """Open a file below a folder. Raises ImportRefused if it cannot be read, Skip if missing."""
     try:
         file = open_below(root, path)
     except FileNotFoundError as error:
-        raise Skip("It is no longer there.") from error
+        raise Skip(gettext("The file no longer exists.")) from error
     except OSError as error:
-        raise ImportRefused(f"It cannot be read: {error.strerror}.") from error
+        raise ImportRefused(
+            gettext("The file cannot be read: %(error)s.") % {"error": error.strerror}
+        ) from error
     with file:
         name = shown(PurePosixPath(path).name)
         yield Taken(file, name, source=shown(root / path), source_kind=SourceKind.PATH)
 
 
 def allowed(of: Import, path: Path) -> Path:
-    """The path without links, if this import may read it. Raises ImportRefused.
+    """The resolved path, if this import may read it. Raises ImportRefused.
 
-    A command reads what the one who runs it may; through the web only superusers do, and only
-    below IMPORT_ROOTS.
+    Commands have the permissions of their process; through the web, only superusers may import
+    files of the server, and only below IMPORT_ROOTS.
     """
     resolved = path.resolve()
     if HERE in of.options:
         return resolved
     roots = [root.resolve() for root in settings.IMPORT_ROOTS]
     if of.added_by is None or not of.added_by.is_superuser:
-        raise ImportRefused("Only superusers may import files that lie on the server.")
+        raise ImportRefused(gettext("Only superusers may import files of the server."))
     if not any(resolved.is_relative_to(root) for root in roots):
         raise ImportRefused(
-            "That path is not among those that may be imported. Add its folder to IMPORT_ROOTS, or "
-            "use the command: manage.py import_documents."
+            gettext(
+                "The path is not below IMPORT_ROOTS. Add its folder there, or use the command: "
+                "manage.py import_documents."
+            )
         )
     return resolved

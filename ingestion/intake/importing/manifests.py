@@ -15,7 +15,14 @@ from django.conf import settings
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.importing.archives import ArchiveSource, local_file
 from ingestion.intake.importing.folders import FolderSource, allowed, opened
-from ingestion.intake.importing.protocol import METADATA, Found, ImportRefused, Skip, Source, Taken
+from ingestion.intake.importing.protocol import (
+    METADATA,
+    FoundItem,
+    ImportRefused,
+    ImportSource,
+    Skip,
+    Taken,
+)
 from ingestion.intake.importing.web import SitemapSource, SiteSource, UrlSource
 from ingestion.lexical.languages import primary_code
 from ingestion.metadata import as_key, check_metadata, read_value
@@ -29,7 +36,7 @@ LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
 LONGEST_LINE = 1_000_000
 
 
-class ManifestSource(Source):
+class ManifestSource(ImportSource):
     """The files and addresses that a manifest names."""
 
     def check(self) -> None:
@@ -37,7 +44,7 @@ class ManifestSource(Source):
             if next(_rows(file), None) is None:
                 raise ImportRefused("The manifest names nothing. Check that it is the right file.")
 
-    def discover(self) -> Iterator[Found]:
+    def discover(self) -> Iterator[FoundItem]:
         lines: dict[str, int] = {}
         with _text(self.of) as file:
             for number, row in _rows(file):
@@ -45,7 +52,7 @@ class ManifestSource(Source):
                 first = lines.setdefault(found.reference, number)
                 if first != number:
                     error = f"Line {number} names the same as line {first}."
-                    found = Found(f"line {number}", metadata={"error": error})
+                    found = FoundItem(f"line {number}", metadata={"error": error})
                 yield found
 
     def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
@@ -147,17 +154,17 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
             )
 
 
-def _found(number: int, row: Mapping[str, Any] | str) -> Found:
+def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
     """What a line names; a line in error becomes an item that fails and says why."""
     try:
         if isinstance(row, str):
             raise ValueError(row)
         return _item(row)
     except ValueError as error:
-        return Found(f"line {number}", metadata={"error": f"Line {number}: {error}."})
+        return FoundItem(f"line {number}", metadata={"error": f"Line {number}: {error}."})
 
 
-def _item(row: Mapping[str, Any]) -> Found:
+def _item(row: Mapping[str, Any]) -> FoundItem:
     """The item of a line. Raises ValueError with what is wrong."""
     given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
@@ -178,7 +185,7 @@ def _item(row: Mapping[str, Any]) -> Found:
     }
     metadata = _metadata({**others, **_object(given.pop("metadata", {}))})
     reference = given.pop("path", "") or given["url"]
-    return Found(reference, metadata={**given, **({METADATA: metadata} if metadata else {})})
+    return FoundItem(reference, metadata={**given, **({METADATA: metadata} if metadata else {})})
 
 
 def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,7 +236,7 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-SOURCES: dict[str, type[Source]] = {
+SOURCES: dict[str, type[ImportSource]] = {
     Import.Kind.ARCHIVE: ArchiveSource,
     Import.Kind.MANIFEST: ManifestSource,
     Import.Kind.FOLDER: FolderSource,
@@ -239,12 +246,12 @@ SOURCES: dict[str, type[Source]] = {
 }
 
 
-def source_for(of: Import) -> Source:
+def source_for(of: Import) -> ImportSource:
     """The source of an import, not yet open. Raises ImportRefused for a kind that none serves."""
     return source_of(of.kind, of)
 
 
-def source_of(kind: str, of: Import) -> Source:
+def source_of(kind: str, of: Import) -> ImportSource:
     """The source of a kind, for an import that may be of another: a manifest names addresses."""
     if kind not in SOURCES:
         raise ImportRefused(f"Nothing here imports “{Import.Kind(kind).label}”.")

@@ -1,9 +1,8 @@
-"""What a kind of import tells the runner: what there is to take, and how to take one.
+"""The interface between the import runner and the kinds of import.
 
-A source holds no state that a restart would miss. The runner makes one for each slice of work,
-writes what it finds as ImportItem rows, takes the rows one by one and may be killed at any
-moment: `discover` then starts over (a reference that is known already is left as it is), and at
-most one item is taken twice.
+A source has no state that must survive a restart. The runner creates one per slice of work, stores
+discovered items as ImportItem rows and ingests them one by one. It may be killed at any moment:
+`discover` then starts over (known references are ignored), and at most one item is ingested twice.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from ingestion.errors import IngestionError
 from ingestion.models import Import, ImportItem, SourceKind
 
 MANIFEST_ENDS = (".csv", ".tsv", ".jsonl", ".ndjson")
-"""How the name of a manifest ends. Any other file that is imported must be a ZIP archive."""
+"""Suffixes of manifests. Any other imported file must be a ZIP archive."""
 METADATA = "metadata"
 """The option of an import with the metadata of all its documents; in an item, its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something to take: its path or address, its links from the start, what is known of it.
+class FoundItem:
+    """A discovered item: its path or address, its depth in links, its metadata.
 
-    `reference` is unique within the import: the runner drops one that it holds already.
-    `metadata` is JSON that `take` will see again as `item.metadata`. Its "collection" names
-    another collection than the import's; its "error" makes the item fail with that message.
+    `reference` is unique within the import: the runner ignores known ones. `metadata` is JSON,
+    passed to `take` as `item.metadata`. Its "collection" overrides that of the import; its "error"
+    makes the item fail with that message.
     """
 
     reference: str
@@ -39,7 +38,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The bytes of an item, rewindable, and what its document is to be called.
+    """The bytes of an item as a seekable file, and the data of its document.
 
     A file from a `source` that the collection knows becomes that document's next version, which
     keeps the document's metadata where `metadata` is None.
@@ -53,24 +52,24 @@ class Taken:
     title: str = ""
     language: str = ""
     metadata: Mapping[str, Any] | None = None
-    found: Iterable[Found] = ()
+    found: Iterable[FoundItem] = ()
 
 
 class Skip(Exception):
-    """An item is left out on purpose; the message says why. It is no failure.
+    """An item is skipped without being a failure; the message says why.
 
-    `found` are items that it led to all the same.
+    `found` are items that it leads to nevertheless.
     """
 
-    def __init__(self, reason: str, found: Iterable[Found] = ()) -> None:
+    def __init__(self, reason: str, found: Iterable[FoundItem] = ()) -> None:
         super().__init__(reason)
         self.found = tuple(found)
 
 
 class TryLater(Exception):
-    """Nothing can be taken for now; the whole import waits, and the item is tried again.
+    """The whole import pauses, as a server requested; the item is retried afterwards.
 
-    For a server that asks for a pause. After `runner.MAX_ATTEMPTS` an item fails with the message.
+    After `runner.MAX_ATTEMPTS` attempts, the item fails with the message.
     """
 
     def __init__(self, message: str, seconds: float) -> None:
@@ -78,21 +77,21 @@ class TryLater(Exception):
         self.seconds = seconds
 
 
-class Source:
-    """Base of the sources: made for one import, open for a slice of work, closed after it.
+class ImportSource:
+    """Base of the sources: created for one import, open for a slice of work.
 
-    Raises IngestionError from any of its methods: from `take` the item failed, from the others
-    the import cannot go on; the message goes to the person who asked for it.
+    All methods may raise IngestionError, with a message for the user: `take`, if the item failed;
+    the others, if the import cannot continue.
     """
 
     takes_what_it_finds: bool = False
-    """True where nobody named each item: what no parser reads is then left out, and no failure."""
+    """True if no person named the items: unsupported files are then skipped, not failures."""
 
     def __init__(self, of: Import) -> None:
         self.of = of
 
     def __enter__(self) -> Self:
-        """Opens what all items share, such as an archive or a connection pool."""
+        """Open what all items share, such as an archive or a connection pool."""
         return self
 
     def __exit__(
@@ -101,27 +100,27 @@ class Source:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Closes it."""
+        """Close what `__enter__` opened."""
 
     def check(self) -> None:
-        """Raises IngestionError if the import can never work: switched off, a bad address.
+        """Raise IngestionError if the import can never work: disabled, an invalid address.
 
-        Called before an import is made, in the request of the person who wants it: be quick.
+        Called before the import is created, within the user's request: must be fast.
         """
 
-    def discover(self) -> Iterable[Found]:
-        """What there is to take, in order, as a stream: there may be many thousand."""
+    def discover(self) -> Iterable[FoundItem]:
+        """The items in order, as a stream: there may be many thousands."""
         raise NotImplementedError
 
     def take(self, item: ImportItem) -> AbstractContextManager[Taken]:
-        """A block in which an item's bytes are open; it closes and removes them after.
+        """A context manager with the open file of an item, which it closes and removes.
 
-        Raises IngestionError (the item failed), Skip or TryLater on entering the block.
+        Raises IngestionError (the item failed), Skip or TryLater on entry.
         """
         raise NotImplementedError
 
 
 class ImportRefused(IngestionError):
-    """The import cannot be made, or cannot go on: the message says what to change."""
+    """The import cannot be created or continued; the message says what to change."""
 
     code = "import_refused"

@@ -22,7 +22,14 @@ from django.utils import timezone
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
 from ingestion.intake.importing.manifests import source_for
-from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
+from ingestion.intake.importing.protocol import (
+    FoundItem,
+    ImportRefused,
+    ImportSource,
+    Skip,
+    Taken,
+    TryLater,
+)
 from ingestion.intake.importing.services import metadata_of, remove_file
 from ingestion.models import Collection, Document, Import, ImportItem, Lane
 from ingestion.services import Receipt, receive
@@ -114,21 +121,21 @@ class _Run:
             )
         return None
 
-    def _discover(self, source: Source) -> None:
+    def _discover(self, source: ImportSource) -> None:
         for batch in _batches(source.discover(), FOUND_BATCH):
             self.check()
             with self.lease.writing():
                 self._note(batch)
         self.lease.update(discovered=timezone.now(), attempts=0)
 
-    def _note(self, found: Iterable[Found]) -> None:
+    def _note(self, found: Iterable[FoundItem]) -> None:
         """Writes down what is not known yet, after what is."""
         items = ImportItem.objects.filter(of=self.of)
         first = (items.aggregate(last=Max("position"))["last"] or 0) + 1
         rows = [_item(self.of, one, first + place) for place, one in enumerate(found)]
         ImportItem.objects.bulk_create(rows, ignore_conflicts=True)
 
-    def _take_some(self, source: Source) -> float | None:
+    def _take_some(self, source: ImportSource) -> float | None:
         waiting = ImportItem.objects.filter(of=self.of, state=S.WAITING).order_by("position", "pk")
         while (item := waiting.first()) is not None:
             self.check()
@@ -139,7 +146,7 @@ class _Run:
         self._end(Import.State.DONE)
         return None
 
-    def _take(self, source: Source, item: ImportItem) -> None:
+    def _take(self, source: ImportSource, item: ImportItem) -> None:
         """One item, to its end. Raises TryLater where the whole import is to wait."""
         item.attempts += 1
         item.save(update_fields=["attempts"])
@@ -200,7 +207,11 @@ class _Run:
         return found
 
     def _note_end(
-        self, item: ImportItem, state: ImportItem.State, message: str, found: Iterable[Found] = ()
+        self,
+        item: ImportItem,
+        state: ImportItem.State,
+        message: str,
+        found: Iterable[FoundItem] = (),
     ) -> None:
         with self.lease.writing():
             self._write(item, state, message)
@@ -225,7 +236,7 @@ class _Run:
             Import.objects.filter(pk=self.of.pk).update(file="")
 
 
-def _item(of: Import, found: Found, position: int) -> ImportItem:
+def _item(of: Import, found: FoundItem, position: int) -> ImportItem:
     reference, metadata = found.reference, dict(found.metadata)
     if len(reference.encode()) > LONGEST_REFERENCE_BYTES:
         # Kept apart by its digest; nothing can be filed under so long a name.
@@ -243,7 +254,7 @@ def _said(receipt: Receipt) -> str:
     return f"The collection holds these bytes already, as “{receipt.document.title}”."
 
 
-def _batches(found: Iterable[Found], size: int) -> Iterator[list[Found]]:
+def _batches(found: Iterable[FoundItem], size: int) -> Iterator[list[FoundItem]]:
     iterator = iter(found)
     while batch := list(islice(iterator, size)):
         yield batch

@@ -17,6 +17,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import Count, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import enqueue, revoke
 from ingestion.audit import log
@@ -38,7 +39,7 @@ S = ImportItem.State
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Items by state, and how many of their documents are not searchable yet."""
+    """Items by state, and the number of their documents that are still being processed."""
 
     by_state: dict[str, int]
     processing: int = 0
@@ -53,7 +54,7 @@ class Counts:
 
     @property
     def share(self) -> float:
-        """The share that was taken, 0 to 1; 0 for none found yet."""
+        """The share of processed items, 0 to 1; 0 without items."""
         return self.done / self.total if self.total else 0.0
 
     @property
@@ -61,13 +62,13 @@ class Counts:
         return self.by_state.get(S.FAILED, 0)
 
     def __str__(self) -> str:
-        """Such as “120 added, 3 failed”; "" for nothing."""
+        """A summary such as “120 added, 3 failed”; empty without items."""
         words = (f"{self.by_state[s]:,} {s.label.lower()}" for s in S if self.by_state.get(s))
         return ", ".join(words)
 
 
 def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
-    """The counts of each import by its number; one query."""
+    """The counts by import id; one query."""
     ids = [of.pk for of in imports]
     found: dict[int, dict[str, int]] = {pk: {} for pk in ids}
     processing = dict.fromkeys(ids, 0)
@@ -87,7 +88,7 @@ def counts_of(imports: Iterable[Import]) -> dict[int, Counts]:
 
 
 FOLDER = "imports"
-# Guess: time enough to look at what failed and to try it again.
+# Guess: enough time to examine and retry failed items.
 KEPT = timedelta(days=7)
 
 
@@ -103,11 +104,11 @@ def start(
     metadata: Mapping[str, Any] | None = None,
     by_command: bool = False,
 ) -> Import:
-    """The import, queued for the workers; `by_command`: the caller runs it and tells of it.
+    """Create an import and queue it; with `by_command`, the caller runs it.
 
-    `metadata` is that of all its documents. `file` is an archive or manifest that was sent along
-    and is kept until all of it is taken. Raises IngestionError, and leaves nothing, for what can
-    never work.
+    `metadata` applies to all documents. `file` is an uploaded archive or manifest, kept until all
+    its items are processed. Raises IngestionError, without side effects, if the import can never
+    work.
     """
     given = dict(options or {})
     if metadata:
@@ -138,9 +139,9 @@ def start(
 
 
 def stop(of: Import, *, acting_user: User | None) -> bool:
-    """True when the import was under way and now is not: at most the item in hand is still taken.
+    """Stop an open import; return False if it was not open.
 
-    What it took stays. It can go on later.
+    At most the current item is still ingested. Documents are kept; the import can be resumed.
     """
     with transaction.atomic():
         under_way = Import.objects.filter(pk=of.pk, state__in=Import.OPEN)
@@ -151,45 +152,48 @@ def stop(of: Import, *, acting_user: User | None) -> bool:
 
 
 def resume(of: Import, *, acting_user: User | None, by_command: bool = False) -> bool:
-    """True when the import was stopped, by a person or an error, and now goes on."""
+    """Resume a stopped or failed import; return False if it was neither."""
     _check_place(of, by_command)
     ended = (Import.State.CANCELLED, Import.State.FAILED)
     with transaction.atomic():
         resumed = Import.objects.filter(pk=of.pk, state__in=ended).update(**_AGAIN)
         if resumed:
-            log(acting_user, of, CHANGE, "Goes on")
+            log(acting_user, of, CHANGE, "Resumed")
             enqueue(Import, of.pk)
     return bool(resumed)
 
 
 def retry(of: Import, *, acting_user: User | None, by_command: bool = False) -> int:
-    """How many failed items wait to be taken again; the import goes on with them."""
+    """Queue the failed items again and resume the import; return their number."""
     _check_place(of, by_command)
     with transaction.atomic():
-        # Before its items, as in the runner.
+        # Lock the import before its items, as the runner does.
         Import.objects.select_for_update(no_key=True).get(pk=of.pk)
         failed = ImportItem.objects.filter(of=of, state=ImportItem.State.FAILED)
         count = failed.update(state=ImportItem.State.WAITING, message="", attempts=0)
         if count:
             Import.objects.filter(pk=of.pk).exclude(state__in=Import.OPEN).update(**_AGAIN)
-            log(acting_user, of, CHANGE, f"{count} item(s) to be tried again")
+            log(acting_user, of, CHANGE, f"{count} item(s) queued for a retry")
             enqueue(Import, of.pk)
     return count
 
 
 def remove(of: Import, *, acting_user: User | None) -> None:
-    """Removes an import with its items and its file; the documents that it took stay."""
+    """Delete an import with its items and its file, but not its documents."""
     with transaction.atomic():
         log(acting_user, of, DELETION, f"Import of {of.origin} removed")
         of.delete()
 
 
 def _check_place(of: Import, by_command: bool) -> None:
-    """Raises StateConflict for what a command reads from its own machine."""
+    """Refuse to resume an import whose files are on another host; raises StateConflict."""
     if HERE in of.options and not by_command:
         raise StateConflict(
-            f"This import reads files on “{of.options[HERE]}”. Resume it there: "
-            f"manage.py import_documents --resume {of.pk}"
+            gettext(
+                "This import reads files on “%(host)s”. Resume it there: "
+                "manage.py import_documents --resume %(id)d"
+            )
+            % {"host": of.options[HERE], "id": of.pk}
         )
 
 
@@ -199,20 +203,20 @@ def metadata_of(of: Import, taken: Taken) -> Mapping[str, Any] | None:
 
 
 def remove_file(of: Import) -> None:
-    """Deletes the archive or manifest that was sent along."""
+    """Delete the uploaded archive or manifest."""
     if of.file:
         default_storage.delete(str(of.file.name))
 
 
 def remove_with_row(instance: Import, **_signal: Any) -> None:
-    """Deletes the file of an import whose row goes, be it with its whole collection."""
+    """Delete the file of an import whose row is deleted, even with its whole collection."""
     transaction.on_commit(partial(remove_file, instance))
 
 
 def forget_files() -> int:
-    """How many imports that ended long ago, with something left over, gave up their file.
+    """Delete the files of imports that ended long ago with open items; return how many.
 
-    What was in it may have been deleted from the library meanwhile, for good.
+    They may contain documents that were permanently deleted from the library since.
     """
     ended = Import.objects.filter(finished__lt=timezone.now() - KEPT).exclude(file="")
     count = 0
@@ -237,9 +241,12 @@ def _store(file: IO[bytes]) -> str:
     if file.tell() > settings.IMPORT_MAX_BYTES:
         limit = settings.IMPORT_MAX_BYTES // (1024 * 1024)
         raise FileTooLarge(
-            f"The file is larger than {limit:,} MB. Split it, or raise IMPORT_MAX_MB."
+            gettext("The file is larger than %(limit)s MB. Split it, or raise IMPORT_MAX_MB.")
+            % {"limit": f"{limit:,}"}
         )
     if not file.tell():
-        raise ImportRefused("The file is empty. Check that it was saved, and send it again.")
+        raise ImportRefused(
+            gettext("The file is empty. Check that it was saved, and send it again.")
+        )
     file.seek(0)
     return default_storage.save(f"{FOLDER}/{uuid.uuid4().hex}", File(file))

@@ -1,4 +1,4 @@
-"""Pages from the web: one address, what it links to, or what a sitemap lists."""
+"""Imports from the web: a page, a page and its links, or the pages of a sitemap."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from django.conf import settings
 from django.core.files.storage import default_storage
+from django.utils.translation import gettext
 
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.intake.fetching import (
@@ -29,8 +30,15 @@ from ingestion.intake.fetching import (
     read_sitemap,
     read_target,
 )
-from ingestion.intake.importing.fetched import FETCHED, held, remember
-from ingestion.intake.importing.protocol import Found, ImportRefused, Skip, Source, Taken, TryLater
+from ingestion.intake.importing.fetched import FETCHED, remember, stored_response
+from ingestion.intake.importing.protocol import (
+    FoundItem,
+    ImportRefused,
+    ImportSource,
+    Skip,
+    Taken,
+    TryLater,
+)
 from ingestion.models import Import, ImportItem, SourceKind
 from ingestion.parsing.html import decode_html
 
@@ -44,7 +52,7 @@ _PAGE_NAMES = (".html", ".htm", ".xhtml")
 
 
 def policy() -> Policy:
-    """How addresses are fetched, by the settings."""
+    """The fetch policy of the settings."""
     return Policy(
         guard=Guard(
             allow=read_rules(settings.URL_IMPORT_ALLOW),
@@ -59,7 +67,7 @@ def policy() -> Policy:
 
 @dataclass(frozen=True, slots=True)
 class WebOptions:
-    """What a person may say of a site. `pages` counts every address that is looked at."""
+    """The options of a site import. `pages` limits the number of requested addresses."""
 
     depth: int = DEFAULT_DEPTH
     pages: int = DEFAULT_PAGES
@@ -77,12 +85,15 @@ class WebOptions:
 def _number(options: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
     value = options.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise ImportRefused(f"{name} must be a whole number from {least} to {most:,}.")
+        raise ImportRefused(
+            gettext("%(name)s must be a whole number from %(least)s to %(most)s.")
+            % {"name": name, "least": least, "most": f"{most:,}"}
+        )
     return value
 
 
-class UrlSource(Source):
-    """One address. A person named it, so that robots.txt is not asked, as a browser would not."""
+class UrlSource(ImportSource):
+    """One page. Named by a person, it is fetched without robots.txt, as by a browser."""
 
     @cached_property
     def _policy(self) -> Policy:
@@ -91,26 +102,28 @@ class UrlSource(Source):
     def check(self) -> None:
         if not settings.URL_IMPORT:
             raise ImportRefused(
-                "Import from web addresses is switched off here. An administrator can switch it "
-                "on with URL_IMPORT=1."
+                gettext(
+                    "Import from web addresses is disabled. An administrator can enable it with "
+                    "URL_IMPORT=1."
+                )
             )
         WebOptions.of(self.of.options)
         self._policy.guard.check(read_target(self.of.origin))
 
-    def discover(self) -> Iterable[Found]:
+    def discover(self) -> Iterable[FoundItem]:
         self.check()
-        yield Found(read_target(self.of.origin).url)
+        yield FoundItem(read_target(self.of.origin).url)
 
     @contextmanager
     def take(self, item: ImportItem) -> Iterator[Taken]:
         if not settings.URL_IMPORT:
-            raise ImportRefused("Import from web addresses has been switched off.")
+            raise ImportRefused(gettext("Import from web addresses has been disabled."))
         with ExitStack() as stack:
             yield self._taken(stack, item)
 
     def _taken(self, stack: ExitStack, item: ImportItem) -> Taken:
         target = read_target(item.reference)
-        before = held(self.of, target.url)
+        before = stored_response(self.of, target.url)
         try:
             self._prepare(target)
             known = before.known if before else None
@@ -133,20 +146,20 @@ class UrlSource(Source):
         return Taken(file, name, source=target.url, source_kind=SourceKind.URL, found=found)
 
     def _prepare(self, target: Target) -> None:
-        """Waits until the target's server may be asked again."""
+        """Wait until the next request to the target's server is allowed."""
 
     def _admit(self, target: Target, item: ImportItem) -> None:
-        """Raises for a target, or one that it redirects to, that is not to be fetched."""
+        """Raise Skip or RobotsRefused for a target, or redirect, that must not be fetched."""
 
     def _found(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[Found]:
-        """What a page leads to. Raises Skip for one that is not to be kept itself."""
+    ) -> list[FoundItem]:
+        """The items that a page leads to. Raises Skip if the page itself must not be stored."""
         return []
 
 
 class SitemapSource(UrlSource):
-    """The pages that a sitemap lists, or that those of a site's sitemaps do."""
+    """The pages of a sitemap, or of all sitemaps of a site."""
 
     takes_what_it_finds = True
 
@@ -158,7 +171,7 @@ class SitemapSource(UrlSource):
     def _robots(self) -> Robots:
         return Robots(self._policy)
 
-    def discover(self) -> Iterable[Found]:
+    def discover(self) -> Iterable[FoundItem]:
         self.check()
         origin = read_target(self.of.origin)
         try:
@@ -166,17 +179,19 @@ class SitemapSource(UrlSource):
             for url in dict.fromkeys(self._listed(origin)):
                 if not self._options.other_hosts and read_target(url).host != origin.host:
                     continue
-                yield Found(url)
+                yield FoundItem(url)
                 count += 1
                 if count == self._options.pages:
                     return
         except PauseWanted as pause:
             raise TryLater(str(pause), pause.seconds) from pause
         if not count:
-            raise ImportRefused("The sitemap lists no page of this host. Check its address.")
+            raise ImportRefused(
+                gettext("The sitemap lists no pages of this host. Check its address.")
+            )
 
     def _listed(self, origin: Target) -> Iterator[str]:
-        """The pages of all sitemaps; of a site's root, those that its robots.txt names."""
+        """The pages of all sitemaps; for the root of a site, of those in its robots.txt."""
         waiting = [origin.url]
         if origin.url == read_target("/", origin.url).url:
             named = self._robots.sitemaps(origin) or ["/sitemap.xml"]
@@ -203,14 +218,14 @@ class SitemapSource(UrlSource):
 
     def _found(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[Found]:
+    ) -> list[FoundItem]:
         page = self._page(url, name, headers, file)
         if not page.may_index:
-            raise Skip("The page asks robots not to index it.")
+            raise Skip(gettext("The page asks robots not to index it."))
         return []
 
     def _page(self, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]) -> Page:
-        """What a page says to robots; of another file, what its server says of it."""
+        """The links and robots directives of a page; for other files, of the response headers."""
         text = ""
         if name.endswith(_PAGE_NAMES):
             text = decode_html(file.read(_READ_BYTES))
@@ -219,28 +234,28 @@ class SitemapSource(UrlSource):
 
 
 class SiteSource(SitemapSource):
-    """A page and what it links to on its host, so many links deep."""
+    """A page and the pages of its host that it links to, up to a depth."""
 
-    def discover(self) -> Iterable[Found]:
+    def discover(self) -> Iterable[FoundItem]:
         return UrlSource.discover(self)
 
     def _admit(self, target: Target, item: ImportItem) -> None:
         if item.depth and not self._is_of_site(target.url):
-            raise Skip(f"It leads to another host, {target.host}.")
+            raise Skip(gettext("The address is on another host, %(host)s.") % {"host": target.host})
         super()._admit(target, item)
 
     def _found(
         self, item: ImportItem, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
-    ) -> list[Found]:
+    ) -> list[FoundItem]:
         if not item.depth:
             self._hosts.add(read_target(url).host)
         page = self._page(url, name, headers, file)
         found = list(self._links(item, page))
         if not page.may_index:
-            raise Skip("The page asks robots not to index it.", found)
+            raise Skip(gettext("The page asks robots not to index it."), found)
         return found
 
-    def _links(self, item: ImportItem, page: Page) -> Iterator[Found]:
+    def _links(self, item: ImportItem, page: Page) -> Iterator[FoundItem]:
         if item.depth >= self._options.depth or not page.links:
             return
         known = set(
@@ -251,14 +266,14 @@ class SiteSource(SitemapSource):
         left = self._options.pages - ImportItem.objects.filter(of=self.of).count()
         new = (url for url in page.links if url not in known and self._is_of_site(url))
         for url, _ in zip(new, range(left), strict=False):
-            yield Found(url, item.depth + 1)
+            yield FoundItem(url, item.depth + 1)
 
     def _is_of_site(self, url: str) -> bool:
         return self._options.other_hosts or read_target(url).host in self._hosts
 
     @cached_property
     def _hosts(self) -> set[str]:
-        """The start's host, and the one that it redirected to, as from example.org to www."""
+        """The host of the start page, and of its redirect, such as www.example.org."""
         hosts = {read_target(self.of.origin).host}
         starts = ImportItem.objects.filter(of=self.of, depth=0)
         for metadata in starts.values_list("metadata", flat=True):
@@ -272,7 +287,7 @@ _turns = threading.Lock()
 
 
 def wait_for_turn(host: str, seconds: float) -> None:
-    """Returns once `seconds` have passed since this process last asked `host`."""
+    """Block until `seconds` have passed since this process last requested from `host`."""
     with _turns:
         turn = max(_last_asked.get(host, 0.0) + seconds, time.monotonic())
         if len(_last_asked) > 10_000:

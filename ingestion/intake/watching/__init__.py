@@ -1,7 +1,6 @@
-"""Folders of the server that collections mirror: looked through every so often.
+"""Watched folders of the server, mirrored into collections by periodic scans.
 
-patterns  -> which paths count
-comparing -> what is new, changed, back or missing; pure
-scanning  -> one look through a folder, and what follows from it; read first
-services  -> what people do: watch a folder, look now, confirm a large deletion
+changes   -> path patterns, and the differences since the last scan
+scanning  -> one scan of a folder and its effects; read first
+services  -> user actions: check a path, scan now, confirm a large deletion
 """

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from django.utils.translation import gettext
+
 from ingestion.intake.walking import Seen, shown, walk
 from ingestion.lexical import terms
 from ingestion.models import Document, WatchedFolder
@@ -16,15 +18,15 @@ from ingestion.parsing.titles import title_from_file_name, with_file_name
 
 
 def wanted(path: str, include: str, exclude: str) -> bool:
-    """True for a path below the folder that is included (no pattern: all) and not excluded."""
+    """True for a path that is included (without patterns: all are) and not excluded."""
     return (not include.strip() or matches(path, include)) and not matches(path, exclude)
 
 
 def matches(path: str, patterns: str) -> bool:
-    """True when a line of `patterns` fits; letters count alike in upper and lower case.
+    """True if a line of `patterns` matches, ignoring case.
 
-    Without a "/" a pattern is for the name alone, at any depth. With one it is for the whole
-    path; a "/" at its end takes in all below that folder. `*` and `?` stop at "/", `**` does not.
+    Without a "/" a pattern applies to the name, at any depth; with one, to the whole path. A "/" at
+    its end includes all below that folder. `*` and `?` do not match "/", `**` does.
     """
     return any(rule.fullmatch(path) for rule in _rules(patterns))
 
@@ -47,10 +49,10 @@ def _rule(line: str) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Files by the path that people read; what cannot be read, with the reason.
+class FolderListing:
+    """The files of a folder by displayed path, and the unreadable paths with the reasons.
 
-    Of what lies at or below a path in `unreadable` nothing is known: it is not missing.
+    Files at or below a path in `unreadable` have an unknown state: they do not count as missing.
     """
 
     seen: dict[str, Seen] = field(default_factory=dict)
@@ -58,22 +60,22 @@ class Look:
 
 
 class FolderTrouble(Exception):
-    """The folder itself cannot be looked through; its state, and what to do about it."""
+    """The folder itself cannot be scanned; with its state and a message."""
 
     def __init__(self, state: WatchedFolder.State, message: str) -> None:
         super().__init__(message)
         self.state = state
 
 
-def look_through(folder: WatchedFolder) -> Look:
-    """The folder's files that its patterns want. Raises FolderTrouble."""
+def list_folder(folder: WatchedFolder) -> FolderListing:
+    """The files of the folder that match its patterns. Raises FolderTrouble."""
     root = Path(folder.path)
-    found = Look()
+    found = FolderListing()
     try:
         if root.resolve() != root:
             raise FolderTrouble(
                 WatchedFolder.State.ERROR,
-                "The path has become a link. Enter the folder that is meant.",
+                gettext("The path has become a link. Enter the path of its target."),
             )
         for file in walk(root, recursive=folder.recursive):
             path = shown(file.path)
@@ -86,21 +88,26 @@ def look_through(folder: WatchedFolder) -> Look:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise FolderTrouble(
             WatchedFolder.State.MISSING,
-            "The folder is not there. Its documents stay as they are. Mount the disk, or enter "
-            "the folder's new path.",
+            gettext(
+                "The folder is missing. Its documents are unchanged. Mount the disk, or enter the "
+                "new path of the folder."
+            ),
         ) from error
     except OSError as error:
         raise FolderTrouble(
             WatchedFolder.State.ERROR,
-            f"The folder cannot be read: {error.strerror or error}. Its documents stay as they "
-            "are. Give the worker's user the right to read it.",
+            gettext(
+                "The folder cannot be read: %(error)s. Its documents are unchanged. Give the "
+                "worker's user permission to read it."
+            )
+            % {"error": error.strerror or error},
         ) from error
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A file as the last look left it. `open`: it is still to be taken in."""
+class KnownFile:
+    """A file as of the last scan. `open`: it is not ingested yet."""
 
     path: str
     size: int
@@ -111,10 +118,10 @@ class Known:
 
 @dataclass(slots=True)
 class Differences:
-    """Paths by what is to be done about them; each stands in one list.
+    """Paths by the action that they need; each is in one list.
 
-    `new` and `changed` wait until they stand still; `due` did, and are to be taken in; `gone`
-    were there at the last look; `still_gone` were missing already; `back` are there again.
+    `new` and `changed` wait until unchanged; `due` are unchanged and ready to ingest; `gone` were
+    present at the last scan; `still_gone` were already missing; `back` are present again.
     """
 
     new: list[str] = field(default_factory=list)
@@ -127,9 +134,9 @@ class Differences:
 
 
 def compare(
-    known: Mapping[str, Known], seen: Mapping[str, Seen], unknown: Iterable[str]
+    known: Mapping[str, KnownFile], seen: Mapping[str, Seen], unknown: Iterable[str]
 ) -> Differences:
-    """The differences; of what lies at or below a path in `unknown` nothing is said."""
+    """The differences since the last scan, without paths at or below one in `unknown`."""
     found = Differences()
     for path, file in seen.items():
         before = known.get(path)
@@ -155,9 +162,9 @@ logger = logging.getLogger(__name__)
 
 
 def rehome(document: Document, source: str, file_name: str) -> bool:
-    """True when the document now comes from `source`; False where another does already.
+    """Change the source of a document; return False if another document has that source.
 
-    Called within a transaction. Its chunks are left as they are; the file name is matched anew.
+    Runs in the caller's transaction. Chunks are unchanged; the new file name becomes searchable.
     """
     row = Document.objects.select_for_update().get(pk=document.pk)
     rivals = Document.objects.kept().filter(collection=row.collection_id, source=source)

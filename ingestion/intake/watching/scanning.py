@@ -29,11 +29,11 @@ from ingestion.files.filetypes import HEAD_BYTES, sniff
 from ingestion.intake.walking import open_below, shown
 from ingestion.intake.watching.changes import (
     Differences,
+    FolderListing,
     FolderTrouble,
-    Known,
-    Look,
+    KnownFile,
     compare,
-    look_through,
+    list_folder,
     rehome,
 )
 from ingestion.models import Document, Lane, SourceKind, WatchedFile, WatchedFolder
@@ -92,7 +92,7 @@ class Outcome:
 
 def _outcome(scan: _Scan) -> Outcome:
     try:
-        look = look_through(scan.folder)
+        look = list_folder(scan.folder)
     except FolderTrouble as trouble:
         return Outcome(trouble.state, str(trouble))
     found = compare(scan.known(), look.seen, look.unreadable)
@@ -137,15 +137,17 @@ class _Scan:
     def missing(self) -> QuerySet[WatchedFile]:
         return self.rows().filter(missing_since__isnull=False)
 
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, KnownFile]:
         """The files as the last look left them."""
         rows = self.rows().values_list("path", "size", "mtime_ns", "state", "missing_since")
         return {
-            path: Known(path, size, mtime, state in (S.SETTLING, S.UNREADABLE), since is not None)
+            path: KnownFile(
+                path, size, mtime, state in (S.SETTLING, S.UNREADABLE), since is not None
+            )
             for path, size, mtime, state, since in rows.iterator()
         }
 
-    def note(self, look: Look, found: Differences) -> None:
+    def note(self, look: FolderListing, found: Differences) -> None:
         """Writes down what was seen, and what was not."""
         with self.lease.writing():
             WatchedFile.objects.bulk_create(
@@ -173,7 +175,7 @@ class _Scan:
             there.update(missing_since=None, deletion_confirmed=False)
             self.rows().filter(path__in=found.gone).update(missing_since=timezone.now())
 
-    def take(self, look: Look, due: Iterable[str]) -> bool:
+    def take(self, look: FolderListing, due: Iterable[str]) -> bool:
         """True when all that stood still is taken; False when the time was up before."""
         for path in due:
             self.check()
@@ -292,7 +294,7 @@ class _Scan:
         return shown(f"{root}/{row.path}")
 
 
-def _row(folder: WatchedFolder, look: Look, path: str) -> WatchedFile:
+def _row(folder: WatchedFolder, look: FolderListing, path: str) -> WatchedFile:
     file = look.seen[path]
     return WatchedFile(folder=folder, path=path, size=file.size, mtime_ns=file.mtime_ns)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from django.conf import settings
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from common.jobs import enqueue
 from ingestion.audit import log
@@ -23,83 +25,84 @@ logger = logging.getLogger(__name__)
 
 
 class WatchRefused(IngestionError):
-    """The folder may not be watched: the message says why, and what to do."""
+    """The folder must not be watched; the message says why, and what to do."""
 
     code = "watch_refused"
 
 
 def checked_path(path: str, *, acting_user: User | None) -> str:
-    """The folder's path without links, if this user may have it watched. Raises WatchRefused.
+    """The resolved path of the folder, if the user may watch it. Raises WatchRefused.
 
-    Superusers, and the command (None), may name any folder; others those below WATCH_ROOTS.
+    Superusers, and commands (None), may watch any folder; others those below WATCH_ROOTS.
     """
     if not Path(path).is_absolute() or "\0" in path:
-        raise WatchRefused("Write the whole path, from / on.")
+        raise WatchRefused(gettext("Enter an absolute path."))
     resolved = Path(path).resolve()
     free = acting_user is None or acting_user.is_superuser
     roots = [root.resolve() for root in settings.WATCH_ROOTS]
     if not free and not any(resolved.is_relative_to(root) for root in roots):
         raise WatchRefused(
-            "That folder is not among those that may be watched. Ask a superuser, or have its "
-            "parent added to WATCH_ROOTS."
+            gettext("The folder is not below WATCH_ROOTS. Ask a superuser, or have it added there.")
         )
     if not resolved.is_dir():
-        raise WatchRefused(f"There is no folder {resolved} on this server.")
+        raise WatchRefused(
+            gettext("There is no folder %(path)s on this server.") % {"path": resolved}
+        )
     own = [settings.MEDIA_ROOT, settings.VAR_DIR]
     if any(Path(folder).resolve().is_relative_to(resolved) for folder in own) or (
         resolved.is_relative_to(Path(settings.VAR_DIR).resolve())
     ):
-        raise WatchRefused("Steelyard keeps its own files there. Name another folder.")
+        raise WatchRefused(gettext("Steelyard stores its own files there. Choose another folder."))
     return str(resolved)
 
 
 def look_now(folder: WatchedFolder, *, acting_user: User | None) -> None:
-    """Has a worker look through the folder as soon as it can."""
+    """Queue a scan of the folder."""
     with transaction.atomic():
-        _look_again(folder)
+        _queue_scan(folder)
 
 
 def confirm_deletion(folder: WatchedFolder, *, acting_user: User | None) -> int:
-    """How many files are gone on purpose: the next look removes those that are still missing.
+    """Confirm the deletion of the missing files, for the next scan; return their number.
 
-    It holds for what is missing now, and for nothing that goes missing later.
+    Files that go missing later are not confirmed.
     """
     with transaction.atomic():
         missing = folder.files.filter(missing_since__isnull=False)
         count = missing.update(deletion_confirmed=True)
         if count:
-            log(acting_user, folder, CHANGE, f"Confirmed that {count} file(s) are gone")
-            _look_again(folder)
+            log(acting_user, folder, CHANGE, f"Confirmed the deletion of {count} file(s)")
+            _queue_scan(folder)
     return count
 
 
-def _look_again(folder: WatchedFolder) -> None:
+def _queue_scan(folder: WatchedFolder) -> None:
     WatchedFolder.objects.filter(pk=folder.pk).update(not_before=None)
     enqueue(WatchedFolder, folder.pk)
 
 
-# In the order in which they are told.
+# In order of display.
 WORDS = {
-    "added": "added",
-    "changed": "changed",
-    "moved": "moved",
-    "deleted": "deleted",
-    "duplicate": "with the bytes of another",
-    "waiting": "waiting",
-    "refused": "refused",
-    "unreadable": "unreadable",
-    "missing": "missing",
-    "unchanged": "unchanged",
+    "added": _("added"),
+    "changed": _("changed"),
+    "moved": _("moved"),
+    "deleted": _("deleted"),
+    "duplicate": _("duplicate"),
+    "waiting": _("waiting"),
+    "refused": _("refused"),
+    "unreadable": _("unreadable"),
+    "missing": _("missing"),
+    "unchanged": _("unchanged"),
 }
 
 
 def counts_line(folder: WatchedFolder) -> str:
-    """What the last look found, such as “2 added, 40 unchanged”; "" for nothing."""
+    """A summary of the last scan, such as “2 added, 40 unchanged”; may be empty."""
     counts = folder.last_counts
     return ", ".join(f"{counts[name]:,} {word}" for name, word in WORDS.items() if counts.get(name))
 
 
 def line_of(folder: WatchedFolder) -> str:
-    """Path, state, what is wrong, and what the last look found."""
+    """One line with id, path, state, message and the summary of the last scan."""
     said = [folder.get_state_display(), folder.message, counts_line(folder)]
     return f"{folder.pk:>4}  {folder.path}: " + "; ".join(part for part in said if part)

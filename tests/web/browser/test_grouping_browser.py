@@ -75,11 +75,11 @@ def test_a_search_within_a_document_stays_there_until_it_is_left(open_page: Open
 def test_everything_is_reached_without_javascript(open_page: OpenPage) -> None:
     fill()
     page = open_page(ADDRESS, java_script_enabled=False)
-    page.get_by_role("link", name="Show every passage").click()
+    page.get_by_role("link", name="Show all passages").click()
     assert page.locator(".result").count() == 9
     page.fill("#q", "furnace")
     page.keyboard.press("Enter")
     assert "group=false" in page.url
-    page.get_by_role("link", name="Show each document once").click()
+    page.get_by_role("link", name="Group by document").click()
     page.locator(".folded summary").first.click()
     assert page.locator(".folded li").first.is_visible()

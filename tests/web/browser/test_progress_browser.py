@@ -61,7 +61,7 @@ def test_a_watched_folder_is_followed_on_its_page(admin: User, open_page: OpenPa
     folder = WatchedFolder.objects.create(collection=make_collection("Shelf"), path="/nowhere")
     page = open_page(f"{ADMIN}watchedfolder/{folder.pk}/change/", user=admin)
     panel = page.locator("section[aria-label=State]")
-    expect(panel).to_contain_text("Not looked through yet")
+    expect(panel).to_contain_text("Not scanned yet")
     mark(page)
     WatchedFolder.objects.update(
         state=WatchedFolder.State.MISSING, message="It was moved.", last_counts={"missing": 2}

@@ -74,7 +74,7 @@ def test_without_scripts_the_thumbs_are_forms(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Helpful: Database connections", exact=True).click()
     expect(page.locator("h1")).to_have_text("Thank you")
     assert kinds() == ["up"]
-    page.get_by_role("button", name="Take it back").click()
+    page.get_by_role("button", name="Withdraw").click()
     assert kinds() == []
     page.get_by_role("link", name="Back to the results").click()
     expect(page.locator(".result-link").first).to_have_text("Database connections")
