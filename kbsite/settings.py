@@ -436,7 +436,7 @@ LOGGING = {
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "ingestion", "search")},
+        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "ingestion", "search", "common")},
         "django.request": {"level": "ERROR"},
     },
 }
