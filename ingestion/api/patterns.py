@@ -50,7 +50,7 @@ class IdentifierPatternViewSet(EditableViewSet[IdentifierPattern]):
         changed = sorted(form.validated_data)
         form.row.save()
         is_new = form.instance is None
-        message = "Added" if is_new else f"Changed {' and '.join(changed)}"
+        message = "Added" if is_new else f"Changed {' and '.join(changed) or 'nothing'}"
         log(actor(self.request), form.row, ADDITION if is_new else CHANGE, message)
         return form.row.surprises(rereads=is_new or bool(INDEXING_FIELDS & set(changed)))  # type: ignore[no-any-return]
 

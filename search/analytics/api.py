@@ -13,18 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from common.api.requests import actor, read_body
+from common.api.requests import read_body
 from common.api.serializers import ChoiceField, Parameters
-from common.api.viewsets import ApiViewSet
 from search.analytics.interactions import MAX_SECONDS, Said, record_interaction
 from search.analytics.models import Interaction
-from search.errors import NotPermitted, UnknownSearch
-from search.tuning.golden import from_clicks
-from search.tuning.models import Judgement
-
-
-class LearnedSerializer(serializers.Serializer[dict[str, int]]):
-    judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")
+from search.errors import UnknownSearch
 
 
 class InteractionSerializer(Parameters):
@@ -88,31 +81,3 @@ class InteractionView(APIView):
         except UnknownSearch as error:
             raise Http404 from error
         return Response(status=status.HTTP_204_NO_CONTENT)
-
-
-class ClicksViewSet(ApiViewSet[Judgement]):
-    """Judgements made of what searchers did."""
-
-    permission = "tuning.add_judgement"
-    serializer_class = LearnedSerializer  # type: ignore[assignment]  # of a count, not of rows
-    queryset = Judgement.objects.none()
-
-    @extend_schema(request=None, responses=LearnedSerializer)
-    def create(self, request: Request) -> Response:
-        """Make judgements of what searchers did.
-
-        Of searches and documents that you may see, where several visitors agree.
-        """
-        self._check_searches()
-        return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
-
-    def destroy(self, request: Request) -> Response:
-        """Remove the judgements made of what searchers did."""
-        self._check_searches()
-        from_clicks.take_back()
-        return Response(status=status.HTTP_204_NO_CONTENT)
-
-    def _check_searches(self) -> None:
-        """What people asked is theirs: to judge is not enough."""
-        if not self.request.user.has_perm("analytics.view_searchevent"):
-            raise NotPermitted("You do not have permission to see what was searched for.")

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from common.api.permissions import OPEN
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Document
-from search.presentation.sections import Around, section_around
+from search.presentation.sections import section_around
 
 
 class SectionSerializer(serializers.Serializer[Any]):
@@ -24,19 +24,25 @@ class SectionSerializer(serializers.Serializer[Any]):
     that it ends where its heading's section does; otherwise there is more of it.
     """
 
-    document = serializers.UUIDField(help_text="The document's id.")
-    title = serializers.CharField()
-    chunk = serializers.IntegerField(help_text="The passage asked for, from 0.")
+    document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
+    title = serializers.CharField(source="document.title")
+    chunk = serializers.IntegerField(source="asked", help_text="The passage asked for, from 0.")
     heading_path = serializers.ListField(
-        child=serializers.CharField(), help_text="The headings above all of it, outermost first."
+        child=serializers.CharField(),
+        source="section.path",
+        help_text="The headings above all of it, outermost first.",
     )
     page = serializers.IntegerField(allow_null=True, help_text="Where it begins.")
-    first = serializers.IntegerField(help_text="The ordinal of its first passage.")
-    last = serializers.IntegerField(help_text="The ordinal of its last passage.")
-    start = serializers.IntegerField()
-    end = serializers.IntegerField()
-    tokens = serializers.IntegerField(help_text="Of the embedding model.")
-    is_whole = serializers.BooleanField()
+    first = serializers.IntegerField(
+        source="section.first", help_text="The ordinal of its first passage."
+    )
+    last = serializers.IntegerField(
+        source="section.last", help_text="The ordinal of its last passage."
+    )
+    start = serializers.IntegerField(source="section.start")
+    end = serializers.IntegerField(source="section.end")
+    tokens = serializers.IntegerField(source="section.tokens", help_text="Of the embedding model.")
+    is_whole = serializers.BooleanField(source="section.is_whole")
     text = serializers.CharField(help_text="Overlaps left out, edits by hand included.")
 
 
@@ -62,22 +68,6 @@ class SectionViewSet(ApiViewSet[Document]):
         around = section_around(document, chunk, viewer=request.user)
         if around is None:
             raise Http404
-        return Response(SectionSerializer(_data(document, around)).data)
-
-
-def _data(document: Document, around: Around) -> dict[str, Any]:
-    section = around.section
-    return {
-        "document": document.public_id,
-        "title": document.title,
-        "chunk": around.asked,
-        "heading_path": section.path,
-        "page": around.page,
-        "first": section.first,
-        "last": section.last,
-        "start": section.start,
-        "end": section.end,
-        "tokens": section.tokens,
-        "is_whole": section.is_whole,
-        "text": around.text,
-    }
+        names = ("asked", "section", "page", "text")
+        shown = {name: getattr(around, name) for name in names}
+        return Response(SectionSerializer({**shown, "document": document}).data)

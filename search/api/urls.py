@@ -8,7 +8,7 @@ from rest_framework.routers import SimpleRouter
 
 from ingestion.api.urls import DOCUMENT
 from ingestion.api.urls import router as library
-from search.analytics.api import ClicksViewSet, InteractionView
+from search.analytics.api import InteractionView
 from search.api.sections import SectionViewSet
 from search.api.tokens import LogoutViewSet, TokenViewSet
 from search.api.views import MissingView, SearchView
@@ -26,11 +26,6 @@ v1 = [
         "searches/<uuid:search_id>/interactions/",
         InteractionView.as_view(),
         name="search-interactions",
-    ),
-    path(
-        "judgements/clicks/",
-        ClicksViewSet.as_view({"post": "create", "delete": "destroy"}),
-        name="judgement-clicks",
     ),
     *router.urls,
     *library.urls,

@@ -47,7 +47,7 @@ def save(row: Row, changed: Container[str], *, acting_user: User) -> tuple[str, 
     try:
         with transaction.atomic():
             row.save()
-            message = "Added" if is_new else f"Changed {' and '.join(sorted(changed))}"
+            message = "Added" if is_new else f"Changed {' and '.join(sorted(changed)) or 'nothing'}"
             log(acting_user, row, ADDITION if is_new else CHANGE, message)
     except IntegrityError as error:  # saved by somebody else since the model looked
         raise RunConflict(f"There is a row like “{row}” by now. Look at it first.") from error

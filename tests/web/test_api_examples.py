@@ -153,6 +153,8 @@ def test_every_command_is_understood(
         assert resolve(path).url_name != "missing", command.text
         with transaction.atomic():
             answer = command.send(api)
+            if answer.streaming:  # read to its end, it closes its file
+                assert b"".join(answer.streaming_content)
             transaction.set_rollback(True)
         count += 1
         # Nothing was published before, so that there is nothing to roll back to.

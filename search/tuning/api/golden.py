@@ -21,7 +21,7 @@ from common.api.permissions import requires
 from common.api.requests import actor, read_body, read_query
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion.models import Document
-from search.errors import RunConflict
+from search.errors import NotPermitted, RunConflict
 from search.models import QUERY_CLASSES
 from search.query.expand import fold_query
 from search.tuning.api.serializers.golden import (
@@ -33,6 +33,7 @@ from search.tuning.api.serializers.golden import (
     ImportedSerializer,
     JudgementFileSerializer,
     JudgementSerializer,
+    LearnedSerializer,
     NewJudgementSerializer,
     UndoneSerializer,
     shown_queries,
@@ -41,7 +42,7 @@ from search.tuning.api.serializers.optimisations import (
     SyntheticMadeSerializer,
     SyntheticSerializer,
 )
-from search.tuning.golden import exchange, judging, queries, synthetic
+from search.tuning.golden import exchange, from_clicks, judging, queries, synthetic
 from search.tuning.models import GoldenQuery, Judgement
 
 JUDGE = "tuning.add_judgement"
@@ -259,3 +260,28 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         """
         synthetic.remove(acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+    @extend_schema(responses=LearnedSerializer)
+    @action(detail=False, methods=["post"])
+    @requires(JUDGE)
+    def clicks(self, request: Request) -> Response:
+        """Make judgements of what searchers did.
+
+        Of searches and documents that you may see, where several visitors agree.
+        """
+        self._check_searches()
+        return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
+
+    @extend_schema(responses={204: None})
+    @clicks.mapping.delete
+    @requires(JUDGE)
+    def take_back_clicks(self, request: Request) -> Response:
+        """Remove the judgements made of what searchers did."""
+        self._check_searches()
+        from_clicks.take_back()
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _check_searches(self) -> None:
+        """What people asked is theirs: to judge is not enough."""
+        if not self.request.user.has_perm("analytics.view_searchevent"):
+            raise NotPermitted("You do not have permission to see what was searched for.")

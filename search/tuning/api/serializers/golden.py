@@ -135,6 +135,10 @@ class ImportedSerializer(serializers.Serializer[Any]):
     problems = serializers.ListField(child=serializers.CharField())
 
 
+class LearnedSerializer(serializers.Serializer[dict[str, int]]):
+    judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")
+
+
 def shown_queries(queries: list[GoldenQuery], request: Request) -> list[Any]:
     """The queries as the API shows them; what must be first where its reader may see it."""
     firsts = [query.must_be_first_id for query in queries if query.must_be_first_id]

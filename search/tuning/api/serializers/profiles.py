@@ -23,11 +23,8 @@ CLASSES = [query_class.value for query_class in QueryClass]
 class SignalValuesSerializer(serializers.Serializer[Any]):
     """A number for each signal."""
 
-    vector = serializers.FloatField()
-    keyword = serializers.FloatField()
-    title = serializers.FloatField()
-    recency = serializers.FloatField()
-    synonym = serializers.FloatField()
+    def get_fields(self) -> dict[str, Any]:
+        return {name: serializers.FloatField() for name in SIGNALS}
 
 
 class ProfileNameSerializer(serializers.Serializer[Profile]):
@@ -50,11 +47,8 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     class Meta:
         model = SearchProfile
         fields = (
-            "name", "version", "state", "active", "description", "weights", "classifier", "bypass",
-            "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "rrf_k",
-            "both_factor", "both_first", "own_candidates_only", "boosts", "feedback",
-            "recency_half_life", "confidence_threshold", "depth", "keyword_scorer",
-            "keyword_budget", "title_scorer", "published", "fingerprint",
+            "name", "version", "state", "active", "weights", *activation.FIELDS, "published",
+            "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
 
@@ -80,11 +74,9 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
 class SharesSerializer(Parameters):
     """The shares of one class of questions. They sum to 1; one that is left out is 0."""
 
-    vector = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
-    keyword = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
-    title = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
-    recency = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
-    synonym = serializers.DecimalField(5, 4, min_value=0, max_value=1, default=Decimal(0))
+    def get_fields(self) -> dict[str, Any]:
+        share: dict[str, Any] = {"min_value": 0, "max_value": 1, "default": Decimal(0)}
+        return {name: serializers.DecimalField(5, 4, **share) for name in SIGNALS}
 
     def validate(self, attrs: dict[str, Decimal]) -> dict[str, Decimal]:
         if sum(attrs.values()) != 1:

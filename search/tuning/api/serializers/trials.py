@@ -11,24 +11,18 @@ from search.domain import Profile, QueryClass, Weights
 from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.api.naming import named_profile
+from search.tuning.api.serializers.profiles import SIGNALS
 from search.tuning.workbench.preview import SHOWN, trial
 
 MAX_SHOWN = 50
 
 
-class ShareField(serializers.FloatField):
-    def __init__(self, **options: Any) -> None:
-        super().__init__(min_value=0, max_value=1, **options)
-
-
 class TrialSharesSerializer(Parameters):
     """The weights of a class: each signal's share, summing to 1; one that is not named is 0."""
 
-    vector = ShareField(default=0.0)
-    keyword = ShareField(default=0.0)
-    title = ShareField(default=0.0)
-    recency = ShareField(default=0.0)
-    synonym = ShareField(default=0.0)
+    def get_fields(self) -> dict[str, Any]:
+        share: dict[str, Any] = {"min_value": 0, "max_value": 1, "default": 0.0}
+        return {name: serializers.FloatField(**share) for name in SIGNALS}
 
     def validate(self, attrs: dict[str, float]) -> dict[str, float]:
         try:
