@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from itertools import pairwise
 
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.lexical.ngrams import units
@@ -18,6 +18,7 @@ SNIPPET_CHARS = 300
 _BLOCK_BREAK = re.compile(rf"(?<![.!?:;,\s])({MARK_END}?)\n\s*\n\s*(?=\S)")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+_MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
 _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 
 
@@ -35,7 +36,7 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
 
 def highlight(marked: str) -> SafeString:
     """The whole marked text as escaped HTML with <mark>, its white space kept."""
-    escaped = str(escape(marked))
+    escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
     return mark_safe(html)  # noqa: S308  # escaped above
 
@@ -55,11 +56,14 @@ def mark_runs(marked: str, words: str) -> str:
 
 def restored(marked: str, text: str) -> str:
     """The marks of `marked` in `text`, of which it differs in single characters."""
-    characters = iter(text)
-    marks = (MARK_START, MARK_END)
-    if len(marked) - sum(map(marked.count, marks)) != len(text):
+    parts = _MARKS.split(marked)
+    if sum(map(len, parts[::2])) != len(text):
         return marked
-    return "".join(one if one in marks else next(characters) for one in marked)
+    position = 0
+    for i in range(0, len(parts), 2):
+        end = position + len(parts[i])
+        parts[i], position = text[position:end], end
+    return "".join(parts)
 
 
 def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
@@ -132,7 +136,7 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
     for a, b in marks:
         if a < start or b > end:
             continue
-        parts += [str(escape(plain[position:a])), f"<mark>{escape(plain[a:b])}</mark>"]
+        parts += [escape(plain[position:a]), f"<mark>{escape(plain[a:b])}</mark>"]
         position = b
-    parts += [str(escape(plain[position:end])), " …" if end < len(plain) else ""]
+    parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
     return "".join(parts)
