@@ -15,8 +15,10 @@ class SearchConfig(AppConfig):
         from ingestion.spaces import changes
         from search.engine import configuration
         from search.exporting import attach_all
+        from search.tuning.experiments import arms
 
         attach_all()
+        configuration.register_experiments(arms.running)
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)

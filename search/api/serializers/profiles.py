@@ -8,7 +8,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from search.domain import Profile, QueryClass, Signal
+from search.domain import COLUMNS, Profile, QueryClass, Signal
 from search.models import SearchProfile
 from search.tuning.evaluation.golden import fingerprint
 
@@ -46,11 +46,8 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     class Meta:
         model = SearchProfile
         fields = (
-            "name", "version", "state", "active", "description", "weights", "classifier", "bypass",
-            "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "rrf_k",
-            "both_factor", "both_first", "own_candidates_only", "boosts", "feedback",
-            "recency_half_life", "confidence_threshold", "depth", "keyword_scorer",
-            "keyword_budget", "title_scorer", "published", "fingerprint",
+            "name", "version", "state", "active", "description", "weights", *COLUMNS, "published",
+            "fingerprint",
         )  # fmt: skip
         read_only_fields = fields
 

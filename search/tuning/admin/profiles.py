@@ -20,6 +20,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import actor, become
+from search.domain import About, columns_about
 from search.models import SearchProfile
 from search.templatetags.weighing import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
@@ -43,22 +44,13 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
-        ("How questions are read", {"fields": ("classifier", "bypass")}),
+        ("How questions are read", {"fields": columns_about(About.READING)}),
         (
             "How scores are combined",
-            {
-                "fields": (
-                    "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
-                    "rrf_k", "both_factor", "both_first", "own_candidates_only", "boosts",
-                    "feedback", "recency_half_life", "confidence_threshold",
-                )
-            },
+            {"fields": columns_about(About.COMBINING, About.LIFTING)},
         ),
-        (
-            "What is looked at",
-            {"fields": ("depth", "keyword_scorer", "keyword_budget", "title_scorer")},
-        ),
-    )  # fmt: skip
+        ("What is looked at", {"fields": columns_about(About.LOOKING)}),
+    )
 
     class Media:
         js = (Script("admin/steelyard/weights.js", defer=True),)

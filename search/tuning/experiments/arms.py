@@ -4,9 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from search.domain import Profile, RunningExperiment
+from search.tuning.models import Experiment
+
+
+def running(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
+    """The experiment that runs; its profiles are published, and `profiles` has them by row."""
+    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
+    if row is None:
+        return None
+    return RunningExperiment(
+        pk=row.pk,
+        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
+        salt=row.salt,
+        share=row.share,
+        a=profiles[row.a_id],
+        b=profiles[row.b_id],
+    )
+
 
 A, B = "a", "b"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils import timezone
 
-from search.domain import QueryClass, Signal, Weights
+from search.domain import COLUMNS, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
@@ -20,27 +20,7 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 # What a profile is made of besides its weights: what a draft copies and a difference lists.
-FIELDS = (
-    "description",
-    "classifier",
-    "bypass",
-    "fusion",
-    "vector_normaliser",
-    "keyword_normaliser",
-    "title_normaliser",
-    "rrf_k",
-    "both_factor",
-    "both_first",
-    "own_candidates_only",
-    "boosts",
-    "feedback",
-    "recency_half_life",
-    "confidence_threshold",
-    "depth",
-    "keyword_scorer",
-    "keyword_budget",
-    "title_scorer",
-)
+FIELDS = ("description", *COLUMNS)
 SIGNALS = tuple(signal.value for signal in Signal)
 # Its two texts side by side would hide the figures that matter.
 DESCRIPTION_CHANGED = "description: rewritten"

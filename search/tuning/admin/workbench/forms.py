@@ -7,7 +7,7 @@ from typing import Any
 
 from django.forms.boundfield import BoundField
 
-from search.domain import Profile
+from search.domain import About, Profile, columns_about
 from search.tuning.admin.forms import ProfileForm
 from search.tuning.publishing import activation
 from search.tuning.workbench.preview import trial
@@ -46,15 +46,12 @@ COSTS = {
     "large libraries; lowering it can miss answers to questions of common words.",
     "title_scorer": "What a fitting title is worth. “10” outweighs all else unless it is scaled.",
 }
-GROUPS = (
-    ("How scores are combined", (
-        "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "feedback",
-        "rrf_k", "both_factor", "both_first", "own_candidates_only",
-    )),
-    ("What lifts a result", ("boosts", "recency_half_life", "confidence_threshold")),
-    ("How far it looks", ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
-    ("How questions are read", ("classifier", "bypass")),
-)  # fmt: skip
+GROUPS = {
+    "How scores are combined": About.COMBINING,
+    "What lifts a result": About.LIFTING,
+    "How far it looks": About.LOOKING,
+    "How questions are read": About.READING,
+}
 # For these a slider says more than a figure: name -> the ends and the step.
 RANGES = {
     "feedback": (0, 2, 0.05),
@@ -88,9 +85,13 @@ class WorkbenchForm(ProfileForm):
     def groups(self) -> list[tuple[str, list[Control]]]:
         """The controls besides the weights, by what they are about."""
         return [
-            (title, [Control(self[name], COSTS[name], RANGES.get(name)) for name in names])
-            for title, names in GROUPS
+            (title, [self._control(name) for name in columns_about(about)])
+            for title, about in GROUPS.items()
         ]
+
+    def _control(self, name: str) -> Control:
+        field = self[name]
+        return Control(field, COSTS.get(name, str(field.help_text)), RANGES.get(name))
 
     def trial(self) -> Profile:
         """The profile that saving would make. For a valid form."""
