@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.contrib.postgres.fields import ArrayField
@@ -33,6 +33,18 @@ class EqualsAny(Func):
     output_field = models.BooleanField()
 
 
+class SubqueryOnce(ArraySubquery):
+    """An array of a subquery that is compiled once: every finder of a question holds it."""
+
+    _compiled: tuple[object, Any] | None = None
+
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **kwargs: Any) -> Any:
+        # Django copies an expression to change its query: the copy compiles its own.
+        if self._compiled is None or self._compiled[0] is not self.query:
+            self._compiled = self.query, super().as_sql(compiler, connection, *args, **kwargs)
+        return self._compiled[1]
+
+
 class ChunkQuerySet(models.QuerySet["Chunk"]):
     def visible_to(self, viewer: Viewer, *, collections: Sequence[str] = ()) -> ChunkQuerySet:
         """The searchable chunks that `viewer` may read; every search starts from this queryset.
@@ -45,7 +57,7 @@ class ChunkQuerySet(models.QuerySet["Chunk"]):
         allowed = Collection.objects.visible_to(viewer).order_by()
         if collections:
             allowed = allowed.filter(slug__in=collections)
-        readable = EqualsAny(F("collection_id"), ArraySubquery(allowed.values("pk")))
+        readable = EqualsAny(F("collection_id"), SubqueryOnce(allowed.values("pk")))
         return self.filter(readable, searchable=True)
 
 

@@ -31,7 +31,15 @@ from search.domain.choices import (
     Signal,
     TitleScorer,
 )
-from search.domain.profiles import Boost, Profile
+from search.domain.profiles import (
+    COLUMNS,
+    KNOBS,
+    NORMALISED,
+    About,
+    Boost,
+    Profile,
+    columns_about,
+)
 from search.domain.questions import (
     SUM_TOLERANCE,
     Classification,
@@ -61,15 +69,19 @@ from search.domain.trials import MIXED, Mix, RunningExperiment, TakesPart, Trial
 
 __all__ = [
     "ABSENT",
+    "COLUMNS",
     "GENERATORS",
     "HALF",
     "HOLDERS",
+    "KNOBS",
     "MAX_HOLDERS",
     "MIXED",
+    "NORMALISED",
     "PINNED",
     "SIGNALS",
     "SUM_TOLERANCE",
     "WIDE_HALF_LIFE",
+    "About",
     "Booleans",
     "Boost",
     "Candidate",
@@ -109,6 +121,7 @@ __all__ = [
     "TitleScorer",
     "Trial",
     "Weights",
+    "columns_about",
     "recency",
     "row_type",
     "stacked",

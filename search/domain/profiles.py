@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
 
 from search.domain.choices import (
     Classifier,
@@ -39,9 +40,27 @@ class Boost:
     query_class: QueryClass | None = None
 
 
+class About(StrEnum):
+    """What a knob of a profile is about: forms show the knobs in these groups."""
+
+    READING = "reading"
+    COMBINING = "combining"
+    LIFTING = "lifting"
+    LOOKING = "looking"
+
+
+_READING = {"about": About.READING}
+_COMBINING = {"about": About.COMBINING}
+_LIFTING = {"about": About.LIFTING}
+_LOOKING = {"about": About.LOOKING}
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One version of the ranking, as a search uses it: a snapshot of a SearchProfile row.
+
+    Every field after `weights` is a knob. SearchProfile has a column for each, by its name; forms,
+    the API, drafts and differences go over the knobs there are.
 
     `depth` is the number of candidates each signal brings. `keyword_budget`: at most so many
     chunks are scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal counts
@@ -55,22 +74,22 @@ class Profile:
     name: str
     version: int
     weights: Mapping[QueryClass, Weights]
-    classifier: Classifier = Classifier.RULES
-    bypass: str = ""
-    fusion: Fusion = Fusion.LINEAR
-    normalisers: Mapping[Signal, Normaliser] = field(default_factory=dict)
-    rrf_k: int = 60
-    both_factor: float = 1.0
-    both_first: bool = False
-    own_candidates_only: bool = False
-    boosts: tuple[Boost, ...] = ()
-    feedback: float = 0.0
-    depth: int = 100
-    keyword_scorer: KeywordScorer = KeywordScorer.BM25
-    keyword_budget: int = 20_000
-    title_scorer: TitleScorer = TitleScorer.COVERAGE
-    recency_half_life: int = 365
-    confidence_threshold: float = 0.0
+    classifier: Classifier = field(default=Classifier.RULES, metadata=_READING)
+    bypass: str = field(default="", metadata=_READING)
+    fusion: Fusion = field(default=Fusion.LINEAR, metadata=_COMBINING)
+    normalisers: Mapping[Signal, Normaliser] = field(default_factory=dict, metadata=_COMBINING)
+    rrf_k: int = field(default=60, metadata=_COMBINING)
+    both_factor: float = field(default=1.0, metadata=_COMBINING)
+    both_first: bool = field(default=False, metadata=_COMBINING)
+    own_candidates_only: bool = field(default=False, metadata=_COMBINING)
+    boosts: tuple[Boost, ...] = field(default=(), metadata=_LIFTING)
+    feedback: float = field(default=0.0, metadata=_LIFTING)
+    recency_half_life: int = field(default=365, metadata=_LIFTING)
+    confidence_threshold: float = field(default=0.0, metadata=_LIFTING)
+    depth: int = field(default=100, metadata=_LOOKING)
+    keyword_scorer: KeywordScorer = field(default=KeywordScorer.BM25, metadata=_LOOKING)
+    keyword_budget: int = field(default=20_000, metadata=_LOOKING)
+    title_scorer: TitleScorer = field(default=TitleScorer.COVERAGE, metadata=_LOOKING)
 
     def __post_init__(self) -> None:
         if self.rrf_k < 1:
@@ -83,3 +102,25 @@ class Profile:
             raise ValueError(f"Feedback must weigh 0 or more, not {self.feedback}.")
         if self.depth < 1:
             raise ValueError(f"A signal must bring 1 candidate or more, not {self.depth}.")
+
+
+# The others' raw scores have one reading: see `ranking.normalise`.
+NORMALISED = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
+
+
+def columns_of(name: str) -> tuple[str, ...]:
+    """The columns that hold the knob of this name: one, but for the normalisers."""
+    if name == "normalisers":
+        return tuple(f"{signal.value}_normaliser" for signal in NORMALISED)
+    return (name,)
+
+
+KNOBS = tuple(each for each in fields(Profile) if "about" in each.metadata)
+COLUMNS = tuple(column for each in KNOBS for column in columns_of(each.name))
+"""The columns of all knobs, in the order of a profile's fields."""
+
+
+def columns_about(*groups: About) -> tuple[str, ...]:
+    """The columns of the knobs that are about any of these."""
+    chosen = (each.name for each in KNOBS if each.metadata["about"] in groups)
+    return tuple(column for name in chosen for column in columns_of(name))

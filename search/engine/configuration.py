@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,6 @@ from search.models.curated import hides_by_query, pins_by_query
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
 from search.ranking import confidence
-from search.tuning.models import Experiment
 
 logger = logging.getLogger(__name__)
 
@@ -80,8 +79,18 @@ class Configuration:
         )
 
 
+Experiments = Callable[[Mapping[int, Profile]], RunningExperiment | None]
+"""The experiment that runs, of the published profiles by the keys of their rows."""
+
 _lock = threading.Lock()
 _held: Configuration | None = None
+_experiment: Experiments = lambda profiles: None  # noqa: E731  # until an app registers its own
+
+
+def register_experiments(running: Experiments) -> None:
+    """Ask `running` for the experiment of each configuration that is read from now on."""
+    global _experiment
+    _experiment = running
 
 
 def current() -> Configuration:
@@ -122,21 +131,6 @@ def _read(stamp: int) -> Configuration:
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
         calibration=_calibration(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
-    )
-
-
-def _experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
-    """The experiment that runs; its profiles are published."""
-    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
-    if row is None:
-        return None
-    return RunningExperiment(
-        pk=row.pk,
-        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
-        salt=row.salt,
-        share=row.share,
-        a=profiles[row.a_id],
-        b=profiles[row.b_id],
     )
 
 

@@ -223,8 +223,8 @@ def hits_of(ranked: Ranked, place: int = 0) -> tuple[Hit, ...]:
 
 
 def _of_hits(group: Group[int], hits: dict[int, Hit]) -> Group[Hit]:
-    folded = tuple(hits[column] for column in group.folded)
-    return Group(hits[group.best], folded, tuple(hits[column] for column in group.copies))
+    folded, copies = map(hits.__getitem__, group.folded), map(hits.__getitem__, group.copies)
+    return Group(hits[group.best], tuple(folded), tuple(copies))
 
 
 @dataclass(slots=True, eq=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from enum import Enum
+from typing import Any, get_type_hints
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -26,8 +28,6 @@ from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
-# The other signals have a fixed normalisation: see `ranking.fusion`.
-NORMALISED = (domain.Signal.VECTOR, domain.Signal.KEYWORD, domain.Signal.TITLE)
 # Variants append what differs: `textbook:60/40`.
 NAME = RegexValidator(
     r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
@@ -244,26 +244,28 @@ class SearchProfile(models.Model):
                 domain.QueryClass(row.query_class): row.as_weights()
                 for row in self.class_weights.all()
             },
-            fusion=domain.Fusion(self.fusion),
-            normalisers={
-                signal: domain.Normaliser(getattr(self, f"{signal.value}_normaliser"))
-                for signal in NORMALISED
-            },
-            classifier=domain.Classifier(self.classifier),
-            bypass=self.bypass,
-            rrf_k=self.rrf_k,
-            both_factor=self.both_factor,
-            both_first=self.both_first,
-            own_candidates_only=self.own_candidates_only,
-            boosts=parse_boosts(self.boosts),
-            feedback=self.feedback,
-            recency_half_life=self.recency_half_life,
-            confidence_threshold=self.confidence_threshold,
-            depth=self.depth,
-            keyword_scorer=domain.KeywordScorer(self.keyword_scorer),
-            keyword_budget=self.keyword_budget,
-            title_scorer=domain.TitleScorer(self.title_scorer),
+            **{each.name: self._knob(each.name) for each in domain.KNOBS},
         )
+
+    def _knob(self, name: str) -> Any:
+        """The value of a profile's knob, in its type."""
+        if name == "normalisers":
+            return {
+                signal: domain.Normaliser(getattr(self, f"{signal.value}_normaliser"))
+                for signal in domain.NORMALISED
+            }
+        value = getattr(self, name)
+        if name == "boosts":
+            return parse_boosts(value)
+        return _CHOICES[name](value) if name in _CHOICES else value
+
+
+# The knobs that are one of a few names.
+_CHOICES = {
+    name: kind
+    for name, kind in get_type_hints(domain.Profile).items()
+    if isinstance(kind, type) and issubclass(kind, Enum)
+}
 
 
 class ClassWeights(models.Model):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from html import escape
 from itertools import pairwise
 
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.lexical.ngrams import units
@@ -15,9 +15,11 @@ MARK_START, MARK_END = "\ue000", "\ue001"
 SNIPPET_CHARS = 300
 
 # Between blocks that no punctuation parts: a heading and its text, the items of a list.
-_BLOCK_BREAK = re.compile(rf"(?<![.!?:;,\s])({MARK_END}?)\n\s*\n\s*(?=\S)")
+_BLOCK_BREAK = re.compile(r"\n\s*\n\s*(?=\S)")
+_PARTED = frozenset(".!?:;,")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
+_MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
 _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 
 
@@ -27,15 +29,21 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     `marked` has each matched word between MARK_START and MARK_END. Begins and ends at words,
     with an ellipsis where text is left out and a dot between blocks that run together.
     """
-    flowing = _BLOCK_BREAK.sub(r"\1 · ", marked.strip())
+    flowing = _BLOCK_BREAK.sub(_block_break, marked.strip())
     plain, marks = _unmark(" ".join(flowing.split()))
     start, end = _window(plain, marks, length)
     return mark_safe(_render(plain, marks, start, end))  # noqa: S308  # escaped piece by piece
 
 
+def _block_break(found: re.Match[str]) -> str:
+    """A dot in the place of the break between two blocks, unless punctuation parts them."""
+    before = found.string[found.start() - 1]
+    return found.group() if before in _PARTED or before.isspace() else " · "
+
+
 def highlight(marked: str) -> SafeString:
     """The whole marked text as escaped HTML with <mark>, its white space kept."""
-    escaped = str(escape(marked))
+    escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
     return mark_safe(html)  # noqa: S308  # escaped above
 
@@ -55,11 +63,14 @@ def mark_runs(marked: str, words: str) -> str:
 
 def restored(marked: str, text: str) -> str:
     """The marks of `marked` in `text`, of which it differs in single characters."""
-    characters = iter(text)
-    marks = (MARK_START, MARK_END)
-    if len(marked) - sum(map(marked.count, marks)) != len(text):
+    parts = _MARKS.split(marked)
+    if sum(map(len, parts[::2])) != len(text):
         return marked
-    return "".join(one if one in marks else next(characters) for one in marked)
+    position = 0
+    for i in range(0, len(parts), 2):
+        end = position + len(parts[i])
+        parts[i], position = text[position:end], end
+    return "".join(parts)
 
 
 def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
@@ -111,7 +122,8 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
         return 0, len(plain)
     lead = length // 5
     starts = [0, *(max(0, start - lead) for start, _ in marks)]
-    best = max(starts, key=lambda start: (_words_within(plain, marks, start, length), -start))
+    words = [(a, b, plain[a:b].lower()) for a, b in marks]
+    best = max(starts, key=lambda start: (_words_within(words, start, length), -start))
     best = min(best, len(plain) - length)
     first = _WORD_START.search(plain, best)
     start = first.start() if first and first.start() < best + lead else best
@@ -122,8 +134,9 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     return start, end if end > start else start + length
 
 
-def _words_within(plain: str, marks: list[tuple[int, int]], start: int, length: int) -> int:
-    return len({plain[a:b].lower() for a, b in marks if a >= start and b <= start + length})
+def _words_within(words: list[tuple[int, int, str]], start: int, length: int) -> int:
+    """How many different words stand whole within the window."""
+    return len({word for a, b, word in words if a >= start and b <= start + length})
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
@@ -132,7 +145,7 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
     for a, b in marks:
         if a < start or b > end:
             continue
-        parts += [str(escape(plain[position:a])), f"<mark>{escape(plain[a:b])}</mark>"]
+        parts += [escape(plain[position:a]), f"<mark>{escape(plain[a:b])}</mark>"]
         position = b
-    parts += [str(escape(plain[position:end])), " …" if end < len(plain) else ""]
+    parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
     return "".join(parts)

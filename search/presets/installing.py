@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from decimal import Decimal
 
 from django.db import transaction
@@ -10,7 +9,7 @@ from django.utils import timezone
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from ingestion.models import IdentifierPattern
-from search.domain import Profile
+from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.presets.own import DEFAULT, Preset
 from search.presets.shipped import PRESETS
@@ -19,8 +18,8 @@ from search.ranking.boosts import as_json
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation
 
-# Columns of the same name hold the rest of a Profile.
-_ELSEWHERE = {"name", "version", "weights", "normalisers", "boosts"}
+# Columns of the same name hold the other knobs.
+_ELSEWHERE = {"normalisers", "boosts"}
 
 
 @transaction.atomic
@@ -46,7 +45,7 @@ def install_presets() -> None:
 
 def columns(profile: Profile) -> dict[str, object]:
     """A profile's settings as the columns of its row; without its name, version and weights."""
-    plain = (each.name for each in fields(Profile) if each.name not in _ELSEWHERE)
+    plain = (each.name for each in KNOBS if each.name not in _ELSEWHERE)
     return {
         **{name: getattr(profile, name) for name in plain},
         **{f"{signal}_normaliser": each for signal, each in profile.normalisers.items()},

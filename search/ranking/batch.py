@@ -108,7 +108,7 @@ def prepare(
     for i, signal in enumerate(SIGNALS):
         if signal in signals:
             strengths[:, i] = strengths_of(raw[:, i], signal, profile)
-    known = np.nan_to_num(raw)
+    known = np.where(np.isnan(raw), 0.0, raw)
     finds = (strengths > 0) & ((known > 0) | _ALWAYS)
     order = np.lexsort((kept, -known[:, KEYWORD]))
     leads = identifiers_lead(candidates.query, candidates.terms)

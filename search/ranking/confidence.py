@@ -85,7 +85,8 @@ class Evidence:
         terms = prepared.candidates.terms
         ran = Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD
         most = BM25_BOUND * math.fsum(term.idf for term in terms) or 1.0
-        raw = np.nan_to_num(prepared.raw[columns][:, (VECTOR, KEYWORD)])
+        raw = prepared.raw[columns][:, (VECTOR, KEYWORD)]
+        raw = np.where(np.isnan(raw), 0.0, raw)
         best = {_best(prepared, columns, scores) for scores in raw.T}
         documents = prepared.documents[shown].tolist()
         cosines, keywords = raw[:FIRST_PAGE].T.tolist()

@@ -138,7 +138,7 @@ def rank(
     if alike:
         scores = scores.copy()
         for place, (weight, cosines) in alike.items():
-            scores[place, : len(cosines)] += np.nan_to_num(weight * cosines)
+            scores[place, : len(cosines)] += np.where(np.isnan(cosines), 0.0, weight * cosines)
         order = _order(batch, scores, tiers)
     return Ranked(batch, profile, tuple(weights), tuple(classes), order, scores, tiers, alike)
 

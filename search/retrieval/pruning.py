@@ -71,6 +71,9 @@ _SEED_TERMS = """
 (SELECT string_agg(quoted, ' | ')::tsquery FROM term WHERE chunks_before < {seed_chunks})
 """
 
+# Stands for the terms in the statement of either part.
+_SOUGHT = "sought_terms"
+
 # The best of each part first: to sort out the chunks in both by UNION takes long over thousands.
 _FIND = """
 SELECT id FROM (
@@ -94,28 +97,30 @@ def pruned(
     half = max(1, profile.keyword_budget // 2)
     # One column where the order is BM25: Postgres would compute two equal ones twice.
     scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
-    seed_terms = _SEED_TERMS.format(seed_chunks=SEED_CHUNKS)
-    seed_sql, seed_params = named(_scored(chunks, seed_terms, scores)[:half], "seed")
-    other = _scored(chunks, "(SELECT terms FROM hopeful)", {"score": order})
-    other_sql, other_params = named(other, "other")
+    seed_sql, params = named(_scored(chunks, scores), "scored")
+    other_sql = seed_sql  # compiled once for both, where their columns are the same
+    if order != bm25:
+        other_sql, other_params = named(_scored(chunks, {"score": order}), "other")
+        params |= other_params
     tables = _TABLES.format(
         columns=", ".join(("id", *scores)),
-        seed=seed_sql,
+        seed=seed_sql.replace(_SOUGHT, _SEED_TERMS.format(seed_chunks=SEED_CHUNKS))
+        + f" LIMIT {half}",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
         most_weight=K1 + 1,
         seed_chunks=SEED_CHUNKS,
         half=half,
         hopeful=PAIRS,
-        other=other_sql,
+        other=other_sql.replace(_SOUGHT, "(SELECT terms FROM hopeful)"),
     )
-    return tables, _FIND.format(depth=int(profile.depth)), seed_params | other_params
+    return tables, _FIND.format(depth=int(profile.depth)), params
 
 
-def _scored(chunks: QuerySet[Chunk], terms: str, scores: dict[str, str]) -> QuerySet[Chunk, Any]:
-    """The chunks whose lexemes fit `terms`, in no order, with their scores."""
+def _scored(chunks: QuerySet[Chunk], scores: dict[str, str]) -> QuerySet[Chunk, Any]:
+    """The chunks whose lexemes fit what _SOUGHT stands for, in no order, with their scores."""
     holding = RawSQL(  # constant text: the values come from the common tables
-        f"ingestion_chunk.lexemes @@ {terms}", (), output_field=BooleanField()
+        f"ingestion_chunk.lexemes @@ {_SOUGHT}", (), output_field=BooleanField()
     )
     columns = {name: RawSQL(sql, (), FloatField()) for name, sql in scores.items()}
     scored = chunks.filter(holding).order_by().annotate(**columns)

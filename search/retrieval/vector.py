@@ -33,6 +33,9 @@ few(id) AS MATERIALIZED ({few}),
 near(id) AS MATERIALIZED ({near}),
 """
 
+# Stand for the condition and the distance in the statement of either branch.
+_WHEN, _DISTANCE = "when_so_large", "distance_to_query"
+
 # The condition of a branch reads no row: Postgres evaluates it once and, where it is false, never
 # starts the branch. Without the cast no index fits the order, so that these two are exact. The ids
 # of a small scope come as an array: of a join the planner knows no size, and reads every embedding.
@@ -52,8 +55,8 @@ def vector(
     scope: Scope, profile: Profile, space: EmbeddingSpace, embedding: Sequence[float]
 ) -> SignalSQL:
     """The vector signal: 1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
-    literal = "[" + ",".join(format(value, ".7g") for value in embedding) + "]"
-    tables, find, params = _finder(scope, profile, space, literal)
+    literal = "[" + ",".join(["%.7g"] * len(embedding)) % tuple(embedding) + "]"
+    tables, find, params = _finder(scope, profile, space)
     cast = _cast(space)
     own = (
         f"FROM ingestion_chunkembedding e WHERE e.chunk_id = c.id AND e.space_id = {int(space.pk)}"
@@ -69,7 +72,7 @@ def vector(
 
 
 def _finder(
-    scope: Scope, profile: Profile, space: EmbeddingSpace, literal: str
+    scope: Scope, profile: Profile, space: EmbeddingSpace
 ) -> tuple[str, str, dict[str, Any]]:
     """The tables of the nearest chunks, what selects them, and the parameters of both."""
     small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)
@@ -84,19 +87,20 @@ def _finder(
 
     # The cast must read exactly as in the space's index, or Postgres will not use it.
     cast = _cast(space)
-    distance = _distance(f"(ingestion_chunkembedding.vector::{cast}) <=> %s::{cast}", literal)
-    near = in_space.filter(_condition(f"{size} > {small}")).order_by(distance)
+    near = f"(ingestion_chunkembedding.vector::{cast}) <=> %(embedding)s::{cast}"
     starved = f"{size} > {small} AND (SELECT count(*) FROM near) < {depth}"
-    exact_distance = _distance("ingestion_chunkembedding.vector <=> %s::halfvec", literal)
-    whole = in_space.filter(_condition(starved)).order_by(exact_distance)
+    exact = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
 
     few_sql, few_params = named(few.values("pk"), "few")
-    near_sql, near_params = named(near.values("pk")[:depth], "near")
-    whole_sql, whole_params = named(whole.values("pk")[:depth], "whole")
+    # Compiled once for both: they differ in their condition and in the distance.
+    nearest = in_space.filter(_condition(_WHEN)).order_by(RawSQL(_DISTANCE, (), FloatField()))
+    sql, params = named(nearest.values("pk")[:depth], "near")
+    near_sql = sql.replace(_WHEN, f"{size} > {small}").replace(_DISTANCE, near)
+    whole_sql = sql.replace(_WHEN, starved).replace(_DISTANCE, exact)
     return (
         _TABLES.format(few=few_sql, near=near_sql),
         _FIND.format(space=int(space.pk), size=size, small=small, depth=depth, whole=whole_sql),
-        {**few_params, **near_params, **whole_params},
+        {**few_params, **params},
     )
 
 
@@ -116,10 +120,6 @@ def index_settings(profile: Profile) -> dict[str, str]:
 def _condition(sql: str) -> RawSQL:
     """A condition of constants and common tables, none of them a value from outside."""
     return RawSQL(sql, (), output_field=BooleanField())
-
-
-def _distance(sql: str, literal: str) -> RawSQL:
-    return RawSQL(sql, (literal,), FloatField())
 
 
 def _cast(space: EmbeddingSpace) -> str:

@@ -16,10 +16,13 @@ class TuningConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.exporting.format import attach
+        from search.engine import configuration
+        from search.tuning.experiments.participation import running_experiment
         from search.tuning.exporting import GoldenQueries, Judgements
 
         attach(GoldenQueries())
         attach(Judgements())
+        configuration.register_experiments(running_experiment)
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")
 

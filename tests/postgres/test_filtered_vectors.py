@@ -27,6 +27,7 @@ from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval import vector as vector_module
 from tests.support.factories import make_collection
+from tests.support.ranking import objects
 
 pytestmark = pytest.mark.django_db
 
@@ -134,7 +135,7 @@ def question() -> np.ndarray:
 
 
 def best_ten(found: Any) -> list[int]:
-    ranked = sorted(found.candidates, key=lambda c: (-c.raw[Signal.VECTOR], c.chunk_id))
+    ranked = sorted(objects(found), key=lambda c: (-c.raw[Signal.VECTOR], c.chunk_id))
     return [candidate.chunk_id for candidate in ranked[:10]]
 
 
@@ -152,7 +153,7 @@ def recall(space: EmbeddingSpace, profile: Profile, scope: Scope, **held: Any) -
     chance = np.random.default_rng(5)
     for asked in [question(), *clustered(chance, 9)]:
         found = retrieve(QUERY, scope, profile, space=space, embedding=asked.tolist())
-        assert len(found.candidates) >= 10
+        assert len(found) >= 10
         shares.append(len(set(best_ten(found)) & exact_ten(space, asked, **held)) / 10)
     return float(np.mean(shares))
 

@@ -15,6 +15,7 @@ from ingestion.models import Chunk, Collection, Document, DocumentVersion
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, pruning, retrieve
 from tests.support.factories import make_collection
+from tests.support.ranking import objects
 
 pytestmark = pytest.mark.django_db
 
@@ -76,7 +77,7 @@ def profile(**fields: Any) -> Profile:
 def ranking(text: str, scope: Scope | None = None, **fields: Any) -> list[tuple[int, float]]:
     """The chunks that a search finds with their keyword scores, best first."""
     scope = scope or Scope.of(NOBODY, Filters())
-    found = retrieve(Query(text), scope, profile(**fields)).candidates
+    found = objects(retrieve(Query(text), scope, profile(**fields)))
     scores = [(c.chunk_id, c.raw[Signal.KEYWORD]) for c in found]
     return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
 

@@ -23,6 +23,7 @@ from search.query.parse import clean_text
 from search.retrieval import Filters, Scope, retrieve
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
+from tests.support.ranking import objects
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -218,7 +219,7 @@ class TestAFarPassage:
                 cursor.execute("SET LOCAL enable_sort = off")
         scope = Scope.of(NOBODY, Filters()).narrowed_by(query)
         found = retrieve(query, scope, profile, space=space, embedding=question.tolist())
-        assert [Chunk.objects.get(pk=c.chunk_id).ordinal for c in found.candidates] == [0]
+        assert [Chunk.objects.get(pk=c.chunk_id).ordinal for c in objects(found)] == [0]
 
 
 def test_a_day_is_read_as_iso() -> None:

@@ -17,6 +17,7 @@ from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
 from search.retrieval import Filters, Scope, retrieve
 from tests.support.factories import make_collection, make_document
+from tests.support.ranking import objects
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -44,7 +45,7 @@ def profile(**fields: object) -> Profile:
 
 def raw_scores(text: str, signal: Signal, **fields: object) -> dict[int, float]:
     found = retrieve(Query(text), Scope.of(AnonymousUser(), Filters()), profile(**fields))
-    return {candidate.chunk_id: candidate.raw[signal] for candidate in found.candidates}
+    return {candidate.chunk_id: candidate.raw[signal] for candidate in objects(found)}
 
 
 def words_of(name: str) -> list[str]:

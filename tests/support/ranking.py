@@ -93,3 +93,8 @@ def rank(
     profile = profile or made()
     batch = Batch.of([prepared(candidates, profile)])
     return hits_of(rank_batch(batch, [weights], [query_class], profile))
+
+
+def objects(candidates: Candidates) -> list[Candidate]:
+    """The candidates as objects, by chunk id."""
+    return [candidates.candidate(row) for row in range(len(candidates))]

@@ -22,6 +22,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import actor, become
+from search.domain import About, columns_about
 from search.models import SearchProfile
 from search.templatetags.weighing import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
@@ -45,22 +46,10 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
     actions = ("publish_selected",)
     fieldsets = (
         (None, {"fields": ("name", "description")}),
-        (_("Query analysis"), {"fields": ("classifier", "bypass")}),
-        (
-            _("Score fusion"),
-            {
-                "fields": (
-                    "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser",
-                    "rrf_k", "both_factor", "both_first", "own_candidates_only", "boosts",
-                    "feedback", "recency_half_life", "confidence_threshold",
-                )
-            },
-        ),
-        (
-            _("Retrieval"),
-            {"fields": ("depth", "keyword_scorer", "keyword_budget", "title_scorer")},
-        ),
-    )  # fmt: skip
+        (_("Query analysis"), {"fields": columns_about(About.READING)}),
+        (_("Score fusion"), {"fields": columns_about(About.COMBINING, About.LIFTING)}),
+        (_("Retrieval"), {"fields": columns_about(About.LOOKING)}),
+    )
 
     class Media:
         js = (Script("admin/steelyard/weights.js", defer=True),)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from django.http import HttpRequest
 
@@ -10,6 +10,7 @@ from search.analytics.visitors import is_recorded, visitor_of
 from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
 from search.query.expand import fold_query
 from search.tuning.experiments.arms import A, arm, takes_part, team_draft
+from search.tuning.models import Experiment
 
 
 def participant(request: HttpRequest) -> TakesPart:
@@ -43,3 +44,18 @@ def _drafted_by(seed: str) -> Mix:
         return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
 
     return mix
+
+
+def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
+    """The running experiment, whose profiles are among the published `profiles`, by row id."""
+    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
+    if row is None:
+        return None
+    return RunningExperiment(
+        pk=row.pk,
+        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
+        salt=row.salt,
+        share=row.share,
+        a=profiles[row.a_id],
+        b=profiles[row.b_id],
+    )

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from search.domain import QueryClass, Signal, Weights
+from search.domain import COLUMNS, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import ProfileError
 from search.models import ClassWeights, SearchProfile
@@ -21,27 +21,7 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 # The settings of a profile besides its weights, as copied to drafts and compared.
-FIELDS = (
-    "description",
-    "classifier",
-    "bypass",
-    "fusion",
-    "vector_normaliser",
-    "keyword_normaliser",
-    "title_normaliser",
-    "rrf_k",
-    "both_factor",
-    "both_first",
-    "own_candidates_only",
-    "boosts",
-    "feedback",
-    "recency_half_life",
-    "confidence_threshold",
-    "depth",
-    "keyword_scorer",
-    "keyword_budget",
-    "title_scorer",
-)
+FIELDS = ("description", *COLUMNS)
 SIGNALS = tuple(signal.value for signal in Signal)
 # Both descriptions in full would obscure the other differences.
 DESCRIPTION_CHANGED = "description: rewritten"

@@ -9,7 +9,7 @@ from django.forms.boundfield import BoundField
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import Profile
+from search.domain import About, Profile, columns_about
 from search.tuning.admin.forms import ProfileForm
 from search.tuning.publishing import activation
 from search.tuning.workbench.preview import trial
@@ -80,15 +80,12 @@ COSTS = {
         "The score of a matching title. “10” outweighs all other signals unless scaled."
     ),
 }
-GROUPS = (
-    (_("Score fusion"), (
-        "fusion", "vector_normaliser", "keyword_normaliser", "title_normaliser", "feedback",
-        "rrf_k", "both_factor", "both_first", "own_candidates_only",
-    )),
-    (_("Boosts and confidence"), ("boosts", "recency_half_life", "confidence_threshold")),
-    (_("Retrieval"), ("depth", "keyword_scorer", "keyword_budget", "title_scorer")),
-    (_("Query analysis"), ("classifier", "bypass")),
-)  # fmt: skip
+GROUPS = {
+    _("Score fusion"): About.COMBINING,
+    _("Boosts and confidence"): About.LIFTING,
+    _("Retrieval"): About.LOOKING,
+    _("Query analysis"): About.READING,
+}
 # Controls shown as sliders: name -> minimum, maximum, step.
 RANGES = {
     "feedback": (0, 2, 0.05),
@@ -122,9 +119,13 @@ class WorkbenchForm(ProfileForm):
     def groups(self) -> list[tuple[Promise, list[Control]]]:
         """The controls besides the weights, by topic."""
         return [
-            (title, [Control(self[name], COSTS[name], RANGES.get(name)) for name in names])
-            for title, names in GROUPS
+            (title, [self._control(name) for name in columns_about(about)])
+            for title, about in GROUPS.items()
         ]
+
+    def _control(self, name: str) -> Control:
+        field = self[name]
+        return Control(field, COSTS.get(name, str(field.help_text)), RANGES.get(name))
 
     def trial(self) -> Profile:
         """The profile that saving would create. Requires a valid form."""
