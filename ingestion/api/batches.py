@@ -64,6 +64,7 @@ class BatchViewSet(ApiViewSet[Document]):
                 file,
                 file_name=str(file.name),
                 language=given.get("language", ""),
+                metadata=given.get("metadata"),
                 acting_user=actor(request),
                 lane=Lane.BULK,
             )

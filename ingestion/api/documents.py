@@ -13,6 +13,7 @@ from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
+from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,6 +25,7 @@ from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
 from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.documents import (
+    DocumentChangeSerializer,
     DocumentDetailSerializer,
     DocumentSerializer,
     DocumentUploadSerializer,
@@ -109,6 +111,11 @@ class DocumentViewSet(ReadViewSet[Document]):
             return Document.objects.in_bin_of(user)
         return Document.objects.visible_to(user)
 
+    def get_parsers(self) -> Any:
+        """JSON for changes, forms for uploads: no action is known yet when a body is read."""
+        changes = self.request is not None and self.request.method == "PATCH"
+        return [JSONParser()] if changes else super().get_parsers()
+
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
 
@@ -130,11 +137,27 @@ class DocumentViewSet(ReadViewSet[Document]):
                 file_name=given["file"].name,
                 title=given.get("title", ""),
                 language=given.get("language", ""),
+                metadata=given.get("metadata"),
                 acting_user=actor(request),
             )
             return received(self, receipt)
 
         return once(request, receive)
+
+    @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
+    def partial_update(self, request: Request, public_id: str) -> Response:
+        """Change what is said of a document.
+
+        A new title or language has the file processed again; metadata acts at once and is
+        replaced as a whole.
+        """
+        document = self.get_object()
+        given = read_body(request, DocumentChangeSerializer).validated_data
+        try:
+            services.describe(document, acting_user=actor(request), **given)
+        except Document.DoesNotExist as error:  # deleted since it was read above
+            raise Http404 from error
+        return self.shown(self.get_object())
 
     @extend_schema(responses={202: DocumentSerializer})
     @action(detail=True, methods=["post"])
@@ -224,12 +247,17 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
         """
         readable = Document.objects.visible_to(request.user)
         document = get_object_or_404(readable, public_id=public_id)
-        file = read_body(request, FileUploadSerializer).validated_data["file"]
+        given = read_body(request, FileUploadSerializer).validated_data
 
         def replace() -> Response:
-            user = actor(request)
             try:
-                receipt = services.replace(document, file, file_name=file.name, acting_user=user)
+                receipt = services.replace(
+                    document,
+                    given["file"],
+                    file_name=given["file"].name,
+                    metadata=given.get("metadata"),
+                    acting_user=actor(request),
+                )
             except Document.DoesNotExist as error:  # deleted since it was read above
                 raise Http404 from error
             return received(self, receipt)

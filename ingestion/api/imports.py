@@ -99,6 +99,7 @@ class ImportViewSet(ReadViewSet[Import]):
                 file=file,
                 options={name: given[name] for name in named if name in given},
                 language=given["language"],
+                metadata=given.get("metadata"),
                 acting_user=actor(request),
             )
             return self._accepted(of)

@@ -94,7 +94,7 @@ class Migration(migrations.Migration):
                             ("section", "section"),
                             ("version", "version"),
                         ],
-                        help_text="What makes two spellings equal, and which parts of one find it too.",
+                        help_text="How spellings are unified, and which parts of an identifier match it as well.",
                         max_length=40,
                     ),
                 ),
@@ -151,7 +151,7 @@ class Migration(migrations.Migration):
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="ISO 639-1 code for every document; empty: detected for each.",
+                        help_text="ISO 639-1 code of every document; leave empty to detect it for each.",
                         max_length=8,
                     ),
                 ),
@@ -171,7 +171,7 @@ class Migration(migrations.Migration):
                     "overlap_tokens",
                     models.PositiveSmallIntegerField(
                         default=20,
-                        help_text="Tokens repeated from one chunk to the next; less than half the chunk size.",
+                        help_text="Tokens shared by consecutive chunks; less than half the chunk size.",
                         verbose_name="chunk overlap",
                     ),
                 ),
@@ -184,7 +184,7 @@ class Migration(migrations.Migration):
                         ),
                         blank=True,
                         default=list,
-                        help_text="Keys of the documents' metadata that searches can be narrowed by.",
+                        help_text="Metadata keys that searches can be filtered by.",
                         size=10,
                     ),
                 ),
@@ -198,7 +198,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_index=True,
                         editable=False,
-                        help_text="When it was put in the bin, with all its documents.",
+                        help_text="When it was moved to the bin, with all its documents.",
                         null=True,
                     ),
                 ),
@@ -217,7 +217,7 @@ class Migration(migrations.Migration):
                     "groups",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="Who may read it when visible to chosen groups only.",
+                        help_text="Groups that may read it if it is visible to chosen groups only.",
                         to="auth.group",
                     ),
                 ),
@@ -264,7 +264,7 @@ class Migration(migrations.Migration):
                     "weighed_length",
                     models.FloatField(
                         default=0,
-                        help_text="Average length that the stored weights were computed with; 0: none yet.",
+                        help_text="Average length used for the stored weights; 0: none yet.",
                     ),
                 ),
                 (
@@ -292,7 +292,7 @@ class Migration(migrations.Migration):
                     "title_given",
                     models.BooleanField(
                         default=False,
-                        help_text="A person chose this title: a new version keeps it.",
+                        help_text="The title was set by hand: a new version keeps it.",
                     ),
                 ),
                 (
@@ -303,7 +303,7 @@ class Migration(migrations.Migration):
                     "source",
                     models.CharField(
                         blank=True,
-                        help_text="Its path or address; a new file from there becomes a new version.",
+                        help_text="Path or address; a new file from the same source becomes a new version.",
                         max_length=1000,
                     ),
                 ),
@@ -326,7 +326,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         editable=False,
-                        help_text="Its path within the parent.",
+                        help_text="Path within the parent.",
                         max_length=1000,
                     ),
                 ),
@@ -355,7 +355,7 @@ class Migration(migrations.Migration):
                         blank=True,
                         db_index=True,
                         editable=False,
-                        help_text="When it was put in the bin; it can come back until the grace period ends.",
+                        help_text="When it was moved to the bin; it can be restored until the grace period ends.",
                         null=True,
                     ),
                 ),
@@ -394,7 +394,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         blank=True,
                         editable=False,
-                        help_text="The archive or message that this was a part of.",
+                        help_text="The archive or message that contains this part.",
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="parts",
@@ -418,13 +418,13 @@ class Migration(migrations.Migration):
                 (
                     "text",
                     models.TextField(
-                        blank=True, help_text="The new text; empty: the text is unchanged."
+                        blank=True, help_text="Replacement text; leave empty to keep the text."
                     ),
                 ),
                 (
                     "disabled",
                     models.BooleanField(
-                        default=False, help_text="Search does not find the passage."
+                        default=False, help_text="Exclude the passage from search."
                     ),
                 ),
                 (
@@ -433,16 +433,11 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=500),
                         blank=True,
                         default=list,
-                        help_text="Whole questions that the passage comes first for, one a line.",
+                        help_text="Exact questions for which the passage ranks first, one per line.",
                         size=None,
                     ),
                 ),
-                (
-                    "note",
-                    models.TextField(
-                        blank=True, help_text="For colleagues: shown to members of staff only."
-                    ),
-                ),
+                ("note", models.TextField(blank=True, help_text="Shown to staff only.")),
                 ("original", models.TextField(editable=False)),
                 ("content_hash", models.CharField(editable=False, max_length=64)),
                 ("hash_before", models.CharField(blank=True, editable=False, max_length=64)),
@@ -457,7 +452,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("applied", "Applied"), ("homeless", "Does not fit")],
+                        choices=[("applied", "Applied"), ("homeless", "Unplaced")],
                         db_index=True,
                         default="applied",
                         editable=False,
@@ -467,7 +462,7 @@ class Migration(migrations.Migration):
                 (
                     "reason",
                     models.TextField(
-                        blank=True, editable=False, help_text="Why it fits no longer."
+                        blank=True, editable=False, help_text="Why the edit could not be placed."
                     ),
                 ),
                 (
@@ -571,7 +566,9 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "progress",
-                    models.FloatField(default=0, help_text="Share of the work done, 0 to 1."),
+                    models.FloatField(
+                        default=0, help_text="Share of the work that is done, 0 to 1."
+                    ),
                 ),
                 ("error_code", models.CharField(blank=True, max_length=40)),
                 ("finished", models.DateTimeField(blank=True, null=True)),
@@ -580,7 +577,7 @@ class Migration(migrations.Migration):
                 (
                     "text",
                     models.TextField(
-                        blank=True, help_text="The extracted text; chunk offsets count into it."
+                        blank=True, help_text="Extracted text; chunk offsets refer to it."
                     ),
                 ),
                 ("page_count", models.PositiveIntegerField(blank=True, null=True)),
@@ -614,7 +611,7 @@ class Migration(migrations.Migration):
                     "restored_from",
                     models.ForeignKey(
                         blank=True,
-                        help_text="The older version whose file this one brings back.",
+                        help_text="The older version that this one restores.",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -683,13 +680,13 @@ class Migration(migrations.Migration):
                 (
                     "signature",
                     models.BigIntegerField(
-                        help_text="Near-duplicates differ in few of its 64 bits.", null=True
+                        help_text="64 bits; near-duplicates differ in few of them.", null=True
                     ),
                 ),
                 (
                     "length",
                     models.PositiveIntegerField(
-                        default=0, help_text="Term occurrences: BM25's length."
+                        default=0, help_text="Number of term occurrences (BM25 document length)."
                     ),
                 ),
                 (
@@ -697,7 +694,7 @@ class Migration(migrations.Migration):
                     models.TextField(
                         blank=True,
                         editable=False,
-                        help_text="The parsed text, where a person changed it.",
+                        help_text="The parsed text, if it was edited by hand.",
                     ),
                 ),
                 (
@@ -784,7 +781,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=8),
                         blank=True,
                         default=list,
-                        help_text="ISO 639-1 codes the model knows; empty: many.",
+                        help_text="ISO 639-1 codes that the model supports; empty: multilingual.",
                         size=None,
                     ),
                 ),
@@ -810,14 +807,14 @@ class Migration(migrations.Migration):
                     "requests_per_minute",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="What the provider allows, by all workers together; 0: no limit.",
+                        help_text="The provider's limit, shared by all workers; 0: no limit.",
                     ),
                 ),
                 (
                     "tokens_per_minute",
                     models.PositiveIntegerField(
                         default=0,
-                        help_text="What the provider allows, by all workers together; 0: no limit.",
+                        help_text="The provider's limit, shared by all workers; 0: no limit.",
                     ),
                 ),
                 (
@@ -825,7 +822,7 @@ class Migration(migrations.Migration):
                     models.DecimalField(
                         decimal_places=6,
                         default=0,
-                        help_text="In your currency, for the estimate; 0 for a model of your own.",
+                        help_text="In your currency, for the cost estimate; 0 for a local model.",
                         max_digits=12,
                         validators=[django.core.validators.MinValueValidator(0)],
                         verbose_name="price of a million tokens",
@@ -838,9 +835,7 @@ class Migration(migrations.Migration):
                 (
                     "filling_after",
                     models.BigIntegerField(
-                        default=0,
-                        editable=False,
-                        help_text="The id of the chunk that filling has come to.",
+                        default=0, editable=False, help_text="Id of the last chunk embedded."
                     ),
                 ),
                 ("chunks_total", models.PositiveIntegerField(default=0, editable=False)),
@@ -852,7 +847,7 @@ class Migration(migrations.Migration):
                 (
                     "left_at",
                     models.DateTimeField(
-                        editable=False, help_text="When another space took its place.", null=True
+                        editable=False, help_text="When another space replaced it.", null=True
                     ),
                 ),
             ],
@@ -868,7 +863,7 @@ class Migration(migrations.Migration):
                         condition=models.Q(("state", "previous")),
                         fields=("state",),
                         name="embedding_space_one_previous",
-                        violation_error_message="Another embedding space is kept to go back to.",
+                        violation_error_message="Another embedding space is already kept as the previous one.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("dimensions__gte", 1), ("dimensions__lte", 4000)),
@@ -927,14 +922,14 @@ class Migration(migrations.Migration):
                 (
                     "fingerprint",
                     models.CharField(
-                        help_text="A hash of the request: the same key with another one is an error.",
+                        help_text="A hash of the request: reusing the key for another request is an error.",
                         max_length=64,
                     ),
                 ),
                 (
                     "status",
                     models.PositiveSmallIntegerField(
-                        help_text="Of the answer; none while the request is being processed.",
+                        help_text="HTTP status of the response; empty while the request is being processed.",
                         null=True,
                     ),
                 ),
@@ -1035,7 +1030,7 @@ class Migration(migrations.Migration):
                             ("manifest", "Manifest"),
                             ("folder", "Folder"),
                             ("url", "Web address"),
-                            ("site", "Web pages from an address on"),
+                            ("site", "Web page and its links"),
                             ("sitemap", "Sitemap"),
                         ],
                         max_length=10,
@@ -1050,7 +1045,7 @@ class Migration(migrations.Migration):
                             ("queued", "Queued"),
                             ("running", "Running"),
                             ("done", "Done"),
-                            ("failed", "Stopped by an error"),
+                            ("failed", "Failed"),
                             ("cancelled", "Stopped"),
                         ],
                         default="queued",
@@ -1064,7 +1059,7 @@ class Migration(migrations.Migration):
                 (
                     "language",
                     models.CharField(
-                        blank=True, help_text="Of items that state none.", max_length=8
+                        blank=True, help_text="For items without a language.", max_length=8
                     ),
                 ),
                 ("discovered", models.DateTimeField(blank=True, editable=False, null=True)),
@@ -1106,11 +1101,13 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("reference", models.CharField(help_text="Its path or address.", max_length=2000)),
+                ("reference", models.CharField(help_text="Path or address.", max_length=2000)),
                 ("position", models.PositiveIntegerField(default=0)),
                 (
                     "depth",
-                    models.PositiveSmallIntegerField(default=0, help_text="Links from the start."),
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Number of links from the start page."
+                    ),
                 ),
                 (
                     "state",
@@ -1119,8 +1116,8 @@ class Migration(migrations.Migration):
                             ("waiting", "Waiting"),
                             ("added", "Added"),
                             ("replaced", "New version"),
-                            ("duplicate", "Held already"),
-                            ("skipped", "Left out"),
+                            ("duplicate", "Duplicate"),
+                            ("skipped", "Skipped"),
                             ("failed", "Failed"),
                         ],
                         db_index=True,
@@ -1223,24 +1220,24 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("leased_until", models.DateTimeField(blank=True, editable=False, null=True)),
-                ("path", models.CharField(help_text="Absolute, on the server.", max_length=900)),
+                (
+                    "path",
+                    models.CharField(help_text="Absolute path on the server.", max_length=900),
+                ),
                 (
                     "include",
                     models.TextField(
                         blank=True,
-                        help_text="Patterns of paths below the folder, one a line, such as *.pdf or reports/**. Empty: every file of a type that can be read.",
+                        help_text="Patterns of paths below the folder, one per line, such as *.pdf or reports/**. Leave empty for all supported files.",
                     ),
                 ),
                 (
                     "exclude",
                     models.TextField(
-                        blank=True, help_text="Patterns of paths that are left out, one a line."
+                        blank=True, help_text="Patterns of paths to skip, one per line."
                     ),
                 ),
-                (
-                    "recursive",
-                    models.BooleanField(default=True, verbose_name="with folders below it"),
-                ),
+                ("recursive", models.BooleanField(default=True, verbose_name="include subfolders")),
                 ("enabled", models.BooleanField(default=True)),
                 (
                     "poll_seconds",
@@ -1250,14 +1247,14 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(5),
                             django.core.validators.MaxValueValidator(604800),
                         ],
-                        verbose_name="look every … seconds",
+                        verbose_name="scan interval in seconds",
                     ),
                 ),
                 (
                     "deletion",
                     models.CharField(
                         choices=[
-                            ("bin", "Put the document into the bin"),
+                            ("bin", "Move the document to the bin"),
                             ("keep", "Keep the document"),
                         ],
                         default="bin",
@@ -1269,7 +1266,7 @@ class Migration(migrations.Migration):
                     "language",
                     models.CharField(
                         blank=True,
-                        help_text="ISO 639-1 code; empty: detected for each file.",
+                        help_text="ISO 639-1 code; leave empty to detect it for each file.",
                         max_length=8,
                     ),
                 ),
@@ -1277,10 +1274,10 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("new", "Not looked through yet"),
-                            ("ok", "In step"),
+                            ("new", "Not scanned yet"),
+                            ("ok", "Up to date"),
                             ("missing", "Folder is missing"),
-                            ("held", "Many files are gone: confirm"),
+                            ("held", "Many files are missing: confirm"),
                             ("error", "Cannot be read"),
                         ],
                         default="new",
@@ -1291,7 +1288,7 @@ class Migration(migrations.Migration):
                 (
                     "message",
                     models.TextField(
-                        blank=True, editable=False, help_text="What is wrong, what to do."
+                        blank=True, editable=False, help_text="What is wrong, and what to do."
                     ),
                 ),
                 ("last_scan", models.DateTimeField(blank=True, editable=False, null=True)),
@@ -1334,7 +1331,7 @@ class Migration(migrations.Migration):
                         auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
                     ),
                 ),
-                ("path", models.CharField(help_text="Below the folder.", max_length=1000)),
+                ("path", models.CharField(help_text="Relative to the folder.", max_length=1000)),
                 ("size", models.PositiveBigIntegerField()),
                 ("mtime_ns", models.BigIntegerField()),
                 ("sha256", models.CharField(blank=True, db_index=True, max_length=64)),
@@ -1342,9 +1339,9 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("settling", "Perhaps still being written"),
+                            ("settling", "Waiting until unchanged"),
                             ("taken", "In the collection"),
-                            ("duplicate", "Same bytes as another file"),
+                            ("duplicate", "Same content as another file"),
                             ("refused", "Refused"),
                             ("unreadable", "Cannot be read"),
                         ],
@@ -1384,7 +1381,7 @@ class Migration(migrations.Migration):
                 models.F("name"),
                 condition=models.Q(("deleted_at", None)),
                 name="collection_name_once",
-                violation_error_message="Collection with this Name already exists.",
+                violation_error_message="A collection of this name already exists.",
             ),
         ),
         migrations.AddConstraint(
@@ -1393,7 +1390,7 @@ class Migration(migrations.Migration):
                 models.F("slug"),
                 condition=models.Q(("deleted_at", None)),
                 name="collection_slug_once",
-                violation_error_message="Collection with this Slug already exists.",
+                violation_error_message="A collection with this slug already exists.",
             ),
         ),
         migrations.AddConstraint(
@@ -1465,7 +1462,7 @@ class Migration(migrations.Migration):
                 models.F("content_hash"),
                 condition=models.Q(("deleted_at", None), ("parent", None)),
                 name="document_same_bytes_once",
-                violation_error_message="This collection holds a document with these bytes.",
+                violation_error_message="This collection already has a document with the same content.",
             ),
         ),
         migrations.AddConstraint(
@@ -1475,7 +1472,7 @@ class Migration(migrations.Migration):
                 models.F("source"),
                 condition=models.Q(models.Q(("source", ""), _negated=True), ("deleted_at", None)),
                 name="document_one_per_source",
-                violation_error_message="This collection holds a document from this source.",
+                violation_error_message="This collection already has a document from this source.",
             ),
         ),
         migrations.AddConstraint(
@@ -1587,7 +1584,7 @@ class Migration(migrations.Migration):
                 models.F("collection"),
                 models.F("path"),
                 name="watched_folder_once",
-                violation_error_message="This collection watches that folder already.",
+                violation_error_message="This collection already watches that folder.",
             ),
         ),
         migrations.AddConstraint(
@@ -1595,7 +1592,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("poll_seconds__gte", 5)),
                 name="watched_folder_poll_seconds",
-                violation_error_message="Look every 5 seconds at most.",
+                violation_error_message="The scan interval must be at least 5 seconds.",
             ),
         ),
         migrations.AddConstraint(

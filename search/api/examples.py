@@ -33,6 +33,7 @@ _VALUES: dict[str, Any] = {
     "media_type": "text/markdown",
     "language": "en",
     "created": "2026-01-15T09:30:00Z",
+    "metadata": {"department": "Safety", "year": 2026},
     "slug": "samples",
     "heading_path": ["Machinery", "Maintenance"],
     "snippet": "Under <mark>30</mark> <mark>CFR</mark> <mark>75.1725</mark> machinery …",

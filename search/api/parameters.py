@@ -11,8 +11,10 @@ from common.api.serializers import ChoiceField, Parameters
 from ingestion.api.serializers.documents import LanguageField
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from search.api.legacy import CONCEPT_RAG
-from search.domain import QueryClass, Signal, Weights
+from search.domain import MetadataFilter, QueryClass, Signal, Weights
+from search.errors import InvalidFilter
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
+from search.query.fields import metadata_filter
 from search.retrieval import Filters
 
 MAX_VALUES = 50
@@ -34,6 +36,16 @@ class MediaTypeField(serializers.CharField):
         raise serializers.ValidationError(
             f"There is no type {given!r}. Use a media type or one of: {names}."
         )
+
+
+class MetadataConditionField(serializers.CharField):
+    """A condition on metadata: `department:Sales`, `year>=2024`."""
+
+    def to_internal_value(self, data: Any) -> MetadataFilter:  # type: ignore[override]
+        try:
+            return metadata_filter(super().to_internal_value(data))
+        except InvalidFilter as error:
+            raise serializers.ValidationError(str(error)) from error
 
 
 class WeightsField(serializers.CharField):
@@ -69,7 +81,8 @@ class SearchParameters(Parameters):
         allow_blank=True,
         trim_whitespace=False,
         help_text='The question, up to 500 characters. It may hold `"exact words"`, `-word`, '
-        "and `title:`, `collection:`, `type:`, `lang:`, `before:`, `after:` with a value.",
+        "and `title:`, `collection:`, `type:`, `lang:`, `before:`, `after:`, `meta.KEY:` with a "
+        "value, and `meta.KEY>=` with a number or a day.",
     )
     collection = serializers.ListField(
         child=serializers.CharField(max_length=120),
@@ -94,6 +107,13 @@ class SearchParameters(Parameters):
         required=False,
         max_length=MAX_VALUES,
         help_text="Two-letter codes; may be repeated.",
+    )
+    meta = serializers.ListField(
+        child=MetadataConditionField(),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
+        "numbers and days. May be repeated: of the values of one key any may fit.",
     )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
@@ -149,6 +169,7 @@ class SearchParameters(Parameters):
             after=given.get("after"),
             before=given.get("before"),
             documents=tuple(given.get("document", ())),
+            metadata=tuple(given.get("meta", ())),
         )
 
     @property

@@ -75,7 +75,7 @@ class Migration(migrations.Migration):
                     "pattern",
                     models.TextField(
                         blank=True,
-                        help_text="A regular expression searched in the question, without regard to case. Begin and end it with \\b, so that “fix” is not found in “prefix”.",
+                        help_text="A case-insensitive regular expression, searched in the question. Begin and end it with \\b, so that “fix” does not match “prefix”.",
                     ),
                 ),
                 (
@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                             ("is_name", "The query is one word written as a name"),
                             ("is_short", "The query has at most 2 words"),
                         ],
-                        help_text="In place of a pattern.",
+                        help_text="Instead of a pattern.",
                         max_length=30,
                     ),
                 ),
@@ -97,10 +97,10 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("lookup", "Lookup: a name or an identifier"),
-                            ("concept", "Concept: what it is, how it works"),
-                            ("code", "Code: how to write it"),
+                            ("concept", "Concept: what something is, how it works"),
+                            ("code", "Code: how to write something"),
                             ("debug", "Debug: an error, something not working"),
-                            ("comparison", "Comparison: this or that"),
+                            ("comparison", "Comparison: one thing against another"),
                             ("general", "General: everything else"),
                         ],
                         max_length=12,
@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                         base_field=models.CharField(max_length=500),
                         blank=True,
                         default=list,
-                        help_text="Questions that it must not match.",
+                        help_text="Questions that the rule must not match.",
                         size=None,
                     ),
                 ),
@@ -149,7 +149,7 @@ class Migration(migrations.Migration):
                             _connector="OR",
                         ),
                         name="rule_pattern_or_predicate",
-                        violation_error_message="Give either a pattern or a predicate.",
+                        violation_error_message="Enter either a pattern or a predicate.",
                     )
                 ],
             },
@@ -187,7 +187,7 @@ class Migration(migrations.Migration):
                         validators=[
                             django.core.validators.RegexValidator(
                                 "\\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\\Z",
-                                "Use small letters, digits and - _ . : / between them, as in “library” or “library:titles”.",
+                                "Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”.",
                             )
                         ],
                     ),
@@ -196,11 +196,7 @@ class Migration(migrations.Migration):
                 (
                     "state",
                     models.CharField(
-                        choices=[
-                            ("draft", "Draft"),
-                            ("active", "Active"),
-                            ("retired", "Published, not active"),
-                        ],
+                        choices=[("draft", "Draft"), ("active", "Active"), ("retired", "Retired")],
                         default="draft",
                         max_length=8,
                     ),
@@ -212,11 +208,14 @@ class Migration(migrations.Migration):
                         choices=[
                             ("linear", "Weighted sum of strengths"),
                             ("rrf", "Reciprocal rank fusion (ranks only)"),
-                            ("combmnz", "Weighted sum times the signals that found it (CombMNZ)"),
+                            (
+                                "combmnz",
+                                "Weighted sum times the number of matching signals (CombMNZ)",
+                            ),
                             ("max", "Largest weighted strength"),
                         ],
                         default="linear",
-                        help_text="A weighted sum keeps how much better one match is; rank fusion forgets it.",
+                        help_text="A weighted sum keeps the differences between scores; rank fusion uses ranks only.",
                         max_length=12,
                     ),
                 ),
@@ -224,10 +223,10 @@ class Migration(migrations.Migration):
                     "vector_normaliser",
                     models.CharField(
                         choices=[
-                            ("none", "As it is"),
-                            ("max", "Share of the best"),
-                            ("minmax", "Between worst and best"),
-                            ("zscore", "Share below (z-score)"),
+                            ("none", "Unchanged"),
+                            ("max", "Share of the maximum"),
+                            ("minmax", "Min-max scaling"),
+                            ("zscore", "Z-score percentile"),
                             ("reciprocal_rank", "Reciprocal rank"),
                             ("cosine", "(cosine + 1) / 2"),
                         ],
@@ -239,10 +238,10 @@ class Migration(migrations.Migration):
                     "keyword_normaliser",
                     models.CharField(
                         choices=[
-                            ("none", "As it is"),
-                            ("max", "Share of the best"),
-                            ("minmax", "Between worst and best"),
-                            ("zscore", "Share below (z-score)"),
+                            ("none", "Unchanged"),
+                            ("max", "Share of the maximum"),
+                            ("minmax", "Min-max scaling"),
+                            ("zscore", "Z-score percentile"),
                             ("reciprocal_rank", "Reciprocal rank"),
                             ("cosine", "(cosine + 1) / 2"),
                         ],
@@ -254,10 +253,10 @@ class Migration(migrations.Migration):
                     "title_normaliser",
                     models.CharField(
                         choices=[
-                            ("none", "As it is"),
-                            ("max", "Share of the best"),
-                            ("minmax", "Between worst and best"),
-                            ("zscore", "Share below (z-score)"),
+                            ("none", "Unchanged"),
+                            ("max", "Share of the maximum"),
+                            ("minmax", "Min-max scaling"),
+                            ("zscore", "Z-score percentile"),
                             ("reciprocal_rank", "Reciprocal rank"),
                             ("cosine", "(cosine + 1) / 2"),
                         ],
@@ -269,7 +268,7 @@ class Migration(migrations.Migration):
                     "classifier",
                     models.CharField(
                         choices=[
-                            ("rules", "The rules under Classifier rules"),
+                            ("rules", "The classifier rules"),
                             ("none", "None: every question is general"),
                             (
                                 "specificity",
@@ -277,14 +276,14 @@ class Migration(migrations.Migration):
                             ),
                             (
                                 "anchors",
-                                "By anchors and length, weighing each question by itself (IndexFoundry)",
+                                "By anchors and length, with weights for each question (IndexFoundry)",
                             ),
-                            ("definitions", "Definitions and explanations apart (textbook)"),
+                            ("definitions", "Definitions against explanations (textbook)"),
                             ("mind", "Mind's patterns"),
                             ("physical-ai", "Physical AI's patterns"),
                         ],
                         default="rules",
-                        help_text="Who tells the class of a question, and with it its weights.",
+                        help_text="How queries are classified; the class selects the weights.",
                         max_length=12,
                     ),
                 ),
@@ -292,7 +291,7 @@ class Migration(migrations.Migration):
                     "bypass",
                     models.CharField(
                         blank=True,
-                        help_text="A regular expression: questions that it matches go to the keywords alone, and the embedding model is not asked.",
+                        help_text="A regular expression: matching questions use keywords only, without the embedding model.",
                         max_length=200,
                         validators=[search.models.profiles.check_regex],
                     ),
@@ -301,7 +300,7 @@ class Migration(migrations.Migration):
                     "rrf_k",
                     models.PositiveSmallIntegerField(
                         default=60,
-                        help_text="For rank fusion: larger makes the first ranks count less.",
+                        help_text="For rank fusion: a larger constant reduces the advantage of the first ranks.",
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="rank constant",
                     ),
@@ -310,7 +309,7 @@ class Migration(migrations.Migration):
                     "both_factor",
                     models.FloatField(
                         default=1.0,
-                        help_text="For rank fusion: multiplies the score of what meaning and keywords both found.",
+                        help_text="For rank fusion: multiplies the score of candidates found by meaning and keywords.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(10),
@@ -322,14 +321,14 @@ class Migration(migrations.Migration):
                     "both_first",
                     models.BooleanField(
                         default=False,
-                        help_text="What meaning and keywords both found comes before all that one of them found.",
+                        help_text="Candidates found by both meaning and keywords rank before all others.",
                     ),
                 ),
                 (
                     "own_candidates_only",
                     models.BooleanField(
                         default=False,
-                        help_text="A signal counts only for the candidates that it brought itself, not for those of the others.",
+                        help_text="A signal counts only for the candidates that it retrieved itself.",
                     ),
                 ),
                 (
@@ -337,7 +336,7 @@ class Migration(migrations.Migration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="Factors and terms for what a passage holds: a list of objects with name, amount, multiply (true or false), and anchor, pattern, kinds or query_class.",
+                        help_text="Factors and added terms for passages: a list of objects with name, amount, multiply (true or false), and anchor, pattern, kinds or query_class.",
                         validators=[search.models.profiles.check_boosts],
                     ),
                 ),
@@ -345,7 +344,7 @@ class Migration(migrations.Migration):
                     "feedback",
                     models.FloatField(
                         default=0.0,
-                        help_text="How much it counts that a passage is like the first results: 0 for not at all, 0.5 for half as much as the best score.",
+                        help_text="Weight of relevance feedback, the similarity to the first results: 0 for none, 0.5 for half as much as the best score.",
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(2),
@@ -356,7 +355,7 @@ class Migration(migrations.Migration):
                     "recency_half_life",
                     models.PositiveIntegerField(
                         default=365,
-                        help_text="Days after which a document counts half as recent.",
+                        help_text="Age in days at which the recency of a document is halved.",
                         validators=[django.core.validators.MinValueValidator(1)],
                     ),
                 ),
@@ -364,7 +363,7 @@ class Migration(migrations.Migration):
                     "confidence_threshold",
                     models.FloatField(
                         default=0.0,
-                        help_text="Below this probability a search says that it may not have found the answer, and tries other weights; 0 for never.",
+                        help_text="Below this probability a search reports low confidence and tries the fallback ranking; 0: never.",
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(1),
@@ -375,7 +374,7 @@ class Migration(migrations.Migration):
                     "depth",
                     models.PositiveSmallIntegerField(
                         default=100,
-                        help_text="Candidates each signal brings (5-500). More finds more and takes longer.",
+                        help_text="Candidates per signal (5-500). More candidates improve recall and take longer.",
                         validators=[
                             django.core.validators.MinValueValidator(5),
                             django.core.validators.MaxValueValidator(500),
@@ -387,7 +386,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("bm25", "BM25"),
-                            ("bm25_fixed", "BM25 without document frequencies, by parts of words"),
+                            ("bm25_fixed", "BM25 without document frequencies, on parts of words"),
                             ("ts_rank", "Postgres ts_rank"),
                             ("ts_rank_cd", "Postgres ts_rank_cd"),
                             ("overlap", "Matched terms / query terms"),
@@ -400,7 +399,7 @@ class Migration(migrations.Migration):
                     "keyword_budget",
                     models.PositiveIntegerField(
                         default=20000,
-                        help_text="At most so many chunks are scored by keywords; most questions need far fewer. Less can miss passages for questions of common words alone.",
+                        help_text="Maximum number of chunks scored by keywords; most questions need far fewer. A low limit can miss passages for questions of common words only.",
                         validators=[django.core.validators.MinValueValidator(100)],
                     ),
                 ),
@@ -409,7 +408,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("coverage", "Share of the query's weight that the title covers"),
-                            ("once", "10 when any term is in the title"),
+                            ("once", "10 if any term is in the title"),
                             ("per_term", "10 for each term in the title"),
                         ],
                         default="coverage",
@@ -435,17 +434,14 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ("name", "-version"),
                 "permissions": (
-                    (
-                        "publish_searchprofile",
-                        "Can publish a search profile that the gate lets through",
-                    ),
+                    ("publish_searchprofile", "Can publish a search profile that passes the gate"),
                     (
                         "override_gate",
                         "Can publish a search profile against the gate, with a reason",
                     ),
                     (
                         "rollback_searchprofile",
-                        "Can roll back to a search profile that was active before",
+                        "Can roll back to a previously active search profile",
                     ),
                 ),
             },
@@ -464,10 +460,10 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("lookup", "Lookup: a name or an identifier"),
-                            ("concept", "Concept: what it is, how it works"),
-                            ("code", "Code: how to write it"),
+                            ("concept", "Concept: what something is, how it works"),
+                            ("code", "Code: how to write something"),
                             ("debug", "Debug: an error, something not working"),
-                            ("comparison", "Comparison: this or that"),
+                            ("comparison", "Comparison: one thing against another"),
                             ("general", "General: everything else"),
                         ],
                         max_length=12,
@@ -557,7 +553,7 @@ class Migration(migrations.Migration):
                     "terms",
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(max_length=100),
-                        help_text="Words or phrases, each of which stands for any of the others: FK, forward kinematics.",
+                        help_text="Words or phrases of the same meaning, such as FK, forward kinematics.",
                         size=20,
                     ),
                 ),
@@ -565,7 +561,7 @@ class Migration(migrations.Migration):
                     "one_way",
                     models.BooleanField(
                         default=False,
-                        help_text="Only the first finds the others: “vehicle” finds “lorry”, a question for a lorry does not want every vehicle.",
+                        help_text="Only the first term expands to the others: “vehicle” also finds “lorry”, but not the reverse.",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True)),
@@ -581,7 +577,7 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(("terms__len__gte", 2)),
                         name="synonym_needs_two",
-                        violation_error_message="Give two words or phrases at least.",
+                        violation_error_message="Enter at least two words or phrases.",
                     )
                 ],
             },
@@ -604,7 +600,7 @@ class Migration(migrations.Migration):
                     "query",
                     models.CharField(
                         blank=True,
-                        help_text="The whole question; capitals and spacing make no difference. Left empty: the document is hidden from every question.",
+                        help_text="The whole question; capitals and spacing make no difference. Leave empty to hide the document from every question.",
                         max_length=500,
                     ),
                 ),
@@ -629,7 +625,7 @@ class Migration(migrations.Migration):
                         models.F("folded"),
                         models.F("document"),
                         name="hide_once",
-                        violation_error_message="This document is hidden from that question already.",
+                        violation_error_message="This document is already hidden from that question.",
                     )
                 ],
             },
@@ -677,12 +673,12 @@ class Migration(migrations.Migration):
                         models.F("folded"),
                         models.F("document"),
                         name="pin_once",
-                        violation_error_message="This document is pinned to that question already.",
+                        violation_error_message="This document is already pinned to that question.",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("folded", ""), _negated=True),
                         name="pin_has_a_question",
-                        violation_error_message="Write the question that the document is pinned to.",
+                        violation_error_message="Enter the question that the document is pinned to.",
                     ),
                 ],
             },
@@ -702,7 +698,7 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state", "active")),
                 fields=("state",),
                 name="profile_one_active",
-                violation_error_message="Another profile is active: publish this one instead.",
+                violation_error_message="Another profile is active. Publish this one instead.",
             ),
         ),
         migrations.AddConstraint(

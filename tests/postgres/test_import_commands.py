@@ -196,11 +196,14 @@ def test_no_wait_leaves_the_work_to_the_workers(folder: Path) -> None:
 
 def test_new_collection_gets_its_audience(folder: Path) -> None:
     Group.objects.create(name="insiders")
-    import_(folder, "--no-wait", "--group", "insiders", "--language", "de")
+    given = ("--metadata", "owner=Ann", "--metadata", "year=2024")
+    import_(folder, "--no-wait", "--group", "insiders", "--language", "de", *given)
 
     collection = Collection.objects.get(name="Handbook")
     assert (collection.visibility, collection.groups.get().name) == ("groups", "insiders")
     assert set(Document.objects.values_list("language", flat=True)) == {"de"}
+    described = [document.metadata for document in Document.objects.all()]
+    assert described == [{"owner": "Ann", "year": 2024}] * len(described)
 
 
 def test_known_collection_keeps_its_audience(folder: Path) -> None:
@@ -217,6 +220,7 @@ def test_known_collection_keeps_its_audience(folder: Path) -> None:
         (["missing-folder"], "no such file or folder: missing-folder"),
         ([".", "--group", "nobody-knows"], "no group 'nobody-knows'"),
         ([".", "--language", "English"], "is not a language code"),
+        ([".", "--metadata", "Owner=Ann"], "--metadata: “Owner” is not a valid key"),
         (
             [".", "--visibility", "public", "--group", "insiders"],
             "only be used with --visibility groups",

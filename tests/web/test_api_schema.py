@@ -11,6 +11,7 @@ from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
 from common.api.schema import ERRORS, error_response
+from ingestion import services
 from search.api.examples import SEARCH, SEARCH_EXPLAINED
 from tests.support.factories import make_collection, make_document
 
@@ -71,11 +72,12 @@ def shape(value: Any) -> Any:
 def test_the_examples_look_like_real_answers(
     api: APIClient, example: dict[str, Any], parameters: dict[str, Any]
 ) -> None:
-    make_document(
+    document = make_document(
         make_collection("Samples"),
         "# Mine safety rules\n\nUnder 30 CFR 75.1725 machinery shall be kept in safe condition.\n",
         file_name="mine-safety-rules.md",
     )
+    services.describe(document, metadata={"department": "Law", "year": 1969}, acting_user=None)
 
     body = api.get("/api/v1/search/", {"q": "30 CFR 75.1725", **parameters}).json()
 

@@ -14,7 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from common.accounts.models import User
 from ingestion import services
 from ingestion.models import Collection
-from tests.web.library import lasting_library
+from tests.support.library import lasting_library
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 

@@ -13,6 +13,7 @@ from ingestion.api.serializers.documents import (
     LanguageField,
     ProblemSerializer,
 )
+from ingestion.api.serializers.metadata import MetadataField
 from ingestion.models import State
 
 MAX_BATCH = 500
@@ -28,6 +29,7 @@ class BatchUploadSerializer(Strict, serializers.Serializer[Any]):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Of all files; empty: detected."
     )
+    metadata = MetadataField(required=False, help_text="Of all files.")
 
 
 class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):

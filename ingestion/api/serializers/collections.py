@@ -40,7 +40,7 @@ class CollectionSerializer(CleanSerializer[Collection]):
         model = Collection
         fields = (
             "slug", "name", "description", "visibility", "groups", "language", "chunk_tokens",
-            "overlap_tokens", "documents", "searchable", "created", "warnings",
+            "overlap_tokens", "metadata_keys", "documents", "searchable", "created", "warnings",
         )  # fmt: skip
         read_only_fields = ("created",)
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer

@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.api.serializers import Strict
+from ingestion.api.serializers.metadata import MetadataField
 from ingestion.lexical.languages import primary_code
 from ingestion.models import Collection, Document, DocumentVersion, State
 
@@ -103,6 +104,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         help_text="The archive or message that this is a part of.",
     )
     part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
+    metadata = MetadataField(read_only=True)
     parts = serializers.SerializerMethodField()
     url = serializers.SerializerMethodField()
     original = serializers.SerializerMethodField()
@@ -112,7 +114,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         fields: tuple[str, ...] = (
             "id", "title", "collection", "language", "file_name", "media_type", "size", "state",
             "progress", "error", "searchable", "parent", "part_path", "parts", "created", "updated",
-            "deleted_at", "url", "original",
+            "deleted_at", "url", "original", "metadata",
         )  # fmt: skip
         read_only_fields: tuple[str, ...] = fields
 
@@ -177,6 +179,10 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     """A file. An empty one is refused by the upload service, which says what to do."""
 
     file = serializers.FileField(allow_empty_file=True)
+    metadata = MetadataField(
+        required=False,
+        help_text="Of the document, in place of what it has; left out: that stays.",
+    )
 
 
 class DocumentUploadSerializer(FileUploadSerializer):
@@ -189,6 +195,18 @@ class DocumentUploadSerializer(FileUploadSerializer):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
+
+
+class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
+    """What is said of a document; what is left out stays."""
+
+    title = serializers.CharField(
+        required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
+    )
+    metadata = MetadataField(required=False, help_text="In place of all that it has.")
 
 
 def problem(version: DocumentVersion) -> dict[str, str] | None:

@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from common.api.serializers import ChoiceField, Strict
 from ingestion.api.serializers.documents import CollectionField, LanguageField
+from ingestion.api.serializers.metadata import MetadataField
 from ingestion.intake.importing.services import Counts
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 
@@ -73,6 +74,9 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
 
     collection = CollectionField()
     language = LanguageField(required=False, default="", max_length=35)
+    metadata = MetadataField(
+        required=False, help_text="Of all its documents; a manifest's line adds to it."
+    )
     archive = serializers.FileField(
         required=False, help_text="A ZIP archive: each member becomes a document of its own."
     )

@@ -19,7 +19,7 @@ from django.db import transaction
 from django.utils import timezone
 from tqdm import tqdm
 
-from ingestion.errors import IngestionError
+from ingestion.errors import IngestionError, InvalidMetadata
 from ingestion.intake.importing import services
 from ingestion.intake.importing.archives import PATH
 from ingestion.intake.importing.folders import FILES, file_option
@@ -28,6 +28,7 @@ from ingestion.intake.importing.protocol import MANIFEST_ENDS
 from ingestion.intake.importing.runner import run
 from ingestion.intake.importing.services import counts_of
 from ingestion.management.base import WaitingCommand, language_code
+from ingestion.metadata import Metadata, from_pairs
 from ingestion.models import Collection, Document, Import, ImportItem, State, Visibility
 from ingestion.models.library import UNFINISHED
 from ingestion.services import retry
@@ -78,6 +79,13 @@ class Command(WaitingCommand):
             type=language_code,
             help="ISO 639-1 code of documents that do not state theirs (default: detected).",
         )
+        parser.add_argument(
+            "--metadata",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="Metadata of all documents; repeatable.",
+        )
 
         self.add_no_wait(parser)
         web = parser.add_argument_group("options of web addresses")
@@ -120,10 +128,10 @@ class Command(WaitingCommand):
         """Create an import for each origin, or none if one of them is refused."""
         if not options["origins"] or not options["collection"]:
             raise CommandError("Name what to import, and the --collection it goes into.")
-        planned = list(_planned(options))
+        planned, metadata = list(_planned(options)), _metadata(options["metadata"])
         with transaction.atomic():
             collection = self._collection(options["collection"], options)
-            return [_start(collection, one, options["language"] or "") for one in planned]
+            return [_start(collection, one, options["language"] or "", metadata) for one in planned]
 
     def _collection(self, name: str, options: dict[str, Any]) -> Collection:
         """The collection of that name, created with the given audience if it is missing."""
@@ -237,7 +245,15 @@ def _planned(options: dict[str, Any]) -> Iterator[Planned]:
     yield from others
 
 
-def _start(collection: Collection, planned: Planned, language: str) -> Import:
+def _metadata(pairs: Sequence[str]) -> Metadata:
+    """The metadata that KEY=VALUE options state. Raises CommandError."""
+    try:
+        return from_pairs(pairs)
+    except InvalidMetadata as error:
+        raise CommandError(f"--metadata: {error}") from None
+
+
+def _start(collection: Collection, planned: Planned, language: str, metadata: Metadata) -> Import:
     """The import, created but not run. Raises CommandError where it is refused."""
     kind, origin, given = planned
     try:
@@ -247,6 +263,7 @@ def _start(collection: Collection, planned: Planned, language: str) -> Import:
             origin,
             options=given,
             language=language,
+            metadata=metadata,
             acting_user=None,
             by_command=True,
         )

@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
                     "owner",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Who writes the document that is missing.",
+                        help_text="The person who will write the missing document.",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -91,7 +91,7 @@ class Migration(migrations.Migration):
                 (
                     "query",
                     models.CharField(
-                        blank=True, help_text="The wording that was run.", max_length=1000
+                        blank=True, help_text="The wording that was searched.", max_length=1000
                     ),
                 ),
                 ("before", models.JSONField(blank=True, null=True)),
@@ -228,10 +228,10 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("lookup", "Lookup: a name or an identifier"),
-                            ("concept", "Concept: what it is, how it works"),
-                            ("code", "Code: how to write it"),
+                            ("concept", "Concept: what something is, how it works"),
+                            ("code", "Code: how to write something"),
                             ("debug", "Debug: an error, something not working"),
-                            ("comparison", "Comparison: this or that"),
+                            ("comparison", "Comparison: one thing against another"),
                             ("general", "General: everything else"),
                         ],
                         max_length=12,
@@ -283,7 +283,7 @@ class Migration(migrations.Migration):
                 ("anonymised", models.BooleanField(default=False)),
                 (
                     "gathered",
-                    models.BooleanField(default=False, help_text="Looked through for search gaps."),
+                    models.BooleanField(default=False, help_text="Processed for search gaps."),
                 ),
                 (
                     "experiment",
@@ -361,17 +361,17 @@ class Migration(migrations.Migration):
                 (
                     "rank",
                     models.PositiveIntegerField(
-                        blank=True, help_text="Its place among the results, from 1.", null=True
+                        blank=True, help_text="Rank among the results, from 1.", null=True
                     ),
                 ),
                 (
                     "seconds",
-                    models.FloatField(blank=True, help_text="How long it was read.", null=True),
+                    models.FloatField(blank=True, help_text="Reading time in seconds.", null=True),
                 ),
                 (
                     "team",
                     models.CharField(
-                        blank=True, help_text="Whose result, in interleaving.", max_length=1
+                        blank=True, help_text="Interleaving team of the result.", max_length=1
                     ),
                 ),
                 ("at", models.DateTimeField(default=django.utils.timezone.now)),

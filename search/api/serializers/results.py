@@ -9,6 +9,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from ingestion.api.serializers.metadata import MetadataField
 from search.api.legacy import legacy_fields
 from search.api.serializers.explanations import AdjustmentSerializer, ExplanationSerializer
 from search.domain import Signal
@@ -37,6 +38,7 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
     media_type = serializers.CharField()
     language = serializers.CharField()
     created = serializers.DateTimeField()
+    metadata = MetadataField()
 
 
 class CollectionReferenceSerializer(serializers.Serializer[Result]):

@@ -224,7 +224,7 @@ class Migration(migrations.Migration):
                 (
                     "run",
                     models.OneToOneField(
-                        help_text="The nightly run that raised it: one alert a run.",
+                        help_text="The evaluation run that raised it; at most one alert per run.",
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="alert",
                         to="tuning.evaluationrun",
@@ -267,8 +267,8 @@ class Migration(migrations.Migration):
                     "kind",
                     models.CharField(
                         choices=[
-                            ("split", "A/B: each visitor sees one of them"),
-                            ("interleaved", "Interleaved: everyone sees both, mixed"),
+                            ("split", "A/B: each visitor sees one profile"),
+                            ("interleaved", "Interleaved: every visitor sees both, mixed"),
                         ],
                         default="interleaved",
                         max_length=12,
@@ -291,7 +291,7 @@ class Migration(migrations.Migration):
                     "share",
                     models.FloatField(
                         default=1.0,
-                        help_text="Share of the visitors who take part, 0.01 to 1; the others search as always.",
+                        help_text="Share of visitors who take part, 0.01 to 1; the others are not affected.",
                         validators=[
                             django.core.validators.MinValueValidator(0.01),
                             django.core.validators.MaxValueValidator(1),
@@ -302,7 +302,7 @@ class Migration(migrations.Migration):
                     "indifference",
                     models.FloatField(
                         default=0.02,
-                        help_text="A difference smaller than this is none: in the share of visitors who find something to open (A/B), or from half of the preferences (interleaved).",
+                        help_text="Minimum effect size: smaller differences count as none. A/B: in the share of visitors who open a result; interleaved: from half of the preferences.",
                         validators=[
                             django.core.validators.MinValueValidator(0.001),
                             django.core.validators.MaxValueValidator(0.5),
@@ -313,7 +313,7 @@ class Migration(migrations.Migration):
                     "days",
                     models.PositiveSmallIntegerField(
                         default=28,
-                        help_text="Days after which it ends, decided or not.",
+                        help_text="Days after which the experiment ends, decided or not.",
                         validators=[
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(365),
@@ -455,13 +455,13 @@ class Migration(migrations.Migration):
                         blank=True,
                         choices=[
                             ("lookup", "Lookup: a name or an identifier"),
-                            ("concept", "Concept: what it is, how it works"),
-                            ("code", "Code: how to write it"),
+                            ("concept", "Concept: what something is, how it works"),
+                            ("code", "Code: how to write something"),
                             ("debug", "Debug: an error, something not working"),
-                            ("comparison", "Comparison: this or that"),
+                            ("comparison", "Comparison: one thing against another"),
                             ("general", "General: everything else"),
                         ],
-                        help_text="The class it should have; empty: whatever the rules say.",
+                        help_text="The class that it should have; empty: as classified by the rules.",
                         max_length=12,
                     ),
                 ),
@@ -471,7 +471,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("person", "Judged by a person"),
                             ("imported", "Imported"),
-                            ("synthetic", "Made from headings and first sentences"),
+                            ("synthetic", "Generated from headings and first sentences"),
                             ("clicks", "From clicks and thumbs"),
                         ],
                         default="person",
@@ -524,7 +524,7 @@ class Migration(migrations.Migration):
                 (
                     "asked",
                     models.CharField(
-                        help_text="The question and where it is asked.", max_length=64
+                        help_text="A hash of the question and its collections.", max_length=64
                     ),
                 ),
                 ("facts", models.JSONField()),
@@ -555,7 +555,7 @@ class Migration(migrations.Migration):
                 (
                     "title",
                     models.CharField(
-                        blank=True, help_text="The document's, as judged.", max_length=500
+                        blank=True, help_text="The title when judged.", max_length=500
                     ),
                 ),
                 (
@@ -645,44 +645,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ("-pk",),
                 "default_permissions": (),
-            },
-        ),
-        migrations.CreateModel(
-            name="QualityRun",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("date", models.DateField(unique=True)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Being measured"),
-                            ("good", "Good"),
-                            ("fell", "Fell"),
-                            ("failed", "Not measured"),
-                        ],
-                        default="waiting",
-                        max_length=7,
-                    ),
-                ),
-                ("fall", models.FloatField(blank=True, null=True)),
-                (
-                    "run",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="quality_run",
-                        to="tuning.evaluationrun",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ("-date",),
-                "default_permissions": ("view",),
             },
         ),
         migrations.CreateModel(
@@ -793,7 +755,7 @@ class Migration(migrations.Migration):
                             ("edited", "Draft edited"),
                             ("published", "Published"),
                             ("refused", "Publishing refused"),
-                            ("overridden", "Published against the gate"),
+                            ("overridden", "Published over the gate’s refusal"),
                             ("rolled_back", "Rolled back to"),
                             ("exp_started", "Experiment started with"),
                             ("exp_refused", "Experiment refused"),
@@ -979,25 +941,25 @@ class Migration(migrations.Migration):
                     "enabled",
                     models.BooleanField(
                         default=True,
-                        help_text="Switched off, profiles are published without being measured.",
+                        help_text="If switched off, profiles are published without measurement.",
                     ),
                 ),
                 (
                     "measure",
                     models.CharField(
                         choices=[
-                            ("nDCG@10", "nDCG@10: the best answers early"),
-                            ("RR@10", "Reciprocal rank: how early the first answer comes"),
-                            ("R@10", "Recall@10: how many of the answers are among the first ten"),
+                            ("nDCG@10", "nDCG@10: best answers ranked early"),
+                            ("RR@10", "Reciprocal rank: how early the first answer appears"),
+                            ("R@10", "Recall@10: share of the answers among the first ten results"),
                             (
                                 "R@100",
-                                "Recall@100: how many of the answers are among the first hundred",
+                                "Recall@100: share of the answers among the first hundred results",
                             ),
-                            ("P@5", "Precision@5: how many of the first five are answers"),
+                            ("P@5", "Precision@5: share of answers among the first five results"),
                             ("Success@1", "Hit@1: how often the first result is an answer"),
                         ],
                         default="nDCG@10",
-                        help_text="What must not fall.",
+                        help_text="The measure that must not fall.",
                         max_length=12,
                     ),
                 ),
@@ -1005,7 +967,7 @@ class Migration(migrations.Migration):
                     "margin",
                     models.FloatField(
                         default=0.01,
-                        help_text="How far its mean may fall below the active profile's: 0.01 is one point of a hundred. A larger fall is refused when it is clear (its 95% interval lies below 0), and also when there are too few queries to tell.",
+                        help_text="How far the mean may fall below the active profile's: 0.01 is one percentage point. A larger fall is refused if it is significant (its 95% interval lies below 0) or if there are too few queries for an interval.",
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(1),
@@ -1016,16 +978,16 @@ class Migration(migrations.Migration):
                     "min_queries",
                     models.PositiveSmallIntegerField(
                         default=20,
-                        help_text="With fewer golden queries an interval says nothing: the fall alone decides, and latency does not count.",
+                        help_text="With fewer golden queries the mean alone decides, and latency is not checked.",
                         validators=[django.core.validators.MinValueValidator(1)],
-                        verbose_name="queries for an interval",
+                        verbose_name="minimum queries for an interval",
                     ),
                 ),
                 (
                     "latency_margin",
                     models.FloatField(
                         default=0.3,
-                        help_text="By what share the 95th percentile of search time may rise: 0.3 is 30%.",
+                        help_text="Permitted rise of the 95th percentile of search time: 0.3 is 30%.",
                         validators=[
                             django.core.validators.MinValueValidator(0),
                             django.core.validators.MaxValueValidator(10),
@@ -1037,7 +999,7 @@ class Migration(migrations.Migration):
                     "latency_floor_ms",
                     models.PositiveIntegerField(
                         default=50,
-                        help_text="A rise of fewer milliseconds is never refused: nobody feels it.",
+                        help_text="A smaller rise, in milliseconds, is never refused.",
                         verbose_name="latency floor (ms)",
                     ),
                 ),
@@ -1045,15 +1007,15 @@ class Migration(migrations.Migration):
                     "first_required",
                     models.BooleanField(
                         default=False,
-                        help_text="Also refuse where the active profile does not put the document first either. Otherwise only what held before may not break.",
-                        verbose_name="“must be first” always binds",
+                        help_text="Also refuse if the active profile does not rank the document first either. Otherwise only queries that it satisfies now may not break.",
+                        verbose_name="always require “must be first”",
                     ),
                 ),
                 (
                     "count_synthetic",
                     models.BooleanField(
                         default=False,
-                        help_text="Measure over queries made from headings and first sentences as well.",
+                        help_text="Also measure queries generated from headings and first sentences.",
                         verbose_name="count synthetic queries",
                     ),
                 ),
@@ -1061,7 +1023,7 @@ class Migration(migrations.Migration):
                     "background_above",
                     models.PositiveSmallIntegerField(
                         default=60,
-                        help_text="With more golden queries than this, publishing is left to a worker, and a page shows how far it is.",
+                        help_text="With more golden queries than this, a worker measures, and a page shows its progress.",
                         verbose_name="measure in the background above",
                     ),
                 ),
@@ -1072,6 +1034,44 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(condition=models.Q(("pk", 1)), name="gate_is_one_row")
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="QualityRun",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("date", models.DateField(unique=True)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Being measured"),
+                            ("good", "Good"),
+                            ("fell", "Fell"),
+                            ("failed", "Not measured"),
+                        ],
+                        default="waiting",
+                        max_length=7,
+                    ),
+                ),
+                ("fall", models.FloatField(blank=True, null=True)),
+                (
+                    "run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="quality_run",
+                        to="tuning.evaluationrun",
+                    ),
+                ),
+            ],
+            options={
+                "ordering": ("-date",),
+                "default_permissions": ("view",),
             },
         ),
         migrations.AddIndex(
@@ -1091,7 +1091,7 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state", "running")),
                 fields=("state",),
                 name="experiment_one_running",
-                violation_error_message="Another experiment is running: end it first.",
+                violation_error_message="Another experiment is running. End it first.",
             ),
         ),
         migrations.AddConstraint(
@@ -1116,7 +1116,7 @@ class Migration(migrations.Migration):
                 models.F("folded"),
                 models.F("collections"),
                 name="golden_query_once",
-                violation_error_message="This question is a golden query already.",
+                violation_error_message="This question is already a golden query.",
             ),
         ),
         migrations.AddConstraint(
@@ -1124,7 +1124,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("folded", ""), _negated=True),
                 name="golden_query_asks",
-                violation_error_message="Write the question.",
+                violation_error_message="Enter a question.",
             ),
         ),
         migrations.AddConstraint(
