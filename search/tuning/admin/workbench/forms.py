@@ -15,7 +15,7 @@ from search.tuning.publishing import activation
 from search.tuning.workbench.preview import trial
 
 # The effect of each control and the cost of raising it.
-COSTS = {
+COSTS: dict[str, Promise | str] = {
     "fusion": _(
         "A weighted sum keeps the distances between scores. Rank fusion uses ranks "
         "only: more robust if raw scores are unreliable, otherwise less precise."

@@ -136,7 +136,7 @@ class NewProfileSerializer(ProfileEditSerializer):
     )
 
     class Meta(ProfileEditSerializer.Meta):
-        fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)  # type: ignore[assignment]
+        fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)
 
 
 class DifferenceParameters(Parameters):
