@@ -65,7 +65,7 @@ def _soak(arguments: argparse.Namespace) -> None:
     from django.core.management import call_command
 
     from kbsite.servers import ensure_servers
-    from search.presets import install
+    from search.tuning.installing import install_presets as install
 
     ensure_servers()
     call_command("migrate", verbosity=0)

@@ -1,11 +1,9 @@
-"""The search application: watches what configures a search, and installs what ships."""
+"""The search application: reloads the configuration when a row of it changes; exports pins."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.apps import AppConfig
-from django.db.models.signals import post_delete, post_migrate, post_save
+from django.db.models.signals import post_delete, post_save
 
 
 class SearchConfig(AppConfig):
@@ -22,13 +20,3 @@ class SearchConfig(AppConfig):
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
         changes.remarks.append(configuration.calibration_remark)
-        post_migrate.connect(_install, sender=self)
-
-
-def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
-    """Install the profiles, rules and patterns that are missing; what exists stays as it is."""
-    from search.presets import install
-
-    undone = any(backwards for _, backwards in plan or ())
-    if using == "default" and not undone:  # what ships fits the newest tables only
-        install()

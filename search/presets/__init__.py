@@ -1,6 +1,5 @@
-"""The profiles that ship, as data, and their installation."""
+"""The profiles that ship, as data; `search.tuning.installing` installs them."""
 
-from search.presets.installing import install_presets as install
 from search.presets.own import BASELINES, DEFAULT, Preset
 from search.presets.shipped import (
     CONCEPT_RAG,
@@ -23,5 +22,4 @@ __all__ = [
     "SEEDS",
     "TEXTBOOK",
     "Preset",
-    "install",
 ]

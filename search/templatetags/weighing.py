@@ -8,54 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django import template
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from search.domain import (
-    Classification,
     Fusion,
     Hit,
-    KeywordScorer,
     Operation,
     Profile,
-    Query,
     QueryClass,
     Signal,
     Weights,
 )
 from search.pipeline import SearchResponse
-from search.presentation.results import Result
-from search.query.classify import FALLBACK_RULE
+from search.presentation.labels import (
+    ADDED,
+    CLASS_LABELS,
+    SCORER_LABELS,
+    SIGNAL_LABELS,
+    rule_text,
+    tier_reason,
+    trail,
+)
 from search.ranking.fusion import OPTIONAL
 
 register = template.Library()
+for label in (rule_text, tier_reason, trail):
+    register.filter(label)
 
-# Translated when they are rendered, so that they are strings only then.
-SIGNAL_LABELS: dict[Signal, Any] = {
-    Signal.VECTOR: _("Meaning"),
-    Signal.KEYWORD: _("Keywords"),
-    Signal.TITLE: _("Title"),
-    Signal.RECENCY: _("Recency"),
-    Signal.SYNONYM: _("Synonyms"),
-}
-CLASS_LABELS: dict[QueryClass, Any] = {
-    QueryClass.LOOKUP: _("Lookup"),
-    QueryClass.CONCEPT: _("Concept"),
-    QueryClass.CODE: _("Code"),
-    QueryClass.DEBUG: _("Debugging"),
-    QueryClass.COMPARISON: _("Comparison"),
-    QueryClass.GENERAL: _("General question"),
-}
-SCORER_LABELS: dict[KeywordScorer, Any] = {
-    KeywordScorer.BM25: "BM25",
-    KeywordScorer.BM25_FIXED: _("BM25 without idf"),
-    KeywordScorer.TS_RANK: "ts_rank",
-    KeywordScorer.TS_RANK_CD: "ts_rank_cd",
-    KeywordScorer.OVERLAP: _("share of matched words"),
-}
 _MEASURES = {
     Signal.VECTOR: _("cosine"),
     Signal.RECENCY: _("half-life"),
@@ -69,8 +51,6 @@ STEP_LABELS = {
     "show": _("presentation"),
 }
 GRADUATIONS = 20
-# The part of a bar for terms added to the signals: feedback, boosts.
-ADDED = "added"
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,35 +154,6 @@ def full_scale(response: SearchResponse) -> float:
 @register.filter
 def class_label(query_class: QueryClass) -> str:
     return str(CLASS_LABELS[query_class])
-
-
-@register.filter
-def rule_text(classification: Classification) -> str:
-    """The rule that decided the class."""
-    if classification.rule == FALLBACK_RULE:
-        return gettext("no rule matched")
-    return gettext("rule: %(name)s") % {"name": classification.rule}
-
-
-@register.filter
-def tier_reason(hit: Hit, query: Query) -> str:
-    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
-    reason = hit.explanation.tier.reason
-    match = hit.candidate.identifier
-    if not reason or match is None:
-        return reason
-    for identifier in query.identifiers:
-        if match.form in dict(identifier.forms):
-            return reason.replace(match.form, identifier.text)
-    return reason
-
-
-@register.filter
-def trail(result: Result) -> tuple[str, ...]:
-    """The headings above a passage, without one that repeats the document's title."""
-    path = result.heading_path
-    repeats = bool(path) and path[0].casefold() == result.title.casefold()
-    return path[1:] if repeats else path
 
 
 @register.filter

@@ -7,24 +7,13 @@ from typing import Any
 
 from django import template
 
+from search.presentation.labels import measure_label
 from search.tuning.golden.judging import GRADES
 
 register = template.Library()
+register.filter(measure_label)
 
-LABELS = {
-    "nDCG@10": "nDCG@10",
-    "RR@10": "MRR",
-    "R@10": "Recall@10",
-    "P@5": "P@5",
-    "Success@1": "Hit@1",
-}
 SEEN = 0.0005  # a smaller difference is shown as none
-
-
-@register.filter
-def measure_label(name: str) -> str:
-    """The common name of a measure."""
-    return LABELS.get(name, name)
 
 
 @register.filter

@@ -28,12 +28,14 @@ class TuningConfig(AppConfig):
 
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
-    """Install missing groups; existing groups are not changed."""
+    """Install the missing groups, profiles, rules and patterns; leave existing ones unchanged."""
+    from search.tuning.installing import install_presets
     from search.tuning.roles import install_groups
 
     undone = any(backwards for _, backwards in plan or ())
     if using == "default" and not undone:  # they need the newest tables
         install_groups()
+        install_presets()
 
 
 def _forget_title(instance: Any, **_signal: Any) -> None:

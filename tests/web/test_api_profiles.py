@@ -171,7 +171,7 @@ class TestPublishing:
             if "activation.activate(" in path.read_text() and "search" in str(path)
         }
         assert using == {
-            "search/presets/installing.py",
+            "search/tuning/installing.py",
             "search/tuning/publishing/publications.py",
             "search/tuning/publishing/rollback.py",
         }

@@ -15,16 +15,10 @@ from search.pipeline import SearchResponse
 from search.tuning.api.serializers.profiles import (
     CLASSES,
     SIGNALS,
+    ConfidenceField,
     ProfileNameSerializer,
     SignalValuesSerializer,
 )
-
-
-class ConfidenceField(serializers.FloatField):
-    """A probability, to as many digits as any reader of it needs."""
-
-    def to_representation(self, value: Any) -> float:  # type: ignore[override]
-        return round(float(value), 6)
 
 
 class SecondTrySerializer(serializers.Serializer[SecondTry]):

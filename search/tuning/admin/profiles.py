@@ -24,7 +24,7 @@ from unfold.decorators import display
 from common.admin.pages import actor, become
 from search.domain import About, columns_about
 from search.models import SearchProfile
-from search.templatetags.weighing import SIGNAL_LABELS
+from search.presentation.labels import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import PublishingPages, differences_from_active, gate_page
 from search.tuning.admin.weights import SIGNAL_HELP, beams, class_rows

@@ -14,8 +14,8 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from search.domain import QueryClass, Signal, Weights
 from search.models import QUERY_CLASSES, ClassWeights
+from search.presentation.labels import SIGNAL_LABELS
 from search.ranking.fusion import OPTIONAL
-from search.templatetags.weighing import SIGNAL_LABELS
 
 Shares = Mapping[Signal, Decimal]
 

@@ -99,7 +99,7 @@ class Control:
     """One setting for display; `range` has minimum, maximum and step of a slider."""
 
     field: BoundField
-    cost: Promise
+    cost: Promise | str
     range: tuple[float, float, float] | None
 
     @property

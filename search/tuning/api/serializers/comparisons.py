@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from search.api.serializers.searches import ConfidenceField
+from search.tuning.api.serializers.profiles import ConfidenceField
 from search.tuning.workbench.comparing import Change, Comparison, Row
 from search.tuning.workbench.preview import Place, Preview, Side
 

@@ -27,6 +27,13 @@ class SignalValuesSerializer(serializers.Serializer[Any]):
         return {name: serializers.FloatField() for name in SIGNALS}
 
 
+class ConfidenceField(serializers.FloatField):
+    """A probability, to as many digits as any reader of it needs."""
+
+    def to_representation(self, value: Any) -> float:  # type: ignore[override]
+        return round(float(value), 6)
+
+
 class ProfileNameSerializer(serializers.Serializer[Profile]):
     """Which version of which profile ranked."""
 
