@@ -1,6 +1,6 @@
 """The profiles that ship, as data; `search.tuning.installing` installs them."""
 
-from search.presets.own import BASELINES, DEFAULT, Preset
+from search.presets.default import BASELINES, DEFAULT, Preset
 from search.presets.shipped import (
     CONCEPT_RAG,
     INDEXFOUNDRY,

@@ -14,7 +14,7 @@ from search.domain import (
     TitleScorer,
     Weights,
 )
-from search.presets.own import BASELINES, DEFAULT, Preset, always, scales
+from search.presets.default import BASELINES, DEFAULT, Preset, always, scales
 from search.query.classifiers.anchors import CODES
 
 # IndexFoundry: a fixed mix, and the alternatives of its decision record.

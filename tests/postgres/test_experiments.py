@@ -23,7 +23,7 @@ from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.experiments import outcomes, planning, running
-from search.tuning.experiments.arms import A, B, arm
+from search.tuning.experiments.assignment import A, B, arm
 from search.tuning.experiments.participation import participant
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications

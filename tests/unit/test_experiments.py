@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.tuning.experiments.arms import A, B, arm, preference, takes_part, team_draft
+from search.tuning.experiments.assignment import A, B, arm, preference, takes_part, team_draft
 from search.tuning.experiments.sequential import (
     Difference,
     Verdict,

@@ -24,7 +24,7 @@ from search.engine.experiment import mixed
 from search.engine.rank import Ranking
 from search.engine.settle import Settled
 from search.ranking.grouping import Group
-from search.tuning.experiments.arms import team_draft
+from search.tuning.experiments.assignment import team_draft
 from search.tuning.experiments.conclusion import of_interleaving, of_split
 
 WEIGHTS = Weights(vector=0.5, keyword=0.5, title=0)

@@ -15,7 +15,7 @@ from search.engine.rank import Ranking, ranking_of
 from search.engine.request import Choices
 from search.engine.settle import settle
 from search.presets import PRESETS
-from search.presets.own import Preset
+from search.presets.default import Preset
 from search.ranking import Batch, prepare, rank
 from search.ranking.grouping import Group
 from tests.support import old_ranking

@@ -2,7 +2,7 @@
 
     planning        create, edit and delete plans
     running         start through the gate, interim analyses, end
-    arms            assignment of visitors to arms; team-draft interleaving
+    assignment      of visitors to arms; team-draft interleaving
     participation   the part that a search takes in the running experiment
     outcomes        visitors' behaviour, analysed; the end of an experiment and the audit
     conclusion      outcomes -> a verdict with its figures and sentence (sequential)

@@ -20,7 +20,7 @@ from django.utils import timezone
 from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
-from search.tuning.experiments.arms import A, B, preference
+from search.tuning.experiments.assignment import A, B, preference
 from search.tuning.experiments.conclusion import Conclusion, of_interleaving, of_split
 from search.tuning.experiments.sequential import Verdict
 from search.tuning.models import Experiment, ProfileChange

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from search.analytics.visitors import is_recorded, visitor_of
 from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
 from search.query.expand import fold_query
-from search.tuning.experiments.arms import A, arm, takes_part, team_draft
+from search.tuning.experiments.assignment import A, arm, takes_part, team_draft
 from search.tuning.models import Experiment
 
 
