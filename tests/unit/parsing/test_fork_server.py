@@ -20,6 +20,8 @@ from ingestion.parsing import forking
 from .conftest import Parse
 from .intruders import intruding
 
+pytestmark = pytest.mark.forks
+
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -148,8 +150,6 @@ def test_a_child_that_feigns_its_end_is_ended(parse: Parse) -> None:
     """It closes its line to the server and goes on."""
     body = """
 import os, time
-
-pytestmark = pytest.mark.forks
 os.closerange(3, 256)
 time.sleep(60)"""
     with (

@@ -26,6 +26,8 @@ from tests.samples import builders
 from . import hostile
 from .intruders import intruding
 
+pytestmark = pytest.mark.forks
+
 # Seconds: far beyond what any takes here (2 at most), far below the limit that would end it.
 SOON = 30
 DOCX_PARTS = {
@@ -432,8 +434,6 @@ def test_what_a_child_leaves_is_read_with_care(
 def test_a_child_that_locks_its_scratch_directory(room: Room) -> None:
     body = """
 import os
-
-pytestmark = pytest.mark.forks
 (source.scratch / "a" / "b").mkdir(parents=True)
 (source.scratch / "a" / "b" / "c").write_text("x")
 (source.scratch / "a" / "b").chmod(0)

@@ -22,6 +22,8 @@ from tests.samples import builders
 from .conftest import Parse
 from .intruders import intruding
 
+pytestmark = pytest.mark.forks
+
 ROOT = Path(__file__).resolve().parents[3]
 # pandoc tries each of these bars as the start of a substitution: minutes of work.
 HANGS_PANDOC = "|a" * 40_000
@@ -228,8 +230,6 @@ def test_the_child_sees_no_secrets(
     monkeypatch.setenv("SECRET_KEY", "hunter2")
     body = """
 import os
-
-pytestmark = pytest.mark.forks
 environment = open("/proc/self/environ").read()
 return f"{sorted(os.environ)} {environment} {len(os.listdir('/proc/self/fd'))}" """
     with (tmp_path / "other").open("w") as other:
