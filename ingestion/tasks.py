@@ -41,6 +41,7 @@ def scan_folder(folder_id: int) -> bool:
 
 @shared_task
 def sweep() -> int:
+    idempotency.forget_expired()
     return jobs.sweep(DocumentVersion) + jobs.sweep(Import) + backfill.sweep_spaces()
 
 
@@ -57,5 +58,4 @@ def fold_statistics() -> bool:
 @shared_task
 def purge_bin() -> tuple[int, int]:
     forget_files()
-    idempotency.forget_expired()
     return deletion.purge_bin()

@@ -10,6 +10,7 @@ from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import Group
 from django.core.cache import cache
+from django.db import connection
 from django.test import TransactionTestCase
 
 from common.accounts.models import User
@@ -45,6 +46,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda test_case: rows.restore())
         yield
+    # The server process of a killed worker may outlive it, and would keep the database from going.
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
 
 
 @pytest.fixture

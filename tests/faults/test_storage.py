@@ -74,7 +74,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path: Path) -> None:
         check=False,
     )
     assert "could not be stored" in found.stdout, found.stdout + found.stderr
-    assert "Make room" in found.stdout
+    assert "free space" in found.stdout
     assert "left: []" in found.stdout
     assert not Document.objects.exists()
     assert not DocumentVersion.objects.exists()

@@ -263,11 +263,11 @@ class TestFiles:
         call_command("judgements", "export", str(file), "--format", "beir", stdout=out)
         GoldenQuery.objects.all().delete()
         call_command("judgements", "import", str(file), "--format", "beir", stdout=out, stderr=err)
-        assert "3 new judgements and 3 new golden queries" in out.getvalue()
+        assert "3 judgements and 3 golden queries are new" in out.getvalue()
         assert {judge for _, judge, _ in grades()} == {"imported"}
         bad = tmp_path / "bad.csv"
         bad.write_text("query,document,grade\nferry,nowhere,1\n")
         call_command("judgements", "import", str(bad), "--format", "csv", stdout=out, stderr=err)
         assert "Line 2: no document" in err.getvalue()
-        with pytest.raises(CommandError, match="Unknown user"):
+        with pytest.raises(CommandError, match="There is no user"):
             call_command("judgements", "export", str(file), "--format", "csv", "--user", "nobody")

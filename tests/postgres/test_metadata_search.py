@@ -141,7 +141,7 @@ class TestSearch:
         chunks = Scope.of(NOBODY, Filters(metadata=(condition,))).chunks
         with transaction.atomic(), connection.cursor() as cursor:
             # So few rows need no index, and each passage could bring its document by itself.
-            for way in ("seqscan", "nestloop", "mergejoin"):
+            for way in ("seqscan", "indexscan", "nestloop", "mergejoin"):
                 cursor.execute(f"SET LOCAL enable_{way} = off")
             assert "Bitmap Index Scan on document_metadata" in chunks.values("pk").explain()
 

@@ -14,11 +14,11 @@ from pytest import approx
 from ingestion import spaces
 from ingestion.embedding import CachedQueryEmbedder, Embedder, ModelCard, Vectors
 from ingestion.errors import EmbeddingUnavailable
-from search import presets
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.presets import PRESETS, SEEDS
+from search.tuning.installing import install_presets
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache", "library")]
@@ -115,7 +115,7 @@ class TestInstalling:
 
     def test_installing_again_changes_nothing(self) -> None:
         before = list(SearchProfile.objects.values()), list(ClassWeights.objects.values())
-        presets.install()
+        install_presets()
         assert (list(SearchProfile.objects.values()), list(ClassWeights.objects.values())) == before
 
     def test_an_earlier_version_stays_and_the_newer_answers(self) -> None:
@@ -127,7 +127,7 @@ class TestInstalling:
             ClassWeights(profile=earlier, query_class=each, vector="0.7", keyword="0.3", title="0")
             for each in QueryClass
         )
-        presets.install()
+        install_presets()
         assert ask("pumps", "textbook").profile.version == 2
         assert not ask("pumps", "textbook@1").profile.own_candidates_only
 

@@ -9,12 +9,12 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
-from ingestion.importing import runner
 from pytest_django import DjangoAssertNumQueries
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion import services
+from ingestion.intake.importing import runner
 from ingestion.models import Collection, Document, Import, Visibility
 from tests.samples.builders import make_zip
 from tests.support.factories import make_collection, make_document

@@ -15,7 +15,7 @@ from common.accounts.models import User
 from common.api.permissions import OPEN, needed, requires
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
-from tests.web.walker import routes
+from tests.support.url_walker import routes
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete", "head", "options", "trace")

@@ -36,7 +36,9 @@ ASKED = ("Goldtruhe", "Piratenschatz", "PII-2031-7788", "kapitaenskajuete")
 
 
 # The others show nothing of searches; that of documents is test_visibility's to look for.
-SHOWING = re.compile(r"$|admin/$|admin/search/|admin/(autocomplete|search)/$|search")
+SHOWING = re.compile(
+    r"$|admin/$|admin/(search|tuning|analytics)/|admin/(autocomplete|search)/$|search"
+)
 
 
 def test_searches_of_insiders_leave_no_trace(

@@ -138,9 +138,9 @@ class TestUpload:
         document = upload(make_collection(), "# Quorums\n\nA majority.\n").document
         page = open_page(f"{DOCUMENTS}{document.pk}/change/", user=admin)
         panel = page.locator("section[aria-label=State]")
-        expect(panel).to_contain_text("is on its way")
+        expect(panel).to_contain_text("is being processed")
         process_all()
-        expect(panel).to_contain_text("1 passage can be found")
+        expect(panel).to_contain_text("1 passage is searchable")
 
 
 class TestWeights:
@@ -209,7 +209,7 @@ class TestWeights:
         page = open_page(active_profile_page(), user=admin)
         slider(page, "vector").fill("10000")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit is the new draft default v3")).to_be_visible()
+        expect(page.get_by_text("your edit was saved as the new draft default v3")).to_be_visible()
         expect(page.locator("section[aria-label=State]")).to_contain_text(
             "general, vector: 67% → 100%"
         )
@@ -221,7 +221,7 @@ class TestWeights:
 
         page.goto(active_profile_page())
         slider(page, "keyword").fill("10000")
-        page.get_by_label("Why").fill("Exact words first.")
+        page.get_by_label("Reason").fill("Exact words first.")
         page.get_by_role("button", name="Save and publish").click()
         expect(page.get_by_text("default v4 is active: the next search uses it.")).to_be_visible()
 
@@ -244,7 +244,7 @@ class TestWeights:
         figure(page, "keyword").fill("0.2")
         figure(page, "title").fill("0.2")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit is the new draft default v3")).to_be_visible()
+        expect(page.get_by_text("your edit was saved as the new draft default v3")).to_be_visible()
 
 
 @pytest.mark.parametrize("width", [1280, 390])

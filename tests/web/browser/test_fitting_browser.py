@@ -50,7 +50,7 @@ def test_a_list_hides_nothing(
     )
     GoldenQuery.objects.create(text="what happens when a node fails")
 
-    page = open_page(f"/admin/search/{address}", user=admin, width=width)
+    page = open_page(f"/admin/tuning/{address}", user=admin, width=width)
 
     expect(page.locator("#result_list")).to_be_visible()
     assert page.evaluate(measured) <= 0

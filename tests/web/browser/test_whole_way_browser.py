@@ -145,7 +145,7 @@ def save(page: Page, reason: str) -> None:
 
 def publish(page: Page, reason: str) -> None:
     page.get_by_role("link", name="Publish…").click()
-    page.get_by_label("Why").fill(reason)
+    page.get_by_label("Reason").fill(reason)
     page.get_by_role("button", name="Measure and publish").click()
 
 
