@@ -214,7 +214,7 @@ class TestWeights:
             "general, vector: 67% → 100%"
         )
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v3 is active: the next search uses it.")).to_be_visible()
+        expect(page.get_by_text("default v3 is active from the next search.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link")).to_have_text(["Workshop", "Stage"])
@@ -223,7 +223,7 @@ class TestWeights:
         slider(page, "keyword").fill("10000")
         page.get_by_label("Reason").fill("Exact words first.")
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v4 is active: the next search uses it.")).to_be_visible()
+        expect(page.get_by_text("default v4 is active from the next search.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link").first).to_have_text("Stage")

@@ -203,7 +203,7 @@ def test_the_whole_way(open_page: OpenPage, tuner: User) -> None:
     look(page, "4-mended")
     save(page, "Meaning instead.")
     publish(page, "Readers ask in their own words.")
-    done = page.get_by_text("is active: the next search uses it.")
+    done = page.get_by_text("is active from the next search.")
     expect(done).to_be_visible(timeout=MEASURED_WITHIN)
     look(page, "5-published")
     assert found_by_readers(reader)[:2] == ["Workshop", "Stage"]
