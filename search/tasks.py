@@ -1,4 +1,4 @@
-"""Celery's side: load by id, call one service.
+"""Celery tasks: load by id, call one service.
 
 Jobs' models name the queues of their tasks, and beat's schedule those of the periodic ones: the
 `queue` of a Celery task is deprecated.
@@ -22,7 +22,7 @@ from search.tuning.workbench import pool_building
 
 @shared_task
 def measure_run(run_id: int) -> bool:
-    """Whether the run was measured here. Its row says what went wrong."""
+    """Measure the run; return whether it was measured here. Its row has the error."""
     try:
         return golden_runs.measure(run_id) is not None
     except SearchError:
@@ -31,7 +31,7 @@ def measure_run(run_id: int) -> bool:
 
 @shared_task
 def build_pools(build_id: int) -> int:
-    """How many pools were built. The row says what went wrong."""
+    """Build pools; return how many. The row has the error."""
     try:
         return pool_building.carry_out(build_id)
     except PoolError:
@@ -45,7 +45,7 @@ def carry_out_publication(publication_id: int) -> str:
 
 @shared_task
 def run_optimisation(optimisation_id: int) -> str:
-    """The state it ended in; its row says what was found, or what went wrong."""
+    """Run the optimisation; return its final state. The row has its result or error."""
     return runner.carry_out(optimisation_id)
 
 
@@ -56,13 +56,13 @@ def carry_out_experiment(experiment_id: int) -> str:
 
 @shared_task
 def look_at_experiments() -> int:
-    """How many experiments run, each looked at and ended where it has told enough."""
+    """Update the running experiments, end those with a verdict; return how many there were."""
     return running.look_at_running()
 
 
 @shared_task
 def sweep_runs() -> int:
-    """Enqueue what a broker lost or a dead worker left behind; return how many jobs."""
+    """Enqueue the jobs that a broker lost or a dead worker left; return how many."""
     models = (Publication, Experiment, Optimisation, PoolBuild)
     return sum(map(jobs.sweep, models)) + golden_runs.sweep()
 
@@ -84,7 +84,7 @@ def run_nightly() -> bool:
 
 @shared_task
 def watch_quality() -> int:
-    """How many nights were judged. Warnings that did not arrive are sent again."""
+    """Judge the finished quality runs and return how many; resend undelivered warnings."""
     judged = nightly.judge()
     alerts.deliver()
     return judged

@@ -33,7 +33,7 @@ _STATUSES: dict[type[Exception], int] = {
 
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """The response that states `error`; none for an error nobody foresaw, which then is a 500."""
+    """The response that states `error`; None for an unexpected one, which becomes a 500."""
     if isinstance(error, SearchError | IngestionError):
         set_rollback()
         return Response(errors.body(error.code, str(error)), _status(error))

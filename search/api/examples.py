@@ -1,6 +1,6 @@
 """Examples for the schema, made from the serializers: a new field needs no change here.
 
-A test holds each to the shape of a real answer.
+A test checks that each has the shape of a real response.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from search.domain import Signal
 _ID = "0d9f6b5e-3a52-4a3b-9a53-5d3f1c1f7a10"
 _SHARES = {Signal.KEYWORD.value: 0.6, Signal.TITLE.value: 0.01}
 
-# What a field shows where its type says too little.
+# Values of fields whose type says too little.
 _VALUES: dict[str, Any] = {
     "search_id": "5b6c7f0e-5f0c-4a43-9d8e-0b6f6f1f2a33",
     "id": _ID,
@@ -65,12 +65,12 @@ _VALUES: dict[str, Any] = {
 
 
 def example_of(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
-    """What the serializer shows, with values that could be real."""
+    """The serializer's output, with realistic values."""
     return {name: _value(name, field) for name, field in serializer.fields.items()}
 
 
 def _value(name: str, field: Any) -> Any:
-    # A serializer's own fields say more than a word of the same name elsewhere.
+    # A serializer's own fields come before the value of a field of the same name elsewhere.
     fits = not isinstance(field, serializers.BaseSerializer) or isinstance(
         _VALUES.get(name), dict | None
     )

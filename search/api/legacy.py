@@ -1,6 +1,6 @@
-"""The score fields of concept-rag's results (S2-14), for clients that were written for them.
+"""The score fields of concept-rag's results, for clients that were written for them.
 
-They are read off the explanation that made the score: there is no second computation.
+They are read from the explanation of the score: nothing is computed again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CONCEPT_RAG = "concept-rag"
 
 
 def raw_score(explanation: Explanation, signal: Signal) -> float:
-    """A signal's raw score; 0 where it did not run or cannot score the passage (S1-34)."""
+    """A signal's raw score; 0 if it did not run or cannot score the passage."""
     found = (part.raw for part in explanation.contributions if part.signal is signal)
     return next((raw for raw in found if raw is not None), 0.0)
 
@@ -30,14 +30,14 @@ _SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxy
         "_bm25_score": (lambda e: raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
         "_title_score": (lambda e: raw_score(e, Signal.TITLE), "The title score, unscaled."),
         "_hybrid_score": (lambda e: e.score, "The score."),
-        "_distance": (lambda e: 1 - e.score, "1 - score: below 0 for a score above 1."),  # S2-15
+        "_distance": (lambda e: 1 - e.score, "1 - score: below 0 for a score above 1."),
     }
 )
 
 
 @extend_schema_field(OpenApiTypes.DOUBLE)
 class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
-    """One of concept-rag's fields, out of a result's explanation."""
+    """One of concept-rag's fields, from a result's explanation."""
 
     def __init__(self, name: str) -> None:
         self._score, about = _SCORES[name]
@@ -54,5 +54,5 @@ def legacy_fields() -> dict[str, LegacyScoreField]:
 
 
 def wants_legacy(asked: str, profile: str) -> bool:
-    """Whether results carry the fields: on demand, and under every concept-rag profile."""
+    """True on request, and under every concept-rag profile."""
     return CONCEPT_RAG in (asked, profile.partition(":")[0])

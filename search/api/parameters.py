@@ -1,4 +1,4 @@
-"""The address of a search, read: text -> arguments of `search.pipeline.search`."""
+"""The query parameters of a search: text -> arguments of `search.pipeline.search`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MetadataConditionField(serializers.CharField):
 
 
 class WeightsField(serializers.CharField):
-    """Weights as `vector:0.6,keyword:0.3,title:0.1`; a signal that is not named weighs nothing."""
+    """Weights as `vector:0.6,keyword:0.3,title:0.1`; the weight of an omitted signal is 0."""
 
     def to_internal_value(self, data: Any) -> Weights:  # type: ignore[override]
         shares = dict.fromkeys((signal.value for signal in Signal), 0.0)
@@ -75,7 +75,7 @@ class WeightsField(serializers.CharField):
 
 
 class SearchParameters(Parameters):
-    """What can be asked of a search. `class` stands under a name of its own: it is a keyword."""
+    """The parameters of a search. `class` is declared under another name: it is a keyword."""
 
     q = serializers.CharField(
         allow_blank=True,

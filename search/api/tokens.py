@@ -58,7 +58,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return [AllowAny() if self.action in {"create", None} else IsAuthenticated()]
 
     def get_authenticators(self) -> list[Any]:
-        # The password alone counts: a session would bring its CSRF check, an old token a 401.
+        # Only the password counts: a session would require a CSRF token, an old token cause a 401.
         makes_a_token = self.request is not None and self.request.method == "POST"
         return [] if makes_a_token else super().get_authenticators()
 

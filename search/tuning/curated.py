@@ -1,6 +1,6 @@
-"""W: pins, hides, synonyms and classifier rules saved and deleted, with the audit.
+"""Save and delete pins, hides, synonyms and classifier rules, with the audit.
 
-The admin's forms and the API ask the same questions before: the model's own, and `conflicts`.
+The admin's forms and the API share the checks: the model's own, and `conflicts`.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ def conflicts_of(row: Row, *, viewer: User) -> Conflicts:
 
 
 def save(row: Row, changed: Container[str], *, acting_user: User) -> tuple[str, ...]:
-    """Save a row that its model has checked; return what may surprise about it.
+    """Save a row that its model has checked; return the warnings about it.
 
-    Raises RunConflict for what stands against other rows.
+    Raises RunConflict for a row that conflicts with others.
     """
     found = conflicts_of(row, viewer=acting_user)
     if found.errors:
@@ -49,7 +49,7 @@ def save(row: Row, changed: Container[str], *, acting_user: User) -> tuple[str, 
             row.save()
             message = "Added" if is_new else f"Changed {' and '.join(sorted(changed)) or 'nothing'}"
             log(acting_user, row, ADDITION if is_new else CHANGE, message)
-    except IntegrityError as error:  # saved by somebody else since the model looked
+    except IntegrityError as error:  # saved by somebody else since the model's check
         raise RunConflict(f"There is a row like “{row}” by now. Look at it first.") from error
     return found.warnings
 

@@ -1,4 +1,4 @@
-"""Installs what ships: profiles, the classifier's rules, the identifiers' patterns."""
+"""Install the shipped profiles, classifier rules and identifier patterns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ELSEWHERE = {"normalisers", "boosts"}
 
 @transaction.atomic
 def install_presets() -> None:
-    """Install the missing ones of the shipped profiles, rules and patterns; leave the others alone.
+    """Install the missing shipped profiles, rules and patterns; leave the others alone.
 
     The default profile becomes active only if no profile is.
     """
@@ -71,7 +71,7 @@ def _install_profile(preset: Preset) -> None:
         ClassWeights(
             profile=row,
             query_class=query_class,
-            # By its shortest decimal: the database checks that the decimals sum to 1.
+            # As its shortest decimal: the database checks that the decimals sum to 1.
             **{signal: Decimal(str(share)) for signal, share in weights.as_dict().items()},
         )
         for query_class, weights in profile.weights.items()

@@ -1,4 +1,4 @@
-"""What the tests of the admin share: who signs in, what a page says, a form as it was served."""
+"""Helpers for tests of the admin: signed-in clients, messages, and forms as served."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from common.accounts.models import User
 
 
 def staff(name: str, *permissions: str, groups: tuple[str, ...] = ()) -> User:
-    """A member of staff with these permissions (`change_document`) and groups, no superuser."""
+    """A staff user with these permissions (`change_document`) and groups, not a superuser."""
     user = User.objects.create_user(name, password=f"pw-{name}", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
     assert user.user_permissions.count() == len(permissions)

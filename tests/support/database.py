@@ -1,4 +1,4 @@
-"""The test database: made once for all workers, and its first rows put back after each test."""
+"""The test database: created once for all workers; each test's end restores its first rows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.db import connection, transaction
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The rows that a new database holds after its migrations, as Postgres copies them.
+    """The rows that a new database holds after its migrations, in Postgres' COPY format.
 
-    `TransactionTestCase` truncates every table, and the receivers of `post_migrate` make
-    permissions, groups and presets anew: a second after every test that commits. These rows are
-    back within 20 milliseconds, under the same keys.
+    `TransactionTestCase` truncates every table, and the receivers of `post_migrate` create
+    permissions, groups and presets again: a second after every test that commits. These rows are
+    restored within 20 milliseconds, under the same keys.
     """
 
     tables: tuple[str, ...]
@@ -22,7 +22,7 @@ class FirstRows:
 
     @classmethod
     def of_database(cls) -> Self:
-        """The rows that the database holds now, of all tables of installed models."""
+        """The current rows of the database, of all tables of installed models."""
         tables = connection.introspection.django_table_names(
             only_existing=True, include_views=False
         )
@@ -35,8 +35,8 @@ class FirstRows:
     def restore(self) -> None:
         """Make the tables hold these rows and no others."""
         with transaction.atomic(), connection.cursor() as cursor:
-            # Neither foreign keys nor triggers: the rows fit each other in the end. Deleting few
-            # rows takes a hundredth of the time of a TRUNCATE, which makes every index anew.
+            # Without foreign keys and triggers: the rows are consistent in the end. Deleting few
+            # rows takes a hundredth of the time of a TRUNCATE, which rebuilds every index.
             cursor.execute("SET LOCAL session_replication_role = replica")
             for table in _filled(cursor, self.tables):
                 cursor.execute(f"DELETE FROM {_quoted(table)}")
@@ -46,7 +46,7 @@ class FirstRows:
 
 
 def _filled(cursor: Any, tables: Any) -> list[str]:
-    """Those of the tables that hold a row."""
+    """Those of the tables that have rows."""
     asked = (f"SELECT %s WHERE EXISTS (SELECT FROM {_quoted(table)})" for table in tables)
     cursor.execute(" UNION ALL ".join(asked), list(tables))
     return [table for (table,) in cursor.fetchall()]

@@ -1,4 +1,4 @@
-"""Makes search events without searching, as searches would have left them."""
+"""Create search events as searches would have left them, without searching."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.utils import timezone
 from search.analytics.models import Interaction, SearchEvent
 from search.query.expand import fold_query
 
-# Long enough ago that nothing more is expected of the visitor.
+# Long enough ago that no more events of the visitor are expected.
 SETTLED = timedelta(hours=1)
 
 
 def make_event(query: str, *, visitor: str = "ann", **fields: Any) -> SearchEvent:
-    """A search on the page by `visitor` an hour ago that found two documents."""
+    """Create a search on the page by `visitor` an hour ago, with two documents as results."""
     values = {
         "at": timezone.now() - SETTLED,
         "channel": "page",
@@ -33,7 +33,7 @@ def make_event(query: str, *, visitor: str = "ann", **fields: Any) -> SearchEven
 
 
 def say(event: SearchEvent, kind: str, *, rank: int = 1, seconds: float | None = None) -> None:
-    """What the visitor did, or said of all results."""
+    """Record an action of the visitor, or feedback on all results."""
     whole = kind in ("solved", "unsolved")
     Interaction.objects.create(
         event=event,

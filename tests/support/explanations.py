@@ -1,4 +1,4 @@
-"""What an explanation adds up to, worked out anew from its parts."""
+"""The score of an explanation, recomputed from its parts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def recomputed(hit: Hit) -> float:
 
 
 def recomputed_json(result: dict[str, Any]) -> float:
-    """The same of a result of the API, by its compact form; for profiles that add up."""
+    """The same for a result of the API, from its compact form; for additive profiles."""
     score = math.fsum(result["contributions"].values())
     for each in result["adjustments"]:
         score = score + each["value"] if each["operation"] == "sum" else score * each["value"]

@@ -1,4 +1,4 @@
-"""Makes collections and documents through the real upload path, without a worker or a broker."""
+"""Create collections and documents through the real upload path, without a worker or a broker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_collection(
     groups: Sequence[str] = (),
     **fields: object,
 ) -> Collection:
-    """A collection; `groups` are names of groups that may read it."""
+    """Create a collection; `groups` are the names of groups that may read it."""
     collection = Collection.objects.create(name=name, visibility=visibility, **fields)
     for group in groups:
         collection.groups.add(Group.objects.get_or_create(name=group)[0])
@@ -37,7 +37,7 @@ def upload(
     source: str = "",
     user: User | None = None,
 ) -> services.Receipt:
-    """The receipt of an upload that no worker has touched yet."""
+    """Upload a document and return its receipt; no worker processes it."""
     data = content.encode() if isinstance(content, str) else content
     return services.receive(
         collection,
@@ -57,9 +57,9 @@ def make_document(
     title: str = "",
     source: str = "",
 ) -> Document:
-    """A document that has gone the whole way: stored, parsed, chunked, embedded, searchable.
+    """Create a document and process it fully: stored, parsed, chunked, embedded, searchable.
 
-    A document that failed is returned as it is: the caller asserts its state.
+    A document that failed is returned as well: the caller asserts its state.
     """
     receipt = upload(collection, content, file_name=file_name, title=title, source=source)
     steps.advance(receipt.version.pk)

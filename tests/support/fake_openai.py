@@ -3,7 +3,7 @@
     with FakeOpenAI(status(429, retry_after="1"), half()) as server:
         OpenAIEmbedder(OpenAIConfig(model="fake", base_url=server.base_url, api_key="key"))
 
-Each request takes the next behaviour of the script; after its end every request is answered well.
+Each request gets the next behaviour of the script; after its end every response is correct.
 Texts that share words get similar vectors, so that searches over them make sense.
 """
 
@@ -28,7 +28,7 @@ Vector = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Request:
-    """What a client asked, as it came."""
+    """A client's request as received."""
 
     texts: tuple[str, ...]
     model: str
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """What is sent back after `delay` seconds, with `drip` seconds between the body's bytes.
+    """A response, sent after `delay` seconds, with `drip` seconds between the body's bytes.
 
     `drop` closes the connection instead.
     """
@@ -58,7 +58,7 @@ Behaviour = Callable[[Request], Reply]
 
 
 def vector_of(text: str, dimensions: int) -> Vector:
-    """The unit vector that the server gives a text: the sum of a fixed vector for each word."""
+    """The server's unit vector for a text: the sum of a fixed vector for each word."""
     total = np.zeros(dimensions)
     for word in text.lower().split() or [""]:
         seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")
@@ -67,7 +67,7 @@ def vector_of(text: str, dimensions: int) -> Vector:
 
 
 def embeddings(request: Request, vectors: list[Vector], order: list[int] | None = None) -> bytes:
-    """The JSON body that lists `vectors`, numbered by `order` or by their places."""
+    """The JSON body that lists `vectors`, numbered by `order` or by position."""
     data = [
         {
             "object": "embedding",
@@ -90,12 +90,12 @@ def _vectors(request: Request, dimensions: int | None = None) -> list[Vector]:
 
 
 def ok() -> Behaviour:
-    """Answers well."""
+    """A correct response."""
     return lambda request: Reply(embeddings(request, _vectors(request)), good=True)
 
 
 def plain_lists() -> Behaviour:
-    """Answers well, with lists of numbers although base64 was asked for, as many servers do."""
+    """A correct response with lists of numbers, not the requested base64, as from many servers."""
 
     def behave(request: Request) -> Reply:
         lists = Request(**{**vars(request), "base64": False})
@@ -105,7 +105,7 @@ def plain_lists() -> Behaviour:
 
 
 def shuffled() -> Behaviour:
-    """Answers well, in reverse order, with the right numbers."""
+    """A correct response in reverse order, with the right numbers."""
 
     def behave(request: Request) -> Reply:
         order = list(range(len(request.texts)))[::-1]
@@ -122,27 +122,27 @@ def status(code: int, error: str = "", *, message: str = "no", **headers: str) -
 
 
 def hang(seconds: float) -> Behaviour:
-    """Answers well, but only after `seconds` (or when the server stops)."""
+    """A correct response, but only after `seconds` (or when the server stops)."""
     return lambda request: Reply(embeddings(request, _vectors(request)), delay=seconds)
 
 
 def dripping(seconds: float) -> Behaviour:
-    """Answers well, one byte every `seconds`: no wait for a byte is ever too long."""
+    """A correct response, one byte every `seconds`: no wait for a single byte times out."""
     return lambda request: Reply(embeddings(request, _vectors(request)), drip=seconds)
 
 
 def dropped() -> Behaviour:
-    """Closes the connection without an answer."""
+    """A closed connection without a response."""
     return lambda request: Reply(b"", drop=True)
 
 
 def garbage(body: bytes = b"<html>502 Bad Gateway</html>") -> Behaviour:
-    """Answers 200 with something else."""
+    """A 200 response with another body."""
     return lambda request: Reply(body)
 
 
 def wrong_dimension(dimensions: int) -> Behaviour:
-    """Vectors of another length than the model's."""
+    """Vectors of another dimension than the model's."""
     return lambda request: Reply(embeddings(request, _vectors(request, dimensions)))
 
 
@@ -157,7 +157,7 @@ def filled_with(number: float) -> Behaviour:
 
 
 def half() -> Behaviour:
-    """Half of the embeddings that were asked for."""
+    """Half of the requested embeddings."""
 
     def behave(request: Request) -> Reply:
         vectors = _vectors(request)
@@ -167,15 +167,15 @@ def half() -> Behaviour:
 
 
 def same_number() -> Behaviour:
-    """As many embeddings as were asked for, all numbered 0."""
+    """As many embeddings as requested, all numbered 0."""
     return lambda request: Reply(embeddings(request, _vectors(request), [0] * len(request.texts)))
 
 
 class FakeOpenAI:
     """The server, on a free port of the loopback interface while the context is open.
 
-    `requests` holds what came, `received` counts each text in it, and `acknowledged` each text
-    whose vector was sent back well.
+    `requests` holds the requests, `received` counts each text in them, and `acknowledged` each text
+    whose vector was sent back correctly.
     """
 
     def __init__(self, *script: Behaviour, dimensions: int = 8, api_key: str = "key") -> None:
@@ -196,11 +196,11 @@ class FakeOpenAI:
 
     @property
     def base_url(self) -> str:
-        """What OPENAI_BASE_URL would be."""
+        """The value for OPENAI_BASE_URL."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def then(self, *behaviours: Behaviour) -> None:
-        """Adds behaviours to the end of the script."""
+        """Append behaviours to the script."""
         with self._lock:
             self._script.extend(behaviours)
 
@@ -220,7 +220,7 @@ class FakeOpenAI:
         self._thread.join(timeout=5)
 
     def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Reply:
-        """The reply to one request, counted."""
+        """The reply to one request, which is counted."""
         if path != "/v1/embeddings":
             return status(404, message=f"no such path: {path}")(_NOTHING)
         given = body["input"]
@@ -247,7 +247,7 @@ class FakeOpenAI:
         return reply
 
     def write(self, stream: BinaryIO, reply: Reply) -> None:
-        """Sends the body, in drops if the reply says so; stops with the server."""
+        """Send the body, in drops if the reply says so; stop with the server."""
         if not reply.drip:
             stream.write(reply.body)
             return
@@ -260,7 +260,7 @@ class FakeOpenAI:
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
-            # One request a connection: idle ones would outlive the test that opened them.
+            # One request per connection: idle ones would outlive the test that opened them.
             protocol_version = "HTTP/1.0"
 
             def do_POST(self) -> None:
@@ -278,10 +278,10 @@ class FakeOpenAI:
                     self.end_headers()
                     fake.write(self.wfile, reply)
                 except ConnectionError:
-                    pass  # the client gave up waiting, as a test asked it to
+                    pass  # the client timed out, as the test intends
 
             def log_message(self, *args: object) -> None:
-                """Says nothing: the tests' output is for failures."""
+                """Log nothing: the tests' output is for failures."""
 
         return Handler
 

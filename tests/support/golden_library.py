@@ -1,4 +1,4 @@
-"""A small judged library; one document's title promises what another one's text holds."""
+"""A small judged library; one document's title promises what another one's text contains."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUESTIONS = {
 
 @contextmanager
 def lasting_documents(blocker: Any) -> Iterator[dict[str, Document]]:
-    """The documents by a short name, for all tests of a module: made once, around theirs."""
+    """The documents by a short name, for all tests of a module: created once, in a transaction."""
     with blocker.unblock(), transaction.atomic():
         shelf = make_collection("Harbour")
         yield {
@@ -47,7 +47,7 @@ def lasting_documents(blocker: Any) -> Iterator[dict[str, Document]]:
 
 
 def judge_all(documents: Mapping[str, Document], judge: User) -> None:
-    """Makes the three golden queries, with a judgement of each."""
+    """Create the three golden queries, with a judgement of each."""
     for text, (name, grade) in QUESTIONS.items():
         judging.judge(text, [], documents[name], grade, acting_user=judge)
 
@@ -59,7 +59,7 @@ def active_profile() -> SearchProfile:
 def draft_with(
     weights: Mapping[str, float] | None = None, *, user: User | None = None, **fields: object
 ) -> SearchProfile:
-    """A draft of the active profile: with these weights for every class, and these fields."""
+    """Create a draft of the active profile with these weights for every class, and these fields."""
     draft = activation.draft_from(active_profile(), acting_user=user)
     for name, value in fields.items():
         setattr(draft, name, value)

@@ -1,4 +1,4 @@
-"""How many examples a law is tried on: by Hypothesis' profile, `ci` unless another is named."""
+"""The number of examples for property tests: by Hypothesis' profile, `ci` by default."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _USUAL = 100
 def load_profiles() -> None:
     """Register the profiles and load the one that HYPOTHESIS_PROFILE names.
 
-    `--hypothesis-profile` comes later and wins. How long an example takes is the machine's
-    affair, and not what a test is about.
+    `--hypothesis-profile` comes later and wins. There is no deadline: the time per example depends
+    on the machine and is not under test.
     """
     settings.register_profile("ci", max_examples=40, deadline=None, print_blob=True)
     settings.register_profile("nightly", max_examples=1_000, deadline=None, print_blob=True)
@@ -21,6 +21,6 @@ def load_profiles() -> None:
 
 
 def examples(number: int) -> int:
-    """So many examples where others have a hundred, scaled as the profile scales those."""
+    """The number of examples where the default is a hundred, scaled as the profile scales that."""
     profile = settings.get_profile(settings.get_current_profile_name())
     return max(10, number * profile.max_examples // _USUAL)

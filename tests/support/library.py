@@ -1,4 +1,4 @@
-"""A small library for the tests of the pages: two public shelves, one for insiders only."""
+"""A small library for the tests of the pages: two public collections, one for insiders only."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _DAYS = range(1, ENTRIES + 1)
 
 
 def fill_library() -> SimpleNamespace:
-    """The library's documents by a short name, all searchable."""
+    """Create the library; return its documents by a short name, all searchable."""
     handbook = make_collection("Handbook")
     ship = make_collection("Ship's papers")
     secrets = make_collection("Zanzibar", visibility=Visibility.GROUPS, groups=["insiders"])
@@ -99,7 +99,7 @@ def fill_library() -> SimpleNamespace:
 
 @contextmanager
 def lasting_library(blocker: Any) -> Iterator[SimpleNamespace]:
-    """The library for all tests of a module: filled once, in a transaction around theirs."""
+    """The library for all tests of a module: created once, in a transaction around them."""
     with blocker.unblock(), transaction.atomic():
         yield fill_library()
         transaction.set_rollback(True)

@@ -1,4 +1,4 @@
-"""A web site on this machine for tests of fetching: pages, and whatever else a server may do."""
+"""A local web site for tests of fetching: pages, and any other behaviour of a server."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass(frozen=True)
 class Answer:
-    """What the site answers; `body` may be a function that writes to the connection itself."""
+    """A response of the site; `body` may be a function that writes to the connection itself."""
 
     body: bytes | Callable[[BaseHTTPRequestHandler], None] = b""
     status: int = 200
@@ -20,7 +20,7 @@ class Answer:
 
 
 def page(body: str, **headers: str) -> Answer:
-    """A page of HTML; `headers` with underscores for dashes."""
+    """An HTML page; `headers` with underscores for dashes."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     text = f"<!doctype html><html><head><title>Page</title></head><body>{body}</body></html>"
     return Answer(text.encode(), headers={"Content-Type": "text/html", **named})
@@ -34,7 +34,7 @@ Route = Answer | Callable[[Mapping[str, str]], Answer]
 
 
 class Site:
-    """The running site: its routes may change, and every request is kept."""
+    """The running site: its routes may change, and every request is recorded."""
 
     def __init__(self, port: int, scheme: str) -> None:
         self.routes: dict[str, Route] = {}
@@ -57,7 +57,7 @@ class Site:
 
 @contextmanager
 def local_site(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> Iterator[Site]:
-    """A site on a free port of this machine, gone after the block."""
+    """Run a site on a free port of this machine until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -82,7 +82,7 @@ def local_site(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> It
         block_on_close = False
 
         def handle_error(self, *arguments: object) -> None:
-            """A client that hangs up early is what several tests are about."""
+            """Ignore clients that disconnect early: several tests do so on purpose."""
 
     with Server((host, 0), Handler) as server:
         if tls is not None:

@@ -1,7 +1,7 @@
-"""The ranking as it was before candidates became columns: the oracle of this release.
+"""The object-based ranking that preceded the columns: the oracle of this release.
 
-Objects in place of arrays, exact sums in place of rounded ones, a candidate at a time. The tests
-hold the kernel (`search.ranking`, `search.engine.rank`) to it; nothing else reads it.
+Objects in place of arrays, exact sums in place of rounded ones, one candidate at a time. The tests
+compare the kernel (`search.ranking`, `search.engine.rank`) with it; nothing else uses it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def weigh(
     now: datetime | None = None,
     group: bool = True,
 ) -> Ranking:
-    """The ranking of a wide candidate set, as `search.engine.rank.ranking_of` has to make it."""
+    """The ranking of a wide candidate set that `search.engine.rank.ranking_of` must reproduce."""
     profile, found = settled.profile, Found.of(columns)
     candidates = as_found_by(found, profile, settled.signals, now)
     by_meaning = columns.by_meaning and Signal.VECTOR in settled.signals
@@ -147,7 +147,7 @@ RECIPROCAL_RANK_K = 60  # Cormack, Clarke & Buettcher 2009, as for RRF; ranks fr
 
 
 def none(scores: Sequence[float]) -> Strengths:
-    """The raw scores themselves, whatever their range: some seed systems add them unscaled."""
+    """The raw scores themselves, whatever their range: some presets add them unscaled."""
     return list(scores)
 
 
@@ -181,7 +181,7 @@ def zscore(scores: Sequence[float]) -> Strengths:
 
 
 def reciprocal_rank(scores: Sequence[float]) -> Strengths:
-    """(k + 1) / (k + rank), so that rank 1 gets 1; equal scores share a rank; 0 for none found."""
+    """(k + 1) / (k + rank), so that rank 1 gets 1; equal scores share a rank; 0 if not found."""
     ranks: dict[float, int] = {}
     for position, score in enumerate(sorted(scores, reverse=True), start=1):
         ranks.setdefault(score, position)
@@ -222,9 +222,9 @@ def boosted(score: Node, candidate: Candidate, boosts: Sequence[Boost]) -> Node:
 # --- feedback -----------------------------------------------------------------------
 
 # Three documents were better than two, four, five or ten on six judged collections, and are few
-# enough to be right (docs/relevance.md).
+# enough to be relevant (docs/relevance.md).
 EXAMPLES = 3
-# Half-precision embeddings hold three.
+# The precision of half-precision embeddings.
 COSINE_DIGITS = 9
 
 
@@ -243,7 +243,7 @@ def likeness(first: Sequence[Hit]) -> dict[int, float]:
     if not examples:
         return {}
     centre = _vectors(list(examples.values())).mean(axis=0)
-    # How many rows are multiplied at a time decides the last bits: without them equals stay equal.
+    # The number of rows multiplied at a time decides the last bits: rounding keeps equals equal.
     cosines = np.round(_vectors(embedded) @ centre, COSINE_DIGITS)
     return {
         candidate.chunk_id: float(cosine)
@@ -252,7 +252,7 @@ def likeness(first: Sequence[Hit]) -> dict[int, float]:
 
 
 def with_feedback(score: Node, cosine: float | None, weight: float) -> Node:
-    """The score, and `weight` times the candidate's likeness to the best of the first ranking."""
+    """The score plus `weight` times the candidate's likeness to the best of the first ranking."""
     if cosine is None:
         return score
     parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
@@ -273,7 +273,7 @@ def _vectors(candidates: Sequence[Candidate]) -> np.ndarray:
 
 PLACES = ("title", "heading", "text")
 PLAIN = Tier()
-# After the same tier's others: what only one of meaning and keywords found, where that matters.
+# After the others of the same tier: found by only one of meaning and keywords, if that matters.
 SECOND = Tier(order=(1.0, 1.0))
 
 HOLDER_FACTOR = 1.1
@@ -282,7 +282,7 @@ Explained = tuple[Candidate, Explanation]
 
 
 def holding(score: Node, match: IdentifierMatch) -> Node:
-    """The score of a chunk that holds an identifier which does not lead."""
+    """The score of a chunk with an identifier, if identifiers do not lead."""
     leaf = Leaf(f"names {match.form}", HOLDER_FACTOR)
     return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
 
@@ -290,7 +290,7 @@ def holding(score: Node, match: IdentifierMatch) -> Node:
 def tier_of(match: IdentifierMatch | None, *, second: bool = False) -> Tier:
     """The tier of a candidate: full forms before partial ones, then title, heading, text.
 
-    `second`: it comes after the others that hold no identifier either.
+    `second`: after the others that have no identifier either.
     """
     if match is None:
         return SECOND if second else PLAIN
@@ -332,9 +332,9 @@ _LINEAR = {
     Signal.RECENCY: Normaliser.NONE,
     Signal.SYNONYM: Normaliser.MAX,
 }
-# These run, and show in a score, only where they have a weight.
+# These run, and appear in a score, only if they have a weight.
 OPTIONAL = (Signal.RECENCY, Signal.SYNONYM)
-# These measure something of every chunk; under the others a score of 0 means not found.
+# These score every chunk; with the others a score of 0 means not found.
 ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
 
 
@@ -343,11 +343,11 @@ class RankingOptions:
     """How strengths are made and combined.
 
     `normalisers` may leave signals out, which then have the default's. RRF multiplies the score
-    of what both meaning and keywords found by `both_factor`; `both_first` puts it before the rest
-    under any fusion. `own_depth`: a signal counts only for its best so many candidates; None for
-    all of the union. `feedback` is the share of the best score that likeness to the first results
-    is worth. `identifiers_lead`: holding an identifier is a tier; if not, a boost. Raises
-    ValueError for a constant that makes no sense.
+    of candidates found by both meaning and keywords by `both_factor`; `both_first` puts them before
+    the rest under any fusion. `own_depth`: a signal counts only for its best so many candidates;
+    None for all of the union. `feedback` is the share of the best score that likeness to the first
+    results adds. `identifiers_lead`: holding an identifier is a tier; if not, a boost. Raises
+    ValueError for an invalid constant.
     """
 
     fusion: Fusion = Fusion.LINEAR
@@ -378,8 +378,8 @@ def rank(
 ) -> tuple[Hit, ...]:
     """All candidates, best first: by tier, then score, then keyword score, then chunk id.
 
-    The order depends on the candidates as a set, never on the order in which they came. With
-    feedback it is a second ranking, which adds each candidate's likeness to the best of the first.
+    The order depends on the set of candidates, never on their input order. With relevance feedback
+    it is a second ranking, which adds each candidate's likeness to the best of the first.
     """
     ordered = sorted(candidates, key=lambda candidate: candidate.chunk_id)
     parts = _contributions(ordered, weights, options)
@@ -431,7 +431,7 @@ def _fed_back(hit: Hit, cosine: float | None, weight: float) -> Explanation:
 
 
 def _signals(candidates: Sequence[Candidate], weights: Weights) -> tuple[Signal, ...]:
-    """The signals that a score speaks of: the optional ones only where they count or ran."""
+    """The signals that a score lists: the optional ones only if they count or ran."""
     ran = {signal for candidate in candidates for signal in candidate.raw}
     return tuple(
         signal
@@ -481,9 +481,9 @@ def _order(candidate: Candidate, explanation: Explanation) -> tuple[object, ...]
 def strengths_of(
     raw: Sequence[float | None], signal: Signal, options: RankingOptions
 ) -> list[float]:
-    """One signal's strengths in the order of its raw scores; 0 where it has none.
+    """One signal's strengths in the order of its raw scores; 0 without a score.
 
-    The scores come by chunk id, which decides between equals.
+    The scores come by chunk id, which breaks ties.
     """
     scored = [i for i, score in enumerate(raw) if score is not None]
     held = [score for score in raw if score is not None]
@@ -503,7 +503,7 @@ def strengths_of(
 
 
 def _reciprocal_ranks(scores: Sequence[float], signal: Signal, k: int) -> list[float]:
-    """1 / (k + rank) by each score's place; 0 for a score that means not found (F4-04)."""
+    """1 / (k + rank) by each score's rank; 0 for a score that means not found."""
     order = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
     values = [0.0] * len(scores)
     for place, i in enumerate(order, start=1):
@@ -517,10 +517,10 @@ def _reciprocal_ranks(scores: Sequence[float], signal: Signal, k: int) -> list[f
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A document's place in a ranking: its best hit, and what is folded under it, best first.
+    """A document's place in a ranking: its best hit, and the hits folded under it, best first.
 
-    `folded` are the other hits of the same document; `copies` hits of other documents with nearly
-    the text of one of this group's.
+    `folded` are the other hits of the same document; `copies` hits of other documents whose text is
+    a near-duplicate of one in this group.
     """
 
     best: Hit
@@ -538,15 +538,14 @@ class _Gathering:
 def grouped(hits: Sequence[Hit], *, max_distance: int) -> tuple[Group, ...]:
     """The groups of a ranking, in the order of their best hits.
 
-    A hit goes to its document's group; else to that of the best hit before it whose signature
-    differs from its own in at most `max_distance` bits; else it begins a group. What is pinned
-    is never folded under another document, nor what names one identifier of the query under
-    what names another.
+    A hit joins its document's group; else that of the best hit before it whose signature differs
+    from its own in at most `max_distance` bits; else it starts a group. A pinned hit is never
+    folded under another document, nor a hit for one identifier of the query under one for another.
     """
     gatherings: list[_Gathering] = []
     by_document: dict[int, _Gathering] = {}
     signed = np.array([hit.candidate.signature or 0 for hit in hits], dtype=np.int64)
-    signatures = signed.view(np.uint64)  # of a negative number numpy counts the magnitude's bits
+    signatures = signed.view(np.uint64)  # bitwise_count takes a negative's magnitude
     places: list[_Gathering] = []
     for position, hit in enumerate(hits):
         gathering = by_document.get(hit.candidate.document_id)
@@ -568,18 +567,18 @@ def grouped(hits: Sequence[Hit], *, max_distance: int) -> tuple[Group, ...]:
 def _likes(
     hits: Sequence[Hit], signatures: npt.NDArray[np.uint64], position: int, max_distance: int
 ) -> Iterable[int]:
-    """The positions before `position` whose signatures are near to its own, first ones first."""
+    """The positions before `position` with a signature near its own, in ascending order."""
     if hits[position].candidate.signature is None:
         return ()
-    # All at once: a few microseconds for hundreds of hits, where bands of bits in dictionaries,
-    # as in Manku 2007, take as long in Python.
+    # All at once: a few microseconds for hundreds of hits; bands of bits in dictionaries, as in
+    # Manku 2007, take as long in Python.
     distances = np.bitwise_count(signatures[:position] ^ signatures[position])
     near = np.flatnonzero(distances <= max_distance).tolist()
     return (earlier for earlier in near if hits[earlier].candidate.signature is not None)
 
 
 def _may_fold(hit: Hit, under: Hit) -> bool:
-    """Whether a near-duplicate may stand under the better hit instead of for itself."""
+    """Whether a near-duplicate may be folded under the better hit."""
     if hit.candidate.pin is not None:
         return False
     own, other = hit.candidate.identifier, under.candidate.identifier
@@ -595,13 +594,13 @@ DOUBT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the raw scores say of a ranking's first ten hits.
+    """A ranking's evidence: the raw scores of its first ten hits.
 
-    `cosine` is the first hit's; `keyword` is its BM25 as a share of the most that the query's terms
-    could give, (k1 + 1) * sum of idf. A lead is how far the best document of the ten is above the
-    next, on the same scales. `agreement` is 1 where the best chunks by meaning and by keywords
-    stand in one document, else 0; `terms` is ln(1 + the query's terms that the library knows),
-    for long questions are never covered whole.
+    `cosine` is the first hit's; `keyword` is its BM25 as a share of the maximum for the query's
+    terms, (k1 + 1) * sum of idf. A lead is the difference between the best document of the ten and
+    the next, on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are
+    of one document, else 0; `terms` is ln(1 + the number of the query's terms that the library
+    knows), as long questions are never covered completely.
     """
 
     ran: Ran
@@ -621,9 +620,9 @@ class Evidence:
         *,
         by_meaning: bool = True,
     ) -> Self | None:
-        """The evidence of a whole ranking, a hit a place; None where no signal can be read.
+        """The evidence of a whole ranking, one hit per place; None if no signal can be read.
 
-        Without `by_meaning` the vectors are not read: of a language that the model does not know.
+        `by_meaning` False leaves the vectors out: the model does not know the query's language.
         """
         shown = hits[:FIRST_PAGE]
         vector = by_meaning and bool(shown) and Signal.VECTOR in shown[0].candidate.raw
@@ -656,9 +655,9 @@ def confidence(
 ) -> float | None:
     """The probability, in [0, 1], that one of the first ten of `hits` answers the query.
 
-    `hits` is the whole ranking as shown, a hit a place. None where the space has no calibration,
-    or no signal that one reads has run; 0 where nothing was found. A query that is one identifier
-    is answered by what holds it and by nothing else, one with a pinned document by that.
+    `hits` is the whole ranking as shown, one hit per place. None if the space has no calibration,
+    or no signal that one reads has run; 0 without hits. A query that is one identifier is answered
+    only by hits that hold it, one with a pinned document by that document.
     """
     if calibration is None:
         return None
@@ -667,7 +666,7 @@ def confidence(
     first = hits[0].candidate
     if first.pin is not None:
         return 1 - DOUBT
-    # A name that prose could hold too (VectorStore) may be spoken of without being held.
+    # A name that prose could contain too (VectorStore) may be a topic of text without it.
     if query.is_identifier and (first.identifier or query.needs_no_embedding):
         held = first.identifier.strength if first.identifier else 0.0
         return DOUBT + (1 - 2 * DOUBT) * held
@@ -678,9 +677,9 @@ def confidence(
 
 
 def shifted(weights: Weights) -> Weights | None:
-    """The weights of a second try: half each of what meaning and keywords have together.
+    """The weights of the fallback ranking: meaning and keywords share their total weight equally.
 
-    None where they have that already, or one of them has no weight: such a profile wants it so.
+    None if they do already, or if one of them has no weight: the profile intends that.
     """
     if not (weights.vector and weights.keyword) or weights.vector == weights.keyword:
         return None
@@ -693,13 +692,13 @@ def _raw(hit: Hit, signal: Signal) -> float:
 
 
 def _best(hits: Sequence[Hit], signal: Signal) -> int | None:
-    """The document of the chunk with the highest score, the same one however hits are ordered."""
+    """The document of the chunk with the highest score, whatever the order of the hits."""
     best = max(hits, key=lambda hit: (_raw(hit, signal), -hit.candidate.chunk_id))
     return best.candidate.document_id if _raw(best, signal) > 0 else None
 
 
 def _lead(shown: Sequence[Hit], signal: Signal) -> float:
-    """The best document's score less the next one's; its own where there is no other."""
+    """The best document's score minus the next one's; its own if there is no other."""
     best: dict[int, float] = {}
     for hit in shown:
         document = hit.candidate.document_id
@@ -708,12 +707,12 @@ def _lead(shown: Sequence[Hit], signal: Signal) -> float:
     return first - second
 
 
-# --- the second try -----------------------------------------------------------------
+# --- the fallback ranking -----------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SecondTry:
-    """What stood before a second ranking under other weights took its place."""
+    """The weights and the confidence before the fallback ranking."""
 
     weights_before: Weights
     confidence_before: float
@@ -721,7 +720,7 @@ class SecondTry:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All hits, the same as what a page is cut from, under which weights, and how sure it is."""
+    """All hits, their groups (the source of pages), the weights used and the confidence."""
 
     weights: Weights
     hits: tuple[Hit, ...]
@@ -737,7 +736,7 @@ def ranked(
     *,
     group: bool = True,
 ) -> Ranking:
-    """The whole ranking; with `group` each document has one place, and so have near-duplicates."""
+    """The whole ranking; with `group` a document and its near-duplicates share one place."""
     hits = rank(candidates, weights, options)
     if group:
         groups = grouped(hits, max_distance=signatures.MAX_DISTANCE)
@@ -759,10 +758,10 @@ def surest(
     by_meaning: bool = True,
     may_shift: bool = True,
 ) -> Ranking:
-    """The ranking under `weights`; below the profile's threshold, under shifted ones if surer.
+    """The ranking under `weights`; below the profile's threshold, the fallback ranking if surer.
 
-    Without `by_meaning` the vectors say nothing of how sure it is. The second ranking is of the
-    same candidates. A third, the other way, was measured too: to choose among more rankings by
+    Without `by_meaning` the confidence ignores the vectors. The fallback ranking is of the same
+    candidates. A third, with the opposite shift, was measured too: to choose among more rankings by
     confidence made them worse (docs/adr/0017-confidence.md).
     """
 
@@ -790,26 +789,26 @@ def surest(
 
 
 def is_low(sure: float | None, profile: Profile) -> bool:
-    """Whether a confidence is below the profile's threshold; one not known is not."""
+    """Whether a confidence is below the profile's threshold; an unknown one is not."""
     return sure is not None and sure < profile.confidence_threshold
 
 
-# --- what a narrower search would have found ----------------------------------------
+# --- narrowing a wide candidate set -------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a search looks: so many candidates a signal, and the signals that run."""
+    """The bounds of a search: its depth per signal, and the signals that run."""
 
     depth: int
     signals: frozenset[Signal]
 
     def brings(self, places: Places) -> bool:
-        """Whether what brought a candidate to a wide find brings it to this search too."""
+        """Whether the search retrieves a candidate with these places in the wide candidate set."""
         return any(place <= self.limit(finder) for finder, place in places.items())
 
     def limit(self, finder: str) -> float:
-        """The last place of a finder that this search still takes."""
+        """The last place of a candidate generator that this search includes."""
         if finder == HOLDERS:
             return max(self.depth, MAX_HOLDERS)
         if finder == PINNED:
@@ -820,7 +819,7 @@ class Reach:
 def as_found_by(
     found: Found, profile: Profile, signals: frozenset[Signal], now: datetime | None
 ) -> tuple[Candidate, ...]:
-    """What a search under the profile finds in which these signals run."""
+    """The candidates that a search under the profile retrieves if these signals run."""
     bounds = Reach(profile.depth, signals)
     by_meaning = found.columns.by_meaning and Signal.VECTOR in signals
     fade = recency_of(found, profile, now)
@@ -833,19 +832,19 @@ def as_found_by(
 
 @dataclass(frozen=True, slots=True)
 class Fade:
-    """How the recency of a wide find becomes a profile's, as of now."""
+    """The conversion of a wide candidate set's recency to a profile's, as of now."""
 
     days_since: float
     half_life: float
 
     def of(self, wide: float) -> float:
-        """The recency by the profile's half-life of what a wide find calls so recent."""
+        """The recency by the profile's half-life, from that of a wide candidate set."""
         days = -math.log2(wide) * WIDE_HALF_LIFE + self.days_since
         return float(0.5 ** (days / self.half_life))
 
 
 def recency_of(found: Found, profile: Profile, now: datetime | None) -> Fade:
-    """How this find's recency becomes the profile's."""
+    """The conversion of this candidate set's recency to the profile's."""
     at = found.columns.at
     since = now - at if now and at else timedelta(0)
     return Fade(since / timedelta(days=1), profile.recency_half_life)

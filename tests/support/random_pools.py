@@ -1,4 +1,4 @@
-"""Random pools and profiles: what the tests and the benchmark of the what-if rank."""
+"""Random pools and profiles for the tests and the benchmark of the what-if."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ BOOSTS = (
     Boost("tables", 0.07, multiply=False, kinds=("table",)),
     Boost("debugging", 0.5, pattern="error", query_class=QueryClass.DEBUG),
 )
-# Some match rules of their own, some an identifier, some neither.
+# Some match classifier rules, some an identifier, some neither.
 TEXTS = ("how does the pump work", "A-1312/B", "error in the pump", "pump", "the § 12 of it all")
 
 
 def configuration(*, languages: tuple[str, ...] = ("en",)) -> Configuration:
-    """A configuration that no database holds, with a calibration."""
+    """A configuration that is not in a database, with a calibration."""
     return Configuration(
         stamp=1,
         active=None,
@@ -86,7 +86,7 @@ def random_case(seed: int, size: int, *, dimensions: int = DIMENSIONS, depth: in
 
 
 def random_profile(seed: int, **fields: object) -> Profile:
-    """A profile that uses whatever there is."""
+    """A profile that uses every setting."""
     chance = random.Random(seed)
     normalisers = {
         signal: chance.choice(list(Normaliser))

@@ -1,4 +1,4 @@
-"""Candidates written by hand, ranked by the one kernel: what the tests of a ranking begin with."""
+"""Handwritten candidates, ranked by the kernel: fixtures for tests of rankings."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def columns(
     places: Sequence[Mapping[str, int]] = (),
     **fields: Any,
 ) -> Candidates:
-    """The candidates as a search finds them; `boosts` are the sought names that are counted.
+    """The candidates as a search retrieves them; `boosts` are the patterns that are counted.
 
-    `places` make the set a wide one: what brought each candidate.
+    `places` make the set a wide one: each candidate's place by candidate generator.
     """
     order = sorted(range(len(candidates)), key=lambda i: candidates[i].chunk_id)
     ordered = [candidates[i] for i in order]
@@ -71,14 +71,14 @@ def columns(
 
 
 def made(**knobs: Any) -> Profile:
-    """A profile with these knobs, whose weights do not matter."""
+    """A profile with these settings, whose weights do not matter."""
     return Profile("made", 1, {}, **knobs)
 
 
 def prepared(
     candidates: Candidates | Sequence[Candidate], profile: Profile | None = None
 ) -> Prepared:
-    """The candidates with their strengths under the profile's knobs, by every signal."""
+    """The candidates with their strengths under the profile's settings, for every signal."""
     held = candidates if isinstance(candidates, Candidates) else columns(candidates)
     return prepare(held, profile or made(), EVERY_SIGNAL)
 

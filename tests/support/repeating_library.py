@@ -1,4 +1,4 @@
-"""A library that repeats itself, for the tests of grouping: one long document and three copies."""
+"""A library with repetitions, for the tests of grouping: one long document and three copies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _section(name: str, parts: str) -> str:
 
 
 def manual() -> str:
-    """A document of six passages, each about a shift; the first is the one that has copies."""
+    """A document of six passages, each about a shift; the first is the one with copies."""
     sections = "\n".join(_section(name, parts) for name, parts in _TOPICS.items())
     return f"# Shift manual\n\n{HANDOVER.format(date='12 March 2024')}\n\n{sections}"
 
@@ -61,7 +61,7 @@ def lasting_repeats(blocker: Any) -> Iterator[SimpleNamespace]:
 
 
 def fill() -> SimpleNamespace:
-    """The documents by a short name, all searchable; `hidden` is for insiders only."""
+    """Create the documents, all searchable, by a short name; `hidden` is for insiders only."""
     works = make_collection("Works")
     archive = make_collection("Archive")
     closed = make_collection("Zanzibar", visibility=Visibility.GROUPS, groups=["insiders"])

@@ -1,4 +1,4 @@
-"""Every address of the project, found from the URL resolver, so that none can be forgotten."""
+"""Every URL of the project, taken from the URL resolver, so that none can be missed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from django.urls.resolvers import RegexPattern, RoutePattern
 
 from ingestion.models import Chunk, Collection, Document, DocumentVersion
 
-# What differs from one answer to the next without saying anything: tokens and times.
+# Differences between responses that carry no information: tokens and times.
 _NOISE = (
     (re.compile(r"\b[A-Za-z0-9]{64}\b"), "TOKEN"),
     (re.compile(r'"search_id":"[0-9a-f-]{36}"'), "SEARCH"),
@@ -32,20 +32,20 @@ _NOISE = (
 _HEADERS = ("Content-Type", "Location", "Content-Disposition", "ETag", "Last-Modified", "Allow")
 
 
-# Among the names of the parameters that were read: all of them, by going through them.
+# Stands for all parameters, as if each had been read: somebody iterated over them.
 EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A pattern of the project: its whole route as written, and the parameters it takes."""
+    """A URL pattern of the project: its whole route as written, and its parameters."""
 
     route: str
     parts: tuple[RoutePattern | RegexPattern, ...]
     parameters: tuple[str, ...]
 
     def address(self, arguments: Mapping[str, Any]) -> str:
-        """The path with the arguments in place. Raises LookupError where none was given."""
+        """The path with the arguments filled in. Raises LookupError for a missing one."""
         path = ""
         for part in self.parts:
             text = str(part)
@@ -58,7 +58,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a visitor can tell of a response."""
+    """The part of a response that a visitor can observe."""
 
     status: int
     headers: tuple[tuple[str, str], ...]
@@ -66,7 +66,7 @@ class Answer:
     read: frozenset[str] = field(default=frozenset({EVERYTHING}), compare=False, repr=False)
 
     def depends_on(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether these parameters could make it another answer: one that nobody reads cannot."""
+        """Whether these parameters could change the response: one that is never read cannot."""
         return not self.read.isdisjoint({EVERYTHING, *parameters})
 
     @property
@@ -75,7 +75,7 @@ class Answer:
 
 
 def routes() -> list[Route]:
-    """All patterns of the project, in the resolver's order."""
+    """All URL patterns of the project, in the resolver's order."""
     return list(_routes(get_resolver(), ()))
 
 
@@ -90,12 +90,12 @@ def _routes(resolver: URLResolver, above: tuple[Any, ...]) -> Iterator[Route]:
 
 
 class NotedQuery(QueryDict):
-    """The parameters of an address, with the names of those that were read."""
+    """Query parameters that record which of them were read."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: set[str] = set()
         super().__init__(*arguments, **options)
-        self.read = set()  # what was read to fill it
+        self.read = set()  # discards the reads made while filling it
 
     def __getitem__(self, key: str) -> Any:
         self.read.add(key)
@@ -132,20 +132,20 @@ class NotedQuery(QueryDict):
 
 @contextmanager
 def parameters_noted() -> Iterator[None]:
-    """The answers within the block know which parameters were read for them."""
+    """Within the block, responses record which query parameters were read."""
     with mock.patch("django.core.handlers.wsgi.QueryDict", NotedQuery):
         yield
 
 
 def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
-    """The response to one request, without its noise. A fault of the program raises."""
+    """The response to one request, without its noise. Server errors are raised."""
     response: HttpResponseBase = getattr(client, method)(address, **extra)
     stream = getattr(response, "streaming_content", None)
     raw = b"".join(stream) if stream is not None else response.content  # type: ignore[attr-defined]
     body = (_unpacked(raw) if raw.startswith(b"PK") else raw).decode("utf-8", "replace")
     for noise, name in _NOISE:
         body = noise.sub(name, body)
-    # A message waits for the next page, whichever that is: it belongs to this answer.
+    # A message is shown on the next page, whichever that is, but belongs to this response.
     told = get_messages(response.wsgi_request)  # type: ignore[attr-defined]
     body += "\n".join(str(message) for message in told)
     client.cookies.pop("messages", None)
@@ -155,14 +155,14 @@ def answer(client: Client, method: str, address: str, **extra: Any) -> Answer:
 
 
 def _unpacked(archive: bytes) -> bytes:
-    """All that an archive's members say, which are packed beyond finding anything in them."""
+    """The contents of an archive's members, which cannot be searched while compressed."""
     with ZipFile(io.BytesIO(archive)) as members:
         return b"\n".join(name.encode() + b"\n" + members.read(name) for name in members.namelist())
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the parameters of addresses name: one document with its collection, there or not."""
+    """The values of URL parameters: one document with its collection, existing or not."""
 
     public_id: str
     slug: str
@@ -184,7 +184,7 @@ class Subject:
         )
 
     def object_id(self, model: str) -> str | None:
-        """The primary key that the subject has in a model of the library; none elsewhere."""
+        """The subject's primary key in a model of the library; None for other models."""
         return {
             "document": self.document,
             "collection": self.collection,
@@ -195,7 +195,7 @@ class Subject:
 
 MISSING = Subject("00000000-0000-4000-8000-000000000000", "no-such-collection", *["987654321"] * 4)
 
-# Parameters that name nothing of the library: one value for all.
+# Parameters that name no object of the library: one value for all.
 _PLAIN: dict[str, Sequence[str]] = {
     "profile": ["default@1", "default"],
     "name": ["default"],
@@ -228,9 +228,9 @@ def names_subject(route: Route) -> bool:
 
 
 def addresses(route: Route, subject: Subject) -> list[str]:
-    """The route's addresses about a subject. Raises LookupError for a parameter not known here.
+    """The route's URLs for a subject. Raises LookupError for an unknown parameter.
 
-    Whoever adds an address with a new parameter says here what it means.
+    A new URL parameter needs an entry here.
     """
     known: list[dict[str, Any]] = [
         {"public_id": subject.public_id, "slug": subject.slug, "chunk": "0", "pk": "1"}

@@ -1,4 +1,4 @@
-"""Golden queries and judgements over HTTP: made, taken back, compared, as files in and out."""
+"""Golden queries and judgements over HTTP: create, change, compare, import and export."""
 
 from __future__ import annotations
 
@@ -282,6 +282,6 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
     def _check_searches(self) -> None:
-        """What people asked is theirs: to judge is not enough."""
+        """Reading other people's searches needs more than the permission to judge."""
         if not self.request.user.has_perm("analytics.view_searchevent"):
             raise NotPermitted("You do not have permission to see what was searched for.")

@@ -1,4 +1,4 @@
-"""Profiles by the names that people give them: `name` or `name@version`."""
+"""Profiles by the names that users give them: `name` or `name@version`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEE_DRAFTS = "search.view_searchprofile"
 
 
 def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
-    """The profile of `rows` that `name@version` means, or the newest version of `name`.
+    """The profile of `rows` with the key `name@version`, or the newest version of `name`.
 
     Raises UnknownProfile.
     """
@@ -28,7 +28,7 @@ def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
 
 
 def published_profile(key: str) -> SearchProfile:
-    """The published profile that `name@version` means. Raises UnknownProfile."""
+    """The published profile with the key `name@version`. Raises UnknownProfile."""
     name, _, version = key.partition("@")
     rows = published().filter(name=name)
     found = rows.filter(version=int(version)).first() if version.isdecimal() else None
@@ -38,7 +38,7 @@ def published_profile(key: str) -> SearchProfile:
 
 
 def visible_profiles(viewer: Any) -> QuerySet[SearchProfile]:
-    """All profiles for those who may see them in the admin, the published ones for others."""
+    """All profiles for viewers who may see them in the admin, the published ones for others."""
     may_see_drafts = viewer.is_authenticated and viewer.has_perm(SEE_DRAFTS)
     return SearchProfile.objects.all() if may_see_drafts else published()
 

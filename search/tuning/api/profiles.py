@@ -1,4 +1,4 @@
-"""Profiles over HTTP: read, drafted, edited, published through the gate."""
+"""Profiles over HTTP: read, draft, edit, publish through the gate."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
 
 
 def _check_seen(profile: SearchProfile, seen: str | None) -> None:
-    """Raise RunConflict where the profile is not what the caller saw; lock it otherwise."""
+    """Lock the profile; raise RunConflict if it is not the version that the caller saw."""
     held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
     if seen and seen != fingerprint(held.as_profile()):
         raise RunConflict(f"{held} has been edited since you looked at it. Look again.")

@@ -1,4 +1,4 @@
-"""The gate over HTTP: its settings, attempts to publish, the audit, rolling back."""
+"""The gate over HTTP: its settings, publications, the audit, rollbacks."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class GateViewSet(ApiViewSet[PublishGate]):
 
 
 def outcome(publication: Publication) -> Response:
-    """The response to an attempt to publish: done, being measured, or refused and why."""
+    """The response to a publication: done, being measured, or refused with the reasons."""
     shown: Any = PublicationSerializer(publication).data
     if publication.state == State.PUBLISHED:
         return Response(shown)

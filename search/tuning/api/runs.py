@@ -1,4 +1,4 @@
-"""Measurements on the golden queries and searches for better weights over HTTP."""
+"""Evaluation runs and searches for better weights over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of tuning's API, below /api/v1/."""
+"""The URLs of tuning's API, below /api/v1/."""
 
 from __future__ import annotations
 

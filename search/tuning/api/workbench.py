@@ -1,4 +1,4 @@
-"""The workbench over HTTP: what a draft would rank and measure, before anything is stored."""
+"""The workbench over HTTP: the ranking and the measures of a draft that is not stored."""
 
 from __future__ import annotations
 

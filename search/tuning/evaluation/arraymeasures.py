@@ -1,4 +1,4 @@
-"""W3: rankings on a sheet -> the measures of `measures`, for all queries at once."""
+"""Rankings on a sheet -> the measures of `measures`, for all queries at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from search.tuning.evaluation.sheet import DISCOUNTS, Sheet
 
 NDCG, RECALL, RANK, PRECISION, FIRST = map(str, (nDCG @ 10, R @ 10, RR @ 10, P @ 5, Success @ 1))
 NAMES = (NDCG, RANK, RECALL, PRECISION, FIRST)
-# How far precision and recall are drawn.
+# The ranks at which the precision and recall curves are sampled.
 DEPTHS = (1, 2, 3, 5, 10, 20, 50)
 _CUT = len(DISCOUNTS)
 
@@ -47,15 +47,15 @@ def curves(sheet: Sheet, order: Integers) -> dict[int, tuple[float, float]]:
 
 
 def _documents(sheet: Sheet, order: Integers) -> tuple[Integers, Integers]:
-    """By place in the ranking: the rank of the document that first stands there, and its grade.
+    """For each position of the ranking, the rank and the grade of the document first seen there.
 
-    A document counts where its best candidate stands; elsewhere the rank is beyond all.
+    A document counts at the position of its best candidate; elsewhere the rank is past the end.
     """
     queries, width = order.shape
     documents = np.take_along_axis(sheet.batch.documents, order, axis=1)
     valid = np.take_along_axis(sheet.batch.valid, order, axis=1)
     most = int(documents.max(initial=0)) + 1
-    # Beyond the last document stands what is no candidate.
+    # The last column holds the invalid candidates.
     first = np.full((queries, most + 1), width, np.int64)
     named = np.where(valid, documents, most) + np.arange(queries)[:, None] * (most + 1)
     np.minimum.at(first.reshape(-1), named.reshape(-1), np.tile(np.arange(width), queries))

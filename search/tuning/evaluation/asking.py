@@ -1,4 +1,4 @@
-"""W3: a question asked in order to measure: of the search that readers use, over all documents."""
+"""Queries run for measurement: through the search that readers use, over all documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_MODEL = (
 
 
 def evaluator() -> User:
-    """The viewer whom questions are asked for: sees every document, and exists nowhere."""
+    """The viewer that evaluation queries run as: sees every document; not stored."""
     return User(username="evaluation", is_superuser=True)
 
 
@@ -32,7 +32,7 @@ def response_to(
     *,
     page_size: int = DEFAULT_PAGE_SIZE,
 ) -> SearchResponse | None:
-    """What the search answers in these collections; None where it does not take the question."""
+    """The search response in these collections; None if the search rejects the query."""
     try:
         return search(
             text,
@@ -46,20 +46,20 @@ def response_to(
 
 
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
-    """The question's class, whatever the profile classifies by: all profiles' classes are alike."""
+    """The query's class by the default rules, so that all profiles' classes are comparable."""
     return classify(response.query, configuration.current().rules).query_class
 
 
 def embed(text: str) -> None:
-    """Puts the question's vector into the cache. Raises EmbeddingError when the model is away."""
-    # Here it may take its time: a search gives up after a while and goes on without.
+    """Cache the query's embedding. Raises EmbeddingError if the model is unavailable."""
+    # Without the time limit of a search, which goes on without the embedding when it expires.
     spaces.query_embedder(configuration.current().space).embed_query(text)
 
 
 def embedding_time(text: str) -> float:
-    """Milliseconds that embedding takes, past the cache, which holds the question afterwards.
+    """Uncached embedding latency in milliseconds; the query is in the cache afterwards.
 
-    Raises EmbeddingError when the model is away.
+    Raises EmbeddingError if the model is unavailable.
     """
     embed(text)
     embedder = spaces.embedder(configuration.current().space)
@@ -69,9 +69,9 @@ def embedding_time(text: str) -> float:
 
 
 def latency(response: SearchResponse, embedding: float | None) -> float:
-    """Milliseconds that the search took; given what embedding takes, as of a question that is new.
+    """The search's latency in ms; with `embedding`, as for a query that is not in the cache.
 
-    Without a vector there is nothing to embed.
+    Without the vector signal there is nothing to embed.
     """
     spent = response.milliseconds
     waited = spent.get("embed", 0.0)

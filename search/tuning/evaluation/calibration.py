@@ -1,7 +1,7 @@
-"""W3: judged and unanswerable questions -> the calibration of the active space's confidences.
+"""Judged and unanswerable questions -> the calibration of the active space's confidences.
 
-Questions are asked as readers ask them, through the search's own pipeline. Half of them have an
-answer in the collection that they are asked of; see `Kind` for the others.
+Questions run through the search's own pipeline, as readers' do. Half of them have an answer in
+the collection that they are asked of; see `Kind` for the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, why it is answered or not, and the group that its answer belongs to."""
+    """A question, why it has an answer or none, and the group that its answer belongs to."""
 
     kind: Kind
     text: str
@@ -51,11 +51,11 @@ def calibrate(
     profile: str = "",
     look: Callable[[int, int], None] = lambda done, total: None,
 ) -> Calibration:
-    """The active space's calibration, fitted anew, measured on what was set aside, and stored.
+    """Fit, evaluate on held-out questions, and store the active space's calibration; return it.
 
-    `limit` takes so many answerable questions of each collection. A question is set aside with
-    all that are about the same document or share its title, about half of them. `profile` is a
-    name as in `Configuration.profile`. Raises EvaluationError when nothing can be fitted.
+    `limit` is the number of answerable questions per collection. A question is held out with all
+    others about the same document or of the same title; about half are. `profile` is a name as in
+    `Configuration.profile`. Raises EvaluationError when nothing can be fitted.
     """
     configured = configuration.current()
     ranking = configured.profile(profile)
@@ -95,7 +95,7 @@ def collect(
     seed: int = 0,
     look: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Sample]:
-    """The samples of all questions for all collections, each collection asked the others' too."""
+    """Yield the samples of all questions; each collection is also asked the others' questions."""
     asked = [
         (questions(judged, _others(judged, loaded), limit=limit, seed=seed), judged, collection)
         for judged, collection in loaded
@@ -122,9 +122,9 @@ def questions(
 ) -> list[Question]:
     """The questions for one collection: `limit` with an answer, and about as many without.
 
-    Those without are of each kind that there is to equal parts. The same seed draws the same.
+    Those without come in equal parts from each available kind. The same seed draws the same.
     """
-    chance = random.Random(seed)  # noqa: S311 - to draw questions by
+    chance = random.Random(seed)  # noqa: S311 - to sample questions
     titles = {passage.id: passage.title for passage in judged.passages()}
 
     def group(passage: str) -> str:
@@ -156,7 +156,7 @@ def _drawn(items: Sequence[T], limit: int | None, chance: random.Random) -> list
 
 
 def _unanswerable(judged: JudgedCollection) -> Iterator[tuple[str, str]]:
-    """The text of each question, and the passage that it was written against."""
+    """Yield the text of each question, and the passage that it was written against."""
     path = judged.folder / UNANSWERABLE
     if not path.is_file():
         return
@@ -177,9 +177,9 @@ def ask(
     documents: Mapping[int, Sequence[str]],
     profile: Profile,
 ) -> Iterator[Sample]:
-    """What the question's ranking says, with the vector signal and without.
+    """Yield a sample of the question's ranking with the vector signal and one without.
 
-    Nothing where search does not take the question: that says nothing of a ranking.
+    Yield nothing if the search rejects the question: there is no ranking then.
     """
     response = _response(question, collection, profile)
     if response is None:
@@ -212,7 +212,7 @@ def _sample(
     documents: Mapping[int, Sequence[str]],
     response: SearchResponse,
 ) -> Sample | None:
-    """What a ranking of the candidates says; None where nothing can be read of it."""
+    """The sample of a ranking of the candidates; None if the ranking has no evidence."""
     profile, query_class = response.profile, response.classification.query_class
     batch = Batch.of([prepare(candidates, profile, response.settled.signals)])
     ranked = rank(batch, [response.weights], [query_class], profile)
@@ -233,7 +233,7 @@ def _sample(
 def _holds(
     candidates: Candidates, documents: Mapping[int, Sequence[str]], relevant: frozenset[str]
 ) -> Booleans:
-    """Whether each candidate's document is one of the relevant ones."""
+    """Whether each candidate's document is a relevant one."""
     return np.array(
         [
             not relevant.isdisjoint(documents.get(document, ()))

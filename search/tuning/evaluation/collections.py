@@ -1,7 +1,7 @@
-"""W3: judged collections in BEIR layout, read from disk and loaded through the upload path.
+"""Judged collections in BEIR layout, read from disk and loaded through the upload path.
 
-A corpus row becomes a text file under its title. Rows with the same text are one document of a
-collection, as for any upload; each of their ids stands for it in the judgements.
+A corpus row becomes a text file named by its title. Rows with the same text become one document,
+as for any upload; the judgements of each of their ids apply to it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ingestion.models import Collection, Document, State, Visibility
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
-# Every document needs a title; this one stands in all of them, so that its idf is next to 0.
+# Every document needs a title; this one occurs in all of them, so that its idf is near 0.
 UNTITLED = "untitled.txt"
 
 
@@ -43,7 +43,7 @@ class Passage:
 
     @property
     def file(self) -> bytes:
-        """What is uploaded for it; empty when there is nothing to find."""
+        """The content to upload; empty if the row has no text."""
         return (self.text.strip() or self.title).encode("utf-8", "replace")
 
     @property
@@ -53,7 +53,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCollection:
-    """A corpus, questions for it, and what answers them.
+    """A corpus, queries for it, and their relevance judgements.
 
     `queries` holds the text of each query that has a relevant passage; `qrels` the grade of each
     judged passage by query, 0 or more.
@@ -77,7 +77,7 @@ class JudgedCollection:
 
 
 def read(folder: Path) -> JudgedCollection:
-    """The judged collection in `folder`. Raises EvaluationError when it is none."""
+    """The judged collection in `folder`. Raises EvaluationError if it is not a valid one."""
     missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
     if missing:
         raise EvaluationError(
@@ -115,7 +115,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
 
 
 def shelf(judged: JudgedCollection) -> Collection:
-    """The collection that holds the corpus; made, for no reader's eyes, where it is missing."""
+    """The collection that holds the corpus; created, hidden from readers, if it is missing."""
     collection, _ = Collection.objects.kept().get_or_create(
         name=f"judged: {judged.name}",
         defaults={
@@ -127,10 +127,10 @@ def shelf(judged: JudgedCollection) -> Collection:
 
 
 def receive_missing(judged: JudgedCollection, collection: Collection) -> list[int]:
-    """The versions to wait for, so that the collection holds the corpus and nothing else.
+    """Upload what the collection lacks of the corpus; return the versions to wait for.
 
-    What is there already stays; what the corpus no longer holds goes. Rows without a word are
-    left out: nothing could find them.
+    Documents already there stay; those not in the corpus are removed. Rows without a word are
+    skipped: no query could match them.
     """
     passages = {passage.sha256: passage for passage in judged.passages() if passage.file.strip()}
     held = {
@@ -154,7 +154,7 @@ def receive_missing(judged: JudgedCollection, collection: Collection) -> list[in
 
 
 def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, list[str]]:
-    """The corpus ids that each searchable document stands for, by its primary key."""
+    """The corpus ids of each searchable document, by its primary key."""
     ids = defaultdict(list)
     for passage in judged.passages():
         ids[passage.sha256].append(passage.id)

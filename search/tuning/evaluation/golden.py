@@ -1,7 +1,7 @@
-"""W3: the golden set: people's questions, what answers them, and how a profile ranks for each.
+"""The golden set: queries, their judged documents, and each profile's ranking of them.
 
 `ask` is the search that readers use, under any profile, published or not. A measure over the
-golden set is taken over all documents, whoever looks: see `asking.evaluator`.
+golden set covers all documents, whoever the viewer is: see `asking.evaluator`.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SYNTHETIC = GoldenQuery.Origin.SYNTHETIC
 
 @dataclass(frozen=True, slots=True)
 class Golden:
-    """A golden query as it is measured. Documents are named by their public ids.
+    """A golden query for measurement. Documents are named by their public ids.
 
     `qrels` has each judged document's grade: the median over its judges, rounded down.
-    Documents that were deleted are in neither `qrels` nor `must_be_first`: no profile can find
-    them. `query_class` is the class asked for; None: whatever the rules say.
+    Deleted documents are in neither `qrels` nor `must_be_first`: no profile can find them.
+    `query_class` is the class to use; None: the one that the rules give.
     """
 
     pk: int
@@ -45,22 +45,22 @@ class Golden:
 
     @property
     def key(self) -> str:
-        """Its name in `EvaluationRun.by_query`."""
+        """Its key in `EvaluationRun.by_query`."""
         return str(self.pk)
 
     @property
     def is_measured(self) -> bool:
-        """Whether measures say anything: some document answers it."""
+        """True if a judged document answers it, so that measures are meaningful."""
         return any(grade > 0 for grade in self.qrels.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a profile ranked for one golden query.
+    """A profile's ranking for one golden query.
 
-    `ranking` is of documents' public ids, each where its best passage stands, without repeats;
-    empty where search refused the question. `query_class` is the class by our rules, whatever the
-    profile classifies by. `degraded`: a signal could not run, so this measures nothing.
+    `ranking` holds documents' public ids by their best passage, without repeats; empty if the
+    search rejected the query. `query_class` is the class by the default rules, whatever the
+    profile classifies by. `degraded`: a signal could not run, so the answer must not be measured.
     """
 
     ranking: tuple[str, ...]
@@ -71,17 +71,17 @@ class Answer:
 
     @property
     def first(self) -> str:
-        """The first document; empty for none."""
+        """The first document; empty if there are no results."""
         return self.ranking[0] if self.ranking else ""
 
 
 def golden_set(
     *, pks: Container[int] | None = None, origins: Container[str] | None = None
 ) -> tuple[Golden, ...]:
-    """The enabled golden queries, in a stable order, in three queries.
+    """The enabled golden queries, in a stable order, in three database queries.
 
-    `pks` and `origins` take only those; a query without judgements and without a document that
-    must be first is left out.
+    `pks` and `origins` restrict them; a query with neither judgements nor a must-be-first
+    document is left out.
     """
     rows = GoldenQuery.objects.filter(enabled=True).order_by("folded", "pk")
     if pks is not None:
@@ -107,14 +107,14 @@ def golden_set(
 
 
 def median_grade(grades: Sequence[int]) -> int:
-    """The grade that several judges' come to: their median, rounded down."""
+    """The median of the judges' grades, rounded down."""
     return int(statistics.median(grades))
 
 
 def _grades(queries: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Each query's grade of each document judged.
+    """The grade of each judged document, by query.
 
-    Read as plain rows: at each move of a slider there are thousands.
+    Read as plain rows, not as instances: every move of a slider reads thousands.
     """
     given: dict[int, dict[str, list[int]]] = {pk: defaultdict(list) for pk in queries}
     rows = Judgement.objects.filter(query__in=queries).order_by("pk")
@@ -141,10 +141,10 @@ def _golden(query: GoldenQuery, grades: Mapping[str, int], kept: Container[str])
 
 
 def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> Answer:
-    """How `profile` ranks for a golden query, through the search that readers use.
+    """Run a golden query under `profile`, through the search that readers use.
 
-    `embedding` is what embedding it takes, in milliseconds (see `asking`): then
-    `milliseconds` are as of a question that nobody has asked before.
+    `embedding` is the query's embedding latency in ms (see `asking`): `milliseconds` is then the
+    latency of an uncached query.
     """
     choices = Choices(snapshot=profile, query_class=golden.query_class)
     response = response_to(golden.text, golden.collections, choices)
@@ -161,13 +161,13 @@ def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> 
 def values_of(
     goldens: Sequence[Golden], rankings: Mapping[str, Sequence[str]]
 ) -> dict[str, dict[str, float]]:
-    """Every measure by golden key, of those that are measured and have a ranking."""
+    """Every measure by golden key, of the measured queries that have a ranking."""
     judged = {each.key: each.qrels for each in goldens if each.is_measured and each.key in rankings}
     return measures.measure(judged, {key: rankings[key] for key in judged})
 
 
 def fingerprint(profile: Profile) -> str:
-    """Another value for every profile that may rank otherwise; name and version do not count."""
+    """A value that differs between profiles that may rank differently; ignores name and version."""
     ranked_by = {
         each.name: getattr(profile, each.name)
         for each in fields(Profile)
@@ -181,7 +181,7 @@ def fingerprint(profile: Profile) -> str:
 
 
 def set_hash(goldens: Sequence[Golden]) -> str:
-    """SHA-256 of what was asked and what counts as an answer: equal for comparable runs."""
+    """SHA-256 of the queries and their judgements: equal for comparable runs."""
     asked: list[tuple[str, Sequence[str], Mapping[str, int], str]] = [
         (each.text, each.collections, dict(each.qrels), each.must_be_first) for each in goldens
     ]

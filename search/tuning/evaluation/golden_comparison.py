@@ -1,4 +1,4 @@
-"""W3: the golden set under a profile and the one it is held against: they take turns."""
+"""The golden set under a profile and its baseline, measured in alternation."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from search.tuning.evaluation.golden import Answer, Golden, ask, values_of
 
 logger = logging.getLogger(__name__)
 
-# Each profile's latency is known from at least so many searches, in at most so many rounds: the
-# p95 of fewer is the luck of one. A guess that keeps a small set's run within seconds.
+# The least number of searches for a profile's latency, and the most rounds to reach it: the p95
+# of fewer is noise. A guess that keeps a small set's run within seconds.
 LATENCY_SEARCHES, LATENCY_ROUNDS = 60, 5
 
 Look = Callable[[int, int], None]
@@ -28,7 +28,7 @@ Look = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class Side:
-    """What one profile did with the golden set, by the queries' keys."""
+    """One profile's results on the golden set, by query key."""
 
     profile: Profile
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The golden set under a candidate and, where there is one, the profile it is held against."""
+    """The golden set under a candidate and, if there is one, its baseline."""
 
     goldens: tuple[Golden, ...]
     candidate: Side
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def differences(self) -> dict[str, measures.Interval]:
-        """Candidate less baseline, by measure; empty without a baseline or a measured query."""
+        """Candidate minus baseline, by measure; empty without a baseline or a measured query."""
         if self.baseline is None or not self.candidate.values:
             return {}
         ours, theirs = self.candidate.values, self.baseline.values
@@ -65,9 +65,9 @@ def compare(
     *,
     look: Look = lambda done, total: None,
 ) -> Comparison:
-    """The golden set under both profiles. `look` is told how many searches are done, of how many.
+    """Measure the golden set under both profiles. `look` gets the searches done and their total.
 
-    Raises RunFailed where the embedding model does not answer.
+    Raises RunFailed if the embedding model does not answer.
     """
     sides = [Side(candidate), *([Side(baseline)] if baseline else [])]
     rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
@@ -77,7 +77,7 @@ def compare(
         look(done, total)
         golden = goldens[done % len(goldens)]
         embedding = _embedding_time(golden)
-        # Whoever comes first finds the caches cold: they take turns.
+        # The first search pays for cold caches, so the profiles alternate.
         for turn in range(len(sides)):
             _ask(sides[(done + done // len(goldens) + turn) % len(sides)], golden, embedding)
     for side in sides:
@@ -90,7 +90,7 @@ def _embedding_time(golden: Golden) -> float | None:
     try:
         return embedding_time(golden.text)
     except EmbeddingError as error:
-        # No loss to a profile without the vector signal; the others answer degraded.
+        # Harmless to a profile without the vector signal; the others' answers are degraded.
         logger.warning("The golden query could not be embedded: %s", error)
         return None
 

@@ -1,9 +1,9 @@
-"""W3: live runs of the golden set: queued, measured through the search itself, kept as a row.
+"""Evaluation runs of the golden set through the live search: queued, measured, stored.
 
     start -> worker: measure -> claim -> compare: both profiles take turns -> figures, done
 
-A run that a dead worker left behind is measured again from its beginning. Nothing is measured
-without the embedding model: the run then fails and says so.
+A run whose worker died is measured again from the beginning. A run fails if the embedding model
+is unavailable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ State = EvaluationRun.State
 def start(
     profile: SearchProfile, *, acting_user: User | None, baseline: SearchProfile | None = None
 ) -> EvaluationRun:
-    """A queued run of the golden set, against the active profile unless `baseline` is given."""
+    """Queue a run of the golden set, against the active profile unless `baseline` is given."""
     run = create(profile, acting_user=acting_user, baseline=baseline)
     enqueue(EvaluationRun, run.pk)
     return run
@@ -44,7 +44,7 @@ def start(
 def create(
     profile: SearchProfile, *, acting_user: User | None, baseline: SearchProfile | None = None
 ) -> EvaluationRun:
-    """The row of a run that the caller enqueues or measures: the sweep leaves it alone at first."""
+    """Create a run that the caller enqueues or measures: at first the sweep skips it."""
     if baseline is None:
         baseline = SearchProfile.objects.filter(state=SearchProfile.State.ACTIVE).first()
     if baseline is not None and baseline.pk == profile.pk:
@@ -62,7 +62,7 @@ def create(
 
 
 def cancel(run: EvaluationRun) -> None:
-    """End a run that waits or is being measured. Raises RunConflict for one that has ended."""
+    """End a queued or running run. Raises RunConflict for one that has ended."""
     open_runs = EvaluationRun.open_jobs().filter(pk=run.pk)
     if not revoke(open_runs, state=State.CANCELLED, error="Cancelled."):
         raise RunConflict("This run has ended already. Start a new one instead.")
@@ -70,7 +70,7 @@ def cancel(run: EvaluationRun) -> None:
 
 
 def restart(run: EvaluationRun) -> None:
-    """Queue a run that failed or was cancelled once more. Raises RunConflict for any other."""
+    """Queue a failed or cancelled run once more. Raises RunConflict for any other."""
     ended = EvaluationRun.objects.filter(
         pk=run.pk, kind=EvaluationRun.Kind.GOLDEN, state__in=(State.FAILED, State.CANCELLED)
     )
@@ -85,7 +85,7 @@ def restart(run: EvaluationRun) -> None:
 
 
 def sweep() -> int:
-    """Enqueue what lies idle, without the runs of publications, which measure their own."""
+    """Enqueue idle runs, except those of publications, which measure their own."""
     publications = Publication.objects.filter(state=Publication.State.MEASURING, run__isnull=False)
     return jobs.sweep(
         EvaluationRun, EvaluationRun.open_jobs().exclude(pk__in=publications.values("run"))
@@ -93,10 +93,10 @@ def sweep() -> int:
 
 
 def measure(pk: int) -> Comparison | None:
-    """The measured figures, after they are written down; None where the run is not ours to measure.
+    """Measure and store a run; return its figures, or None if another process holds the run.
 
-    None, too, where it was cancelled meanwhile. A failure is written into the row, and RunFailed
-    is raised as well.
+    None, too, if it was cancelled meanwhile. A failure is stored in the row and raised as
+    RunFailed.
     """
     return work_on(EvaluationRun, pk, _measure, state=State.RUNNING, progress=0)
 
@@ -127,9 +127,9 @@ def _measure(lease: Lease[EvaluationRun]) -> Comparison:
 
 
 def brought_to_an_end(run: EvaluationRun) -> bool:
-    """Whether the run has ended, measured here if it must be; False while another measures it.
+    """Measure the run unless it has ended; return False while another process measures it.
 
-    A failure is no error here: the row says so.
+    A failure does not raise: the row states it.
     """
     if run.is_open:
         with suppress(RunFailed):
@@ -139,7 +139,7 @@ def brought_to_an_end(run: EvaluationRun) -> bool:
 
 
 def _figures(measured: Comparison) -> dict[str, object]:
-    """The columns of a run that say what was measured."""
+    """The result columns of a run."""
     space = configuration.current().space
     return {
         "progress": 1.0,
@@ -168,7 +168,7 @@ def _by_class(side: Side) -> dict[str, object]:
 
 
 def _query_row(golden: Golden, measured: Comparison) -> dict[str, object]:
-    """A query's part of `EvaluationRun.by_query`."""
+    """A query's entry in `EvaluationRun.by_query`."""
     answer, side = measured.candidate.answers[golden.key], measured.candidate
     row: dict[str, object] = {
         "text": golden.text,

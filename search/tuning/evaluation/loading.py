@@ -26,16 +26,16 @@ from search.tuning.evaluation.collections import (
     shelf,
 )
 
-# Starting a process and loading its model takes as long as so many passages do. A guess.
+# Starting a process and loading its model takes as long as this many passages. A guess.
 WORTH_PROCESSES = 100
 
 
 def load(
     judged: JudgedCollection, *, write: Callable[[str], None], processes: int = 1
 ) -> Collection:
-    """The collection with all of the corpus searchable; what was loaded before is kept.
+    """Load the corpus and return its collection once searchable; keep documents already there.
 
-    Running workers do the work; where there are none, `processes` of our own do.
+    Running workers do the work; without any, `processes` local ones do.
     """
     collection = shelf(judged)
     versions = receive_missing(judged, collection)
@@ -48,7 +48,7 @@ def load(
         else:
             if processes > 1 and len(versions) >= WORTH_PROCESSES:
                 _advance_in_processes(versions, processes, lambda: view.show(watch.look()))
-            # Also what a process that died has left.
+            # Also the versions that a dead process left.
             with WorkHere(versions) as here:
                 follow(watch, view, here.check)
     terms.fold()
@@ -79,7 +79,7 @@ def _advance_in_processes(
 
 @contextmanager
 def _single_threaded_embedders() -> Iterator[None]:
-    """Processes started here embed on one thread each: more would fight over the same cores."""
+    """Make processes started within embed on one thread: more compete for the same cores."""
     before = os.environ.get("EMBEDDER_THREADS")
     os.environ["EMBEDDER_THREADS"] = "1"
     try:
@@ -92,7 +92,7 @@ def _single_threaded_embedders() -> Iterator[None]:
 
 
 def start() -> None:
-    """Sets up Django, once a process, and sees to it that none outlives the command."""
+    """Set up Django, once a process, and exit with the parent."""
     import django
 
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -100,14 +100,14 @@ def start() -> None:
 
 
 def advance(version: int) -> None:
-    """Brings a version as far as it goes."""
+    """Run every processing step of a version."""
     from ingestion.documents import steps
 
     steps.advance(version)
 
 
 def _end_with_parent() -> None:
-    # A pool's processes wait for work for ever when the command is killed.
+    # A pool's processes would wait for work for ever if the command is killed.
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -20,7 +20,7 @@ LEADING = NAMES[0]
 
 RESAMPLES = 2_000  # Efron & Tibshirani 1993, chapter 13: over 1,000 for an interval
 CONFIDENCE = 0.95
-SEED = 42  # any: it makes an interval repeatable
+SEED = 42  # any value: it makes intervals reproducible
 
 Values = Mapping[str, Mapping[str, float]]
 """Each measure's value by query."""
@@ -28,7 +28,7 @@ Values = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean with the ends of its interval of confidence."""
+    """A mean with the ends of its confidence interval."""
 
     mean: float
     low: float
@@ -36,7 +36,7 @@ class Interval:
 
     @property
     def is_clear(self) -> bool:
-        """True when the interval leaves out 0."""
+        """True when the interval excludes 0."""
         return self.low > 0 or self.high < 0
 
 
@@ -45,7 +45,7 @@ def measure(
 ) -> dict[str, dict[str, float]]:
     """Every measure of every ranking, by query. A ranking is of documents, best first.
 
-    A document that comes twice counts where it first stands; an empty ranking measures 0.
+    A repeated document counts at its first rank; an empty ranking measures 0.
     """
     values = {query: dict.fromkeys(NAMES, 0.0) for query in rankings}
     judged = (
@@ -53,7 +53,7 @@ def measure(
         for query in rankings
         for document, grade in qrels.get(query, {}).items()
     )
-    # Only the order counts, and equal scores have none.
+    # ir_measures sorts by score: distinct scores keep the order.
     ranked = (
         ir_measures.ScoredDoc(query, document, -float(place))
         for query, documents in rankings.items()
@@ -76,7 +76,7 @@ def means(values: Values, queries: Iterable[str] | None = None) -> dict[str, flo
 def by_class(
     values: Values, classes: Mapping[str, QueryClass]
 ) -> dict[QueryClass, tuple[int, dict[str, float]]]:
-    """For each class met, in their order: how many of the queries measured, and the means of them.
+    """The number of measured queries and their means, for each class present, in class order.
 
     `classes` has the class of each query that has one.
     """
@@ -92,7 +92,7 @@ def by_class(
 
 
 def difference(values: Values, baseline: Values, name: str) -> Interval:
-    """How far `values` lie above `baseline` on the same queries: a paired bootstrap interval."""
+    """The mean of `values` minus `baseline` on the same queries: a paired bootstrap interval."""
     queries = sorted(values)
     if not queries or values.keys() != baseline.keys():
         raise ValueError("A paired difference needs the same queries on both sides, at least one.")
@@ -100,7 +100,7 @@ def difference(values: Values, baseline: Values, name: str) -> Interval:
 
 
 def interval(changes: npt.ArrayLike) -> Interval:
-    """The mean of at least one change, with the bootstrap's interval (percentiles)."""
+    """The mean of at least one change, with its bootstrap interval (percentiles)."""
     pairs = np.asarray(changes, np.float64)
     chance = np.random.default_rng(SEED)
     drawn = chance.integers(0, len(pairs), size=(RESAMPLES, len(pairs)))
@@ -118,10 +118,9 @@ def latencies(milliseconds: Sequence[float]) -> dict[str, float]:
 
 
 def alpha(units: Sequence[Sequence[int]]) -> float | None:
-    """The agreement over the grades that several judges gave to each document.
+    """Inter-judge agreement (alpha) over the grades that several judges gave to each document.
 
-    None where no document has two judges, or all grades are the same, so that there is nothing to
-    agree about.
+    None if no document has two judges, or all grades are equal, so that alpha is undefined.
     """
     paired = [unit for unit in units if len(unit) > 1]
     every = [grade for unit in paired for grade in unit]
@@ -133,12 +132,12 @@ def alpha(units: Sequence[Sequence[int]]) -> float | None:
 
 
 def spread(grades: Sequence[int]) -> int:
-    """How far the grades of one document lie apart: 0 to 3."""
+    """The largest difference between grades of one document: 0 to 3."""
     return max(grades) - min(grades) if grades else 0
 
 
 def _squares(grades: Sequence[int]) -> float:
-    """The squared differences of all pairs, summed: by moments, since there may be many."""
+    """The sum of squared differences of all pairs: from moments, since there may be many."""
     if len(grades) < 50:
         return float(sum((one - other) ** 2 for one, other in combinations(grades, 2)))
     return float(len(grades) * sum(grade * grade for grade in grades) - sum(grades) ** 2)

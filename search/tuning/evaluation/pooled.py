@@ -1,4 +1,4 @@
-"""W2: wide candidate sets as bytes and JSON: small enough to keep for every golden query."""
+"""Wide candidate sets as bytes and JSON: small enough to keep for every golden query."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from search.domain import HALF, Candidates, Query, Reading, TermStatistic, row_t
 
 
 def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
-    """All but the arrays and the query, as JSON; `depth`: how many each signal brought at most."""
+    """All but the arrays and the query, as JSON; `depth`: the most candidates of a signal."""
     vectors = candidates.embeddings
     return {
         "depth": depth,

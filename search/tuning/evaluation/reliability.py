@@ -1,9 +1,9 @@
-"""W3: how far a confidence can be trusted, and the fit that makes it one. Pure.
+"""The reliability of a confidence, and the fit that calibrates it. Pure.
 
 The fit is Platt's (1999): logistic regression, with his targets short of 0 and 1. AUROC is the
-chance that an answered question is given more confidence than one that is not (Hanley & McNeil
-1982). The expected calibration error (Naeini, Cooper & Hauskrecht 2015) is the mean distance
-between confidence and the share answered, over 15 bins as usual since Guo et al. (2017).
+probability that an answered question has a higher confidence than an unanswered one (Hanley &
+McNeil 1982). The expected calibration error (Naeini, Cooper & Hauskrecht 2015) is the mean
+distance between confidence and the share answered, over 15 bins as usual since Guo et al. (2017).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy.typing as npt
 from search.ranking.confidence import FEATURES, Calibration, Evidence, Logistic, Ran
 
 BINS = 15
-# In units of standardised slopes: keeps them finite where a feature parts the classes wholly.
+# In units of standardised slopes: keeps them finite where a feature separates the classes.
 RIDGE = 1.0
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
@@ -31,9 +31,9 @@ Numbers = npt.NDArray[np.float64]
 class Kind(StrEnum):
     """Why a question has an answer or none.
 
-    ANSWERABLE: judged passages answer it. UNANSWERABLE: written to look as if passages here did.
-    WITHHELD: an answerable one with its passages taken out of the candidates, so that only their
-    neighbours are left. FOREIGN: of another collection.
+    ANSWERABLE: judged passages answer it. UNANSWERABLE: written to look answerable here.
+    WITHHELD: an answerable one whose passages are removed from the candidates, so that only their
+    neighbours remain. FOREIGN: of another collection.
     """
 
     ANSWERABLE = "answerable"
@@ -46,7 +46,7 @@ class Kind(StrEnum):
 class Sample:
     """A question's evidence and whether a relevant document was on the first page.
 
-    `group` names what its answer stands in: no group is on both sides of a split.
+    `group` names the source of its answer: no group is on both sides of a split.
     """
 
     kind: Kind
@@ -61,8 +61,9 @@ def is_held_out(group: str, seed: int) -> bool:
 
 
 def fit(samples: Sequence[Sample]) -> Calibration:
-    """The models of every combination of signals. The one for vectors alone reads what the one
-    for both does. Raises ValueError where the samples of one are all answered, or none is."""
+    """The models of every combination of signals. The one for vectors alone reads the evidence of
+    the one for both. Raises ValueError if the samples of one are all answered, or all unanswered.
+    """
     chosen = {
         Ran.BOTH: _that_ran(samples, Ran.BOTH),
         Ran.VECTOR: _that_ran(samples, Ran.BOTH),
@@ -72,9 +73,9 @@ def fit(samples: Sequence[Sample]) -> Calibration:
 
 
 def measure(calibration: Calibration, samples: Sequence[Sample]) -> dict[str, Any]:
-    """What the confidences of `samples` are worth, by the signals that ran.
+    """AUROC, calibration error and related figures of `samples`, by the signals that ran.
 
-    `AUROC_<kind>` sets the answered against one kind of the others; `below` gives the share of each
+    `AUROC_<kind>` compares the answered with one other kind; `below` gives the share of each
     kind whose confidence is below a threshold.
     """
     figures = {}
@@ -85,7 +86,7 @@ def measure(calibration: Calibration, samples: Sequence[Sample]) -> dict[str, An
 
 
 def auroc(answered: Sequence[bool], confidences: Sequence[float]) -> float:
-    """In [0, 1], .5 for chance; ties count half. NaN unless there are both answered and not."""
+    """AUROC in [0, 1], .5 for chance; ties count half. NaN unless both outcomes occur."""
     truth = np.asarray(answered, dtype=bool)
     _, place, count = np.unique(confidences, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(count) - (count - 1) / 2)[place]
@@ -116,14 +117,14 @@ def _that_ran(samples: Sequence[Sample], ran: Ran) -> list[Sample]:
 
 
 def _fit(samples: Sequence[Sample], features: tuple[str, ...]) -> Logistic:
-    """Newton's method on standardised features; the slopes come back in the features' own units."""
+    """Fit by Newton's method on standardised features; return slopes in the features' own units."""
     answered = np.array([sample.answered for sample in samples], dtype=np.float64)
     positives, negatives = float(answered.sum()), float((1 - answered).sum())
     if not (positives and negatives):
         raise ValueError(
             "A calibration needs questions that are answered and questions that are not."
         )
-    # Platt 1999, section 2.2: a certainty that no finite number of samples supports is not learnt.
+    # Platt 1999, section 2.2: no finite number of samples supports a probability of 0 or 1.
     targets = np.where(answered > 0, (positives + 1) / (positives + 2), 1 / (negatives + 2))
     raw = np.array([[getattr(s.evidence, name) for name in features] for s in samples])
     mean, deviation = raw.mean(axis=0), np.maximum(raw.std(axis=0), 1e-9)

@@ -1,4 +1,4 @@
-"""W3: outcomes -> what is printed, written as JSON, and kept in the documentation."""
+"""Outcomes as text for a terminal, as JSON, and as tables for the documentation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
 
 
 def as_markdown(outcomes: Sequence[Outcome]) -> str:
-    """A table for each collection, and one with the leading measure of all."""
+    """A table for each collection, and an overview by the leading measure."""
     tables = []
     for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
         tables.append(_markdown_table(name, list(of_collection)))
@@ -69,7 +69,7 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
 
 
 def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Replaces what stands between the markers in the file. Raises EvaluationError without them."""
+    """Replace the text between the markers in the file. Raises EvaluationError without markers."""
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -81,7 +81,7 @@ def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
 
 
 def _overview(outcomes: Sequence[Outcome]) -> str:
-    """The leading measure: a row for each profile, a column for each collection, their mean."""
+    """The leading measure: a row per profile, a column per collection, and the mean."""
     by_collection: dict[str, dict[str, float]] = {}
     for outcome in outcomes:
         column = by_collection.setdefault(outcome.judged.name, {})

@@ -1,4 +1,4 @@
-"""W: a run's figures by query, as its reader may see them."""
+"""A run's figures by query, restricted to what its viewer may see."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from search.tuning.models import EvaluationRun, GoldenQuery
 
 @dataclass(frozen=True, slots=True)
 class QueryRow:
-    """What a run measured of one query. Documents are public ids; None: none, or one unseen.
+    """A run's figures for one query. Documents are public ids; None: missing or not visible.
 
-    `query` is its public id, `titles` those of the documents that the reader may see.
+    `query` is its public id, `titles` those of the documents that the viewer may see.
     """
 
     pk: int
@@ -30,14 +30,14 @@ class QueryRow:
     titles: Mapping[str, str]
 
     def change(self, measure: str) -> float | None:
-        """How far the measure moved; None where there is nothing to compare."""
+        """The change of the measure; None without a baseline."""
         if measure not in self.measures or measure not in self.was:
             return None
         return self.measures[measure] - self.was[measure]
 
     @property
     def breaks(self) -> bool:
-        """Whether a document that was first, and must be, no longer is."""
+        """Whether a must-be-first document that was first no longer is."""
         must = self.must_be_first
         return must is not None and self.first != must
 
@@ -46,7 +46,7 @@ class QueryRow:
 
 
 def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
-    """The run's queries that `viewer` may see, in two queries; none that are gone."""
+    """The run's queries that still exist and `viewer` may see, in two database queries."""
     queries = GoldenQuery.objects.visible_to(viewer).filter(
         pk__in=[int(key) for key in run.by_query]
     )

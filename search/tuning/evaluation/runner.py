@@ -1,4 +1,4 @@
-"""W3: profiles x judged queries -> measures, through the search that readers use."""
+"""Profiles x judged queries -> measures, through the search that readers use."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from search.tuning.models import EvaluationRun
 
 @dataclass(slots=True)
 class Outcome:
-    """What one profile did with the queries of one collection. Empty rankings measure 0.
+    """One profile's results on the queries of one collection. Empty rankings measure 0.
 
-    `refused` counts queries that search did not take; `baseline` is the first profile.
+    `refused` counts the queries that the search rejected; `baseline` is the first profile.
     """
 
     judged: JudgedCollection
@@ -53,7 +53,7 @@ class Outcome:
         return measures.latencies(self.milliseconds)
 
     def by_class(self) -> dict[QueryClass, tuple[int, dict[str, float]]]:
-        """For each class met: how many queries, and the means over them."""
+        """The number of queries and their means, for each class present."""
         return measures.by_class(self.values, self.classes)
 
 
@@ -67,8 +67,8 @@ def evaluate(
 ) -> list[Outcome]:
     """The outcome of each profile, in order; differences are to the first.
 
-    `profiles` are names as in `Configuration.profile`; `limit` takes so many queries, evenly
-    spread. `look` is told how many queries are done, of how many.
+    `profiles` are names as in `Configuration.profile`; `limit` is the number of queries, evenly
+    spaced. `look` gets the number of queries done and their total.
     """
     configured = configuration.current()
     chosen = [configured.profile(name) for name in profiles]
@@ -79,7 +79,7 @@ def evaluate(
     for done, (query, text) in enumerate(queries.items()):
         look(done, len(queries))
         embedding = embedding_time(text)
-        # Whoever comes first finds the caches cold: they take turns.
+        # The first search pays for cold caches, so the profiles alternate.
         for turn in range(len(outcomes)):
             outcome = outcomes[(done + turn) % len(outcomes)]
             _ask(outcome, query, text, collection, documents, embedding)
@@ -93,7 +93,7 @@ def evaluate(
 
 
 def record(outcome: Outcome) -> EvaluationRun:
-    """The outcome as a row."""
+    """Store the outcome as an evaluation run."""
     space = configuration.current().space
     rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=_names(outcome))}
     return EvaluationRun.objects.create(
@@ -115,7 +115,7 @@ def record(outcome: Outcome) -> EvaluationRun:
 
 
 def code_version() -> str:
-    """The commit that runs, with `+` when files differ from it; empty outside a git checkout."""
+    """The running commit, with `+` for local changes; empty outside a git checkout."""
     command = ["git", "describe", "--always", "--dirty=+", "--abbrev=10"]
     try:
         done = subprocess.run(
@@ -160,6 +160,6 @@ def _ask(
 
 
 def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]]) -> list[str]:
-    """The corpus ids of the hits' documents, each where its best chunk stands."""
+    """The corpus ids of the hits' documents, each at the rank of its best chunk."""
     ordered = response.ranking.documents
     return [passage for document in ordered for passage in documents.get(document, ())]

@@ -1,4 +1,4 @@
-"""W3: golden queries with their candidates and judgements, side by side in arrays."""
+"""Golden queries with their candidates and judgements, batched in arrays."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from search.domain import Candidates, Floats, Integers, QueryClass
 from search.ranking import Batch
 
-# What a grade is worth at ranks 1 to 10: nDCG@10 as trec_eval has it.
+# The discount of a gain at ranks 1 to 10: nDCG@10 as in trec_eval.
 DISCOUNTS = 1 / np.log2(np.arange(2, 12))
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A query whose candidates are pooled, and what answers it: grades by document.
+    """A query with a candidate pool and its judgements: grades by document.
 
-    `query_class`: the class to take in place of the classifier's. `must_be_first` is a document.
+    `query_class`: overrides the classifier's class. `must_be_first` is a document.
     """
 
     key: str
@@ -30,18 +30,18 @@ class Case:
 
     @cached_property
     def answers(self) -> int:
-        """How many documents answer it, found or not."""
+        """The number of relevant documents, in the pool or not."""
         return sum(grade > 0 for grade in self.grades.values())
 
     @cached_property
     def ideal(self) -> float:
-        """What the best ranking of all judged documents gains in its first ten."""
+        """The discounted gain of the ideal ranking of all judged documents, in its first ten."""
         best = sorted(self.grades.values(), reverse=True)[: len(DISCOUNTS)]
         return float((np.array(best, np.float64) * DISCOUNTS[: len(best)]).sum())
 
     @cached_property
     def gains(self) -> Integers:
-        """The grades of the pool's documents, in their order; 0 for those that nobody judged."""
+        """The grades of the pool's documents, in their order; 0 for those without a judgement."""
         return np.array([self.grades.get(int(pk), 0) for pk in self.pool.documents[0]], np.int64)
 
 
@@ -62,6 +62,6 @@ class Sheet:
 
     @cached_property
     def answers(self) -> tuple[Floats, Floats]:
-        """How many documents answer each query, and what the ideal ranking of them gains."""
+        """The number of relevant documents and the ideal gain, by query."""
         counts = np.array([case.answers for case in self.cases], np.float64)
         return counts, np.array([case.ideal for case in self.cases], np.float64)

@@ -1,7 +1,8 @@
-"""W3: what the golden set would measure under other weights: pools -> rankings -> measures.
+"""The golden set's measures under other weights: pools -> rankings -> measures.
 
 The rankings are those of a search (`search.engine.rank`), of every query at once: hundreds of
-queries of hundreds of candidates in a part of a second (docs/adr/0030-one-ranking-over-columns.md).
+queries of hundreds of candidates in a fraction of a second
+(docs/adr/0030-one-ranking-over-columns.md).
 """
 
 from __future__ import annotations
@@ -26,18 +27,18 @@ from search.tuning.evaluation.sheet import Case, Sheet
 
 __all__ = ["Case", "Outcome", "WhatIf"]
 
-# What is kept of how profiles retrieve and normalise: the active one's, the draft's, one to spare.
+# Entries per cache: the active profile's, the draft's and a spare one.
 KEPT = 3
 Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Rankings of the cases at `places` under one profile, and what they measure.
+    """Rankings of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
-    one for each case. `confidence` is NaN where none is known; `tried_again` under which the
-    ranking is that of a second try.
+    one for each case. `confidence` is NaN if unknown; `tried_again` is set if the ranking is the
+    fallback ranking.
     """
 
     places: tuple[int, ...]
@@ -57,14 +58,14 @@ class Outcome:
         return list(zip(chunks, self.scores[place, columns].tolist(), strict=True))
 
     def first_document(self, place: int) -> int | None:
-        """The document that comes first; None where nothing was found."""
+        """The first document; None without results."""
         held = self.sheet.batch.prepared[place]
         if not len(held):
             return None
         return int(held.candidates.rows["document"][held.rows[self.order[place, 0]]])
 
     def means(self, chosen: Sequence[int] | None = None) -> dict[str, float]:
-        """Each measure's mean over the cases, or over those chosen; empty for none."""
+        """Each measure's mean over the cases, or over those chosen; empty without any."""
         if not len(self.places if chosen is None else chosen):
             return {}
         picked = slice(None) if chosen is None else np.array(chosen)
@@ -72,9 +73,9 @@ class Outcome:
 
 
 class WhatIf:
-    """The golden set, pooled. `under` measures it under any profile that the pools cover.
+    """The pooled golden set. `under` measures it under any profile that the pools cover.
 
-    What it keeps between calls makes a slider's next move the faster; it is no one's state.
+    What it caches between calls speeds up the next move of a slider; callers never depend on it.
     """
 
     def __init__(self, cases: Sequence[Case], configured: Configuration) -> None:
@@ -87,7 +88,7 @@ class WhatIf:
         self._lock = threading.Lock()
 
     def under(self, profile: Profile, only: Sequence[int] | None = None) -> Outcome:
-        """The outcome under the profile; `only` takes the cases at these places."""
+        """The outcome under the profile; `only` restricts it to the cases at these places."""
         if only is not None:
             return self._under(profile, tuple(only))
         for held, outcome in self._outcomes:
@@ -99,7 +100,7 @@ class WhatIf:
         return outcome
 
     def _remember(self, profile: Profile, outcome: Outcome) -> None:
-        """Keeps it: the active profile's is asked for again at every move of the draft."""
+        """Cache the outcome: every move of the draft asks for the active profile's again."""
         others = [pair for pair in self._outcomes if pair[1] is not outcome]
         self._outcomes = [*others[1 - KEPT :], (profile, outcome)]
 
@@ -143,7 +144,7 @@ class WhatIf:
     def _sheet(
         self, places: tuple[int, ...], settled: Sequence[Settled], profile: Profile
     ) -> Sheet:
-        """The cases as a search under the profile would find their candidates."""
+        """The cases with the candidates that a search under the profile would retrieve."""
         kind = prepared_by(profile)
         key = (kind, places, tuple(each.signals for each in settled))
         if key not in self._sheets:
@@ -161,7 +162,7 @@ class WhatIf:
 
 
 def _room(kept: dict[object, Value], key: object, value: Value) -> Value:
-    """What is kept under the key, or now is; the oldest goes when there are too many."""
+    """The value cached under the key, or `value`, then cached; the oldest entry is evicted."""
     while key not in kept and len(kept) >= KEPT:
         kept.pop(next(iter(kept)))
     return kept.setdefault(key, value)

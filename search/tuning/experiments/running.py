@@ -1,7 +1,7 @@
-"""W: an experiment from its start to its end. Two published profiles, one experiment at a time.
+"""The life cycle of an experiment. Two published profiles, one experiment at a time.
 
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
-      -> look, again and again -> a verdict, the longest run, a person or a new active profile
+      -> look, repeatedly -> a verdict, the longest run, a person or a new active profile
       ends it
 """
 
@@ -39,9 +39,9 @@ def start(
     reason: str = "",
     background: bool | None = None,
 ) -> Experiment:
-    """The experiment: running, refused (a draft with `refusals`), or still being measured.
+    """Start the experiment; return it running, refused (a draft with `refusals`) or in measurement.
 
-    Each arm that is not active itself goes through the gate that publishing it would. `override`
+    Each arm that is not active itself goes through the gate, as for publishing. `override`
     starts it whatever the gate finds: that needs a reason. With more golden queries than the
     gate's setting, or `background`, a worker measures. `acting_user` None is the system itself.
     Raises NotPermitted, ExperimentError, RunConflict.
@@ -60,7 +60,7 @@ def start(
         held.override, held.override_reason = override, reason.strip()
         held.findings, held.refusals = [], []
         held.attempts, held.not_before = 0, None
-        held.enqueued_at = timezone.now()  # the sweep leaves it alone at first
+        held.enqueued_at = timezone.now()  # at first the sweep skips it
         runs = {each.pk: golden_runs.create(each, acting_user=acting_user) for each in measured}
         held.run_a, held.run_b = runs.get(held.a_id), runs.get(held.b_id)
         held.save()
@@ -73,7 +73,7 @@ def start(
 
 
 def carry_out(pk: int) -> Experiment:
-    """The experiment, its arms measured where they are not yet, and decided. Safe to repeat."""
+    """Measure the experiment's arms if necessary, decide it, and return it. Safe to repeat."""
     work_on(Experiment, pk, _carry_out)
     return Experiment.objects.get(pk=pk)
 
@@ -87,7 +87,7 @@ def _carry_out(lease: Lease[Experiment]) -> None:
 
 @transaction.atomic
 def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
-    """Back to a plan from being measured. Raises RunConflict in any other state."""
+    """Cancel the measurement and return to draft. Raises RunConflict in any other state."""
     _check_permitted(acting_user)
     held = locked(experiment)
     if held.state != State.CHECKING:
@@ -102,7 +102,7 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
 
 @transaction.atomic
 def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Experiment:
-    """The experiment, ended by hand. Raises NotPermitted, ExperimentError without a reason."""
+    """End the experiment by hand. Raises NotPermitted, ExperimentError without a reason."""
     _check_permitted(acting_user)
     if not reason.strip():
         raise ExperimentError("Say why it ends: the audit keeps it.")
@@ -113,7 +113,7 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
 
 
 def look(experiment: Experiment) -> Experiment:
-    """The experiment with its verdict as of now, ended where its stop rule says so."""
+    """Update the experiment's verdict; end the experiment if its stop rule says so."""
     held = outcomes.refresh(experiment)
     if held.state != State.RUNNING or held.started is None:
         return held
@@ -125,7 +125,7 @@ def look(experiment: Experiment) -> Experiment:
 
 
 def look_at_running() -> int:
-    """How many experiments were looked at."""
+    """Update the verdicts of the running experiments; return how many."""
     running = list(Experiment.objects.filter(state=State.RUNNING))
     for experiment in running:
         look(experiment)
@@ -134,7 +134,7 @@ def look_at_running() -> int:
 
 @transaction.atomic
 def _settle(pk: int) -> Experiment:
-    """Started or refused by what the arms' runs measured, under lock."""
+    """Start or refuse the experiment by the figures of its arms' runs, under lock."""
     active = _lock_active()
     held = Experiment.objects.select_for_update(of=("self",)).get(pk=pk)
     if held.state != State.CHECKING:
@@ -156,7 +156,7 @@ def _settle(pk: int) -> Experiment:
 
 
 def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
-    """What the gate finds of each arm, and what of it refuses."""
+    """The gate's findings on each arm, and the refusals among them."""
     if not runs:
         return [gate_inputs.unmeasured()], []
     findings, refusals = [], []
@@ -208,7 +208,7 @@ def _check_startable(held: Experiment) -> None:
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
-    """Raises NotPermitted. The system itself, None, may."""
+    """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perms(publications.permissions(override=override)):
         what = "start experiments against the gate" if override else "start or end experiments"
         raise NotPermitted(f"You do not have permission to {what}.")
@@ -224,6 +224,6 @@ def _busy(other: Experiment) -> str:
 
 
 def _lock_active() -> SearchProfile | None:
-    """The active profile, held: no other start and no publication comes between."""
+    """Lock and return the active profile, so that no other start or publication can intervene."""
     rows = SearchProfile.objects.select_for_update()
     return rows.filter(state=SearchProfile.State.ACTIVE).first()

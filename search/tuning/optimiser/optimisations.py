@@ -1,9 +1,9 @@
-"""W: searches for better weights: asked for, cancelled, taken up again, made into a draft.
+"""Searches for better weights: start, cancel and turn into drafts.
 
-    start -> Optimisation -> a worker: `optimising.carry_out` -> verdict -> draft -> gate
+    start -> Optimisation -> a worker: `runner.carry_out` -> verdict -> draft -> gate
 
-A reliable gain on people's judgements becomes a draft by itself; anything else only where a
-person asks for it. Nothing here publishes.
+A reliable gain on people's judgements becomes a draft automatically; any other result only on
+request. Nothing here publishes.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ WEIGHTS, PRESETS = "weights", "presets"
 
 
 class OptimisationError(SearchError):
-    """A search for better weights cannot be asked for like this. Says why."""
+    """A search for better weights cannot start with these options. Says why."""
 
     code = "optimisation_error"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to look for, and among which golden queries.
+    """The target of the search, and the golden queries it uses.
 
-    `origins` None: people's and imported ones, or the next best there are. `kind` is WEIGHTS, or
+    `origins` None: people's and imported ones, or the next best available. `kind` is WEIGHTS, or
     PRESETS to measure the shipped profiles instead of new weights.
     """
 
@@ -68,9 +68,9 @@ class Options:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """What `as_json` wrote; what is left out is as it is by itself.
+        """The inverse of `as_json`; missing keys have their defaults.
 
-        Raises OptimisationError for what cannot be looked for.
+        Raises OptimisationError for invalid options.
         """
         usual = Wanted()
         try:
@@ -94,7 +94,7 @@ class Options:
         return options
 
     def check(self) -> None:
-        """Raises OptimisationError for what cannot be looked for."""
+        """Raise OptimisationError for invalid options."""
         wanted = self.wanted
         if self.kind not in (WEIGHTS, PRESETS):
             raise OptimisationError(f"Look for {WEIGHTS} or compare {PRESETS}.")
@@ -111,9 +111,9 @@ class Options:
 def start(
     profile: SearchProfile, options: Options | None = None, *, acting_user: User | None
 ) -> Optimisation:
-    """A queued search for better weights than the profile's. A worker carries it out.
+    """Queue a search for better weights than the profile's. A worker carries it out.
 
-    Raises NotPermitted, OptimisationError, and RunConflict while one for the profile is going on.
+    Raises NotPermitted, OptimisationError, and RunConflict while another one for the profile runs.
     """
     check_permitted(acting_user)
     asked = options or Options()
@@ -131,7 +131,7 @@ def start(
 
 
 def cancel(row: Optimisation, *, acting_user: User | None) -> None:
-    """Ends one that waits or is going on. Raises RunConflict for one that has ended."""
+    """End a queued or running search. Raises RunConflict for one that has ended."""
     check_permitted(acting_user)
     ours = Optimisation.open_jobs().filter(pk=row.pk)
     if not revoke(ours, state=State.CANCELLED, finished=timezone.now()):
@@ -143,10 +143,10 @@ def cancel(row: Optimisation, *, acting_user: User | None) -> None:
 def make_draft(
     row: Optimisation, *, acting_user: User | None, preset: SearchProfile | None = None
 ) -> SearchProfile:
-    """The draft of what was found: made now, or earlier. `preset`: of that compared profile.
+    """Return the optimisation's draft, creating it if needed; `preset`: a draft of that profile.
 
-    Raises NotPermitted, RunConflict where the profile was edited since, and ProfileError where
-    nothing better was found at all.
+    Raises NotPermitted, RunConflict if the profile was edited since, and ProfileError if the
+    result has nothing better.
     """
     check_permitted(acting_user)
     held = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
@@ -208,7 +208,7 @@ def _reason(row: Optimisation) -> str:
 
 
 def check_permitted(user: User | None) -> None:
-    """Raises NotPermitted. The system itself, None, may."""
+    """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perm(NEEDED):
         raise NotPermitted("You do not have permission to change search profiles.")
 

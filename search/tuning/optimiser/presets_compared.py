@@ -1,4 +1,4 @@
-"""W: the shipped profiles on the golden set, beside the present one: where to start from.
+"""The shipped profiles on the golden set, compared with the present one as starting points.
 
 Each is measured from its own pools. As the best of many looks better than it is, the intervals
 hold for all of them together (Bonferroni; Dunn 1961).
@@ -31,9 +31,9 @@ def compare_presets(
     pools: Pools,
     look: Callable[[float], None],
 ) -> dict[str, Any]:
-    """Every shipped profile's mean and gain over `present`, best first, and a verdict.
+    """Measure every shipped profile: its mean and gain over `present`, best first, and a verdict.
 
-    Raises NothingToLearn where too few queries are judged.
+    Raises NothingToLearn if too few queries are judged.
     """
     if len(goldens) < ENOUGH:
         raise NothingToLearn(
@@ -42,8 +42,8 @@ def compare_presets(
         )
     base = present.as_profile()
     rows = _shipped(base)
-    # Of profiles that look alike the pools are the same: they stand together. Pools of few kinds
-    # are kept: the present one's come last, so that the workbench has them afterwards.
+    # Profiles of one width share their pools, so they are adjacent. The cache holds pools of few
+    # widths: the present profile's come last, so that the workbench has them afterwards.
     every = [*sorted(rows, key=lambda each: repr(Width.of(each[1]))), (present, base)]
     values: dict[int, Floats] = {}
     for done, (row, profile) in enumerate(every):
@@ -72,7 +72,7 @@ def simultaneous(changes: Floats, of: int) -> Interval:
 
 
 def _shipped(base: Profile) -> list[tuple[SearchProfile, Profile]]:
-    """The shipped profiles that are here, without those that rank as `base` does."""
+    """The installed shipped profiles, without those that rank as `base` does."""
     wanted = {(each.profile.name, each.profile.version) for each in SHIPPED}
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
     rows = rows.filter(name__in={name for name, _ in wanted}).prefetch_related("class_weights")

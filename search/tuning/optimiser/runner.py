@@ -1,6 +1,6 @@
-"""W: a worker's search for better weights: golden set -> pools -> `optimise` -> row -> draft.
+"""A worker's search for better weights: golden set -> pools -> `optimise` -> row -> draft.
 
-One that a dead worker left begins anew, which comes to the same, as the search is deterministic.
+A search whose worker died starts again; as it is deterministic, the result is the same.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from search.tuning.workbench.pools import Pooled, pooled
 State = Optimisation.State
 Origin = GoldenQuery.Origin
 Look = Callable[[float], None]
-"""Is told the share of the work that is done."""
+"""The progress callback: gets the share of the work done, in [0, 1]."""
 
-POOLS = 0.3  # share of the progress that finding candidates is, where they must be found
+POOLS = 0.3  # share of the progress for building pools, if they must be built
 WAIT_SECONDS = 300.0  # for another worker that builds the same pools
-LOOK_SECONDS = 1.0  # between two looks at its work
-# Whom to ask: the first of these that have judged enough. Machines only where nobody has.
+LOOK_SECONDS = 1.0  # between two checks of its progress
+# The origins to use: the first of these with enough judgements. Synthetic ones come last.
 PEOPLE = (Origin.PERSON, Origin.IMPORTED)
 USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
 SYNTHETIC_NOTE = (
@@ -47,7 +47,7 @@ MIXED_NOTE = "{count} of the {of} queries are synthetic, and easier than what pe
 
 
 def carry_out(pk: int) -> str:
-    """The state in which the search for better weights ended. Safe to call again."""
+    """Run the optimisation and return the state in which it ended. Safe to repeat."""
     lease = claim(Optimisation, pk, state=State.RUNNING, progress=0)
     if lease is None:
         return ""
@@ -72,7 +72,7 @@ def _carry_out(lease: Lease[Optimisation]) -> None:
 
 
 def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Golden, ...]:
-    """The measured golden queries of these origins; of None: of people, or the next best."""
+    """The measured golden queries of these origins; None: of people, or the next best."""
     measured = [golden for golden in goldens if golden.is_measured]
     for wanted in (tuple(origins),) if origins else USUAL:
         held = tuple(golden for golden in measured if golden.origin in wanted)
@@ -118,7 +118,7 @@ def _better_weights(
 
 
 def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
-    """What was found, as `Optimisation.found` holds it."""
+    """The result, as `Optimisation.found` holds it."""
     changed = found.profile.normalisers.items() - profile.normalisers.items()
     classes = [
         {
@@ -152,16 +152,16 @@ def interval_json(interval: Interval) -> dict[str, float]:
 
 
 def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled:
-    """The golden queries in fresh pools; what is missing of them is built now.
+    """The golden queries in fresh pools; missing ones are built now.
 
-    Raises PoolError, also where another worker does not come to an end with them.
+    Raises PoolError, also if another worker does not finish them in time.
     """
     width = Width.of(profile)
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
         pool_building.build(width, lambda done, of: look(done / max(of, 1)))
         held = pooled(profile, goldens)
-        # A library that changes all the time is never wholly fresh: the last look counts.
+        # A library that changes all the time is never wholly fresh, so stale pools are accepted.
         if held.coverage.pooled == len(goldens):
             return held
         look(0.0)
@@ -173,7 +173,7 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled
 
 
 def _notes(origins: Counter[str]) -> list[str]:
-    """What the verdict must say of whose judgements these are."""
+    """The caveats that the verdict states about the judgements' origins."""
     synthetic, of = origins[Origin.SYNTHETIC], origins.total()
     if not synthetic:
         return []
@@ -181,7 +181,7 @@ def _notes(origins: Counter[str]) -> list[str]:
 
 
 def _finish(lease: Lease[Optimisation], found: dict[str, Any]) -> None:
-    """Writes down what was found, and makes the draft of it where it can be relied on."""
+    """Store the result, and make a draft of it if it is reliable."""
     with lease.writing() as row:
         lease.finish(State.DONE, progress=1.0, found=found, finished=timezone.now())
         if found.get("reliable") and found.get("changed") and not found["synthetic"]:
@@ -193,6 +193,6 @@ def _draft(row: Optimisation) -> None:
         with transaction.atomic():
             make_draft(row, acting_user=row.user)
     except SearchError as error:
-        # What was found stands; the page says why there is no draft of it.
+        # The result stands; the page says why there is no draft of it.
         row.error = f"No draft was made of it. {error}"
         row.save(update_fields=["error"])

@@ -1,4 +1,4 @@
-"""W: what an optimiser found, and what to make of it. Pure."""
+"""The result of an optimisation, and the verdict on it. Pure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Z = 1.96  # standard errors that a 95% interval reaches to either side
 
 @dataclass(frozen=True, slots=True)
 class ClassFound:
-    """What was found for one class. `weights` are the present ones where nothing is better.
+    """The result for one class. `weights` are the present ones if nothing is better.
 
-    `gain` is on queries set aside; None for a class with too few of them to look at.
+    `gain` is on held-out queries; None for a class with too few of them.
     """
 
     query_class: QueryClass
@@ -29,11 +29,11 @@ class ClassFound:
 
 @dataclass(frozen=True, slots=True)
 class Optimised:
-    """The weights found over all queries, and what such weights gained on queries set aside.
+    """The best weights over all queries, and the gain of such weights on held-out queries.
 
-    `profile` is the given one with them. `measured` is the mean of the measure before; `fitted`
-    that of `profile` on the very queries it was chosen by, which flatters it. `differences` are
-    the gains of the queries set aside, by query key.
+    `profile` is the given one with them. `measured` is the measure's mean before; `fitted` that of
+    `profile` on the queries it was fitted to, which overestimates it. `differences` are the gains
+    of the held-out queries, by query key.
     """
 
     profile: Profile
@@ -52,7 +52,7 @@ class Optimised:
 
     @property
     def verdict(self) -> str:
-        """What to make of it, in a sentence."""
+        """The verdict, in a sentence."""
         on = f"on {self.queries} queries"
         span = f"{CONFIDENCE:.0%} interval {self.gain.low:+.3f} to {self.gain.high:+.3f}"
         if self.is_reliable:
@@ -67,7 +67,7 @@ class Optimised:
 
     @property
     def more_queries(self) -> int | None:
-        """How many more queries would make a gain of this size clear; None where there is none."""
+        """How many more queries would make a gain of this size significant; None without a gain."""
         if self.gain.mean <= 0:
             return None
         spread = float(np.std(list(self.differences.values()), ddof=1))

@@ -1,12 +1,12 @@
-"""W: judged queries -> better weights, and how far to trust them. Knows no database.
+"""Judged queries -> better weights, and how far to trust them. No database access.
 
-For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) looks over all shares of
-the signals, once for each choice of normalisers. It is deterministic and needs no slope, which a
-ranking has none of; and as it begins with the same weights every time, the folds share most of
-what was measured. The gain that is told is always that on queries set aside: k-fold, by query.
+For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) searches all shares of
+the signals, once for each choice of normalisers. It is deterministic and needs no gradient, which
+a ranking does not have; and as it begins with the same weights every time, the folds share most
+measurements. The reported gain is always that on held-out queries: k-fold, by query.
 
-It looks without the second try of an unsure search, which takes most of the time and moves few
-rankings; what is told is measured with it.
+The search leaves out the fallback ranking of low-confidence searches, which takes most of the time
+and changes few rankings; the reported figures include it.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ Shares = tuple[int, ...]
 """The signals' shares in steps of 1 / STEPS; they sum to STEPS."""
 Found = dict[QueryClass, Shares | None]
 
-STEPS = 50  # shares of 2%: two rankings nearer than that seldom differ (a guess)
+STEPS = 50  # shares of 2%: rankings nearer than that seldom differ (a guess)
 FOLDS = 5  # Hastie, Tibshirani & Friedman 2009, 7.10: five or ten
-EVALUATIONS = 100  # of DIRECT, each time; more found the same weights on the judged collections
-# Fewer queries of a class than this tell its weights from one another by luck: a guess.
+EVALUATIONS = 100  # of DIRECT, per fit; more led to the same weights on the judged collections
+# With fewer queries in a class, the best weights are chance: a guess.
 ENOUGH = 10
-# What leaving the present weights altogether must earn at least: of equals the nearest wins.
+# The least gain that justifies a complete change of weights: of equals the nearest wins.
 PULL = 0.002
 USUAL = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
 NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
@@ -50,10 +50,10 @@ Look = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to look for. `seed` deals the queries to the folds: the same one, the same result.
+    """What to optimise. `seed` deals the queries to the folds: the same seed, the same result.
 
-    `signals` are those that may have a share; None: meaning, keywords, title, and what the
-    profile gives one. `classes`: the classes to look at; None: all. `measure` is to rise.
+    `signals` are those that may have a share; None: meaning, keywords, title, and those with a
+    share in the profile. `classes`: the classes to optimise; None: all. `measure` is maximised.
     """
 
     seed: int = 1
@@ -65,7 +65,7 @@ class Wanted:
 
 
 class NothingToLearn(ValueError):
-    """There are too few judged queries, or none whose weights could be another. Says which."""
+    """Too few queries are judged, or no class has weights to optimise. Says which."""
 
 
 def optimise(
@@ -76,14 +76,14 @@ def optimise(
 ) -> Optimised:
     """Better weights for the profile, by class, and the normalisers that go with them.
 
-    `look` is told how many parts of the work are done, of how many; what it raises ends it.
+    `look` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
     """
     return _Search(cases, profile, wanted or Wanted(), look).run()
 
 
 class _Search:
-    """One search for weights. Every weighting is measured once, whoever asks for it again."""
+    """One search for weights. Every weighting is measured once and cached."""
 
     def __init__(self, cases: WhatIf, profile: Profile, wanted: Wanted, look: Look) -> None:
         self.cases, self.profile, self.wanted = cases, profile, wanted
@@ -112,7 +112,7 @@ class _Search:
         return self._told(*self._fit(every), aside)
 
     def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, Found]:
-        """The normalisers, by place among the choices, and the weights that do best in training."""
+        """The index of the best normalisers, and the best weights with them, in training."""
         best: tuple[float, int, Found] | None = None
         for choice in range(len(self.choices)):
             weights: Found = {}
@@ -129,9 +129,9 @@ class _Search:
         return best[1], best[2]
 
     def _fit_class(self, query_class: QueryClass, choice: int, chosen: Booleans) -> Shares | None:
-        """The weights that do best for the chosen queries; None where the present ones do as well.
+        """The best weights for the chosen queries; None if the present ones are as good.
 
-        A class with too few queries keeps its weights, and has a say in the normalisers only.
+        A class with too few queries keeps its weights; it only counts in the choice of normalisers.
         """
         if query_class not in self.learned or not chosen.any():
             return None
@@ -149,11 +149,11 @@ class _Search:
         return _simplex(found.x) if found.fun < 0 else None
 
     def _quickly(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
-        """The measure of the class's queries under these weights, without any second try."""
+        """The measure of the class's queries under these weights, without the fallback ranking."""
         return self._of(query_class, choice, shares, again=False)
 
     def _really(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
-        """The measure of the class's queries as a search would rank them."""
+        """The measure of the class's queries as a search ranks them, with the fallback ranking."""
         return self._of(query_class, choice, shares, again=True)
 
     def _of(
@@ -174,7 +174,7 @@ class _Search:
     def _told(self, choice: int, weights: Found, aside: Mapping[QueryClass, Floats]) -> Optimised:
         present = {each: self._really(each, 0, None) for each in self.places}
         gains = {each: aside[each] - present[each] for each in self.places}
-        # What gained nothing where it was not chosen by is chance: those classes stay.
+        # A class without a held-out gain keeps its weights: its training gain is chance.
         weights = {
             each: shares if gains[each].mean() > 0 else None for each, shares in weights.items()
         }
@@ -217,17 +217,17 @@ def _signals(profile: Profile) -> tuple[Signal, ...]:
 
 
 def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]]:
-    """Where the queries of each class stand that some document answers."""
+    """The indices of each class's queries that have a relevant document."""
     held = defaultdict(list)
     for place, classification in enumerate(cases.classes(profile)):
-        # What its classifier weighs by itself no class's weights change.
+        # Class weights have no effect on queries that the classifier itself gives weights.
         if classification.weights is None and cases.cases[place].answers:
             held[classification.query_class].append(place)
     return {each: tuple(held[each]) for each in QueryClass if each in held}
 
 
 def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Wanted) -> frozenset[QueryClass]:
-    """The classes whose weights there are queries enough to tell. Raises NothingToLearn."""
+    """The classes with enough queries to learn weights from. Raises NothingToLearn."""
     asked = {each: len(of) for each, of in places.items() if each in (wanted.classes or QueryClass)}
     enough = frozenset(each for each, count in asked.items() if count >= ENOUGH)
     if not enough:
@@ -240,7 +240,7 @@ def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Wanted) -> froz
 
 
 def _normalisers(profile: Profile, wanted: Wanted) -> list[Mapping[Signal, Normaliser]]:
-    """The choices of normalisers, the present one first. Ranks need none."""
+    """The choices of normalisers, the present one first. Fusion by rank needs only that one."""
     present = dict(profile.normalisers)
     if not wanted.normalisers or profile.fusion is Fusion.RRF:
         return [present]
@@ -249,13 +249,13 @@ def _normalisers(profile: Profile, wanted: Wanted) -> list[Mapping[Signal, Norma
 
 
 def _deal(count: int, folds: int, seed: int) -> npt.NDArray[np.int64]:
-    """The fold of each of `count` queries, as even as can be."""
+    """The fold of each of `count` queries, as even as possible."""
     dealt = np.arange(count) % folds
     return np.random.default_rng(seed).permutation(dealt)
 
 
 def _simplex(place: Floats) -> Shares:
-    """A point of the unit cube as shares: each coordinate takes its part of what is left."""
+    """A point of the unit cube as shares: each coordinate takes its part of the remainder."""
     shares, left = [], 1.0
     for part in place:
         shares.append(left * float(part))
@@ -280,5 +280,5 @@ def _whole(shares: Sequence[float]) -> Shares:
 
 def _weights(shares: Shares, signals: Sequence[Signal]) -> Weights:
     given = {signal.value: share / STEPS for signal, share in zip(signals, shares, strict=True)}
-    # The signals that always have a share have none where they were left out.
+    # The signals that have a default share get 0 if they are left out.
     return Weights(**({signal.value: 0.0 for signal in USUAL} | given))

@@ -1,9 +1,9 @@
-"""W: draft -> gate -> active. The one way to publish: admin, API, commands and installation.
+"""Draft -> gate -> active. The one way to publish: admin, API, commands and installation.
 
     publish -> Publication -> the golden set is measured, here or by a worker -> gate
-            -> exactly what was measured becomes active, or the refusal says why
+            -> exactly the measured profile becomes active, or the refusal says why
 
-Each end is an audit row. `override` publishes what was refused, with a reason.
+Each end is an audit row. `override` publishes a refused profile, with a reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 State = Publication.State
 Action = ProfileChange.Action
-# Until another process that measures the same run is looked at again (a guess).
+# Retry delay while another process measures the same run (a guess).
 RUN_BUSY = timedelta(seconds=5)
 PUBLISH, OVERRIDE = "search.publish_searchprofile", "search.override_gate"
 
@@ -41,12 +41,12 @@ def publish(
     expected: str = "",
     background: bool | None = None,
 ) -> Publication:
-    """What came of publishing the profile: published, refused, failed, or still being measured.
+    """Publish the profile; return the publication: published, refused, failed or being measured.
 
-    With `override` it is published whatever the gate finds: that needs a reason. `expected` is a
-    `fingerprint`: another one than the profile now has raises RunConflict. With more golden
-    queries than the gate's setting, or `background`, a worker measures. `acting_user` None is the
-    system itself. Raises NotPermitted, and ProfileError for what cannot be published at all.
+    `override` publishes whatever the gate finds: that needs a reason. `expected` is a
+    `fingerprint`: if the profile's differs, RunConflict is raised. With more golden queries than
+    the gate's setting, or `background`, a worker measures. `acting_user` None is the system
+    itself. Raises NotPermitted, and ProfileError for a profile that cannot be published at all.
     """
     _check_permitted(acting_user, override=override)
     if override and not reason.strip():
@@ -66,7 +66,7 @@ def publish(
 
 
 def carry_out(pk: int) -> Publication:
-    """The publication, measured where it is not yet, and decided. Safe to call again."""
+    """Measure the publication if necessary, decide it, and return it. Safe to repeat."""
     work_on(Publication, pk, _carry_out)
     return Publication.objects.select_related("run").get(pk=pk)
 
@@ -80,9 +80,9 @@ def _carry_out(lease: Lease[Publication]) -> None:
 
 
 def override(publication: Publication, *, acting_user: User | None, reason: str) -> Publication:
-    """Publishes what the gate refused, or could not measure, exactly as it was asked for.
+    """Publish a refused or unmeasured publication, exactly as it was requested.
 
-    Raises ProfileError without a reason, RunConflict where anything has changed since.
+    Raises ProfileError without a reason, RunConflict if anything has changed since.
     """
     _check_permitted(acting_user, override=True)
     if not reason.strip():
@@ -108,7 +108,7 @@ def override(publication: Publication, *, acting_user: User | None, reason: str)
 
 
 def cancel(publication: Publication, *, acting_user: User | None) -> Publication:
-    """Ends a publication that is being measured. Raises RunConflict for one that has ended."""
+    """End a publication that is being measured. Raises RunConflict for one that has ended."""
     _check_permitted(acting_user)
     with transaction.atomic():
         held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
@@ -123,12 +123,12 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
 
 
 def permissions(*, override: bool) -> tuple[str, ...]:
-    """What publishing a profile needs, or trying it out: more against the gate."""
+    """The permissions that publishing or trying out a profile needs; more against the gate."""
     return (PUBLISH, OVERRIDE) if override else (PUBLISH,)
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
-    """Raises NotPermitted. The system itself, None, may."""
+    """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perms(permissions(override=override)):
         what = "publish against the gate" if override else "publish search profiles"
         raise NotPermitted(f"You do not have permission to {what}.")
@@ -154,13 +154,13 @@ def _ask(
         by_system=user is None,
         reason=reason,
         override=override,
-        enqueued_at=timezone.now(),  # the caller sees to it: the sweep leaves it alone at first
+        enqueued_at=timezone.now(),  # the caller enqueues it: at first the sweep skips it
     )
 
 
 @transaction.atomic
 def _settle(pk: int) -> Publication:
-    """The publication, decided by what its run measured, under lock."""
+    """Decide the publication by its run's figures, under lock, and return it."""
     publication = Publication.objects.select_for_update(of=("self",)).get(pk=pk)
     if publication.state != State.MEASURING:
         return publication
@@ -184,7 +184,7 @@ def _settle(pk: int) -> Publication:
 
 
 def _changed(publication: Publication) -> str:
-    """What makes the measurement another profile's than the one there now; empty for nothing."""
+    """Why the profile is no longer the measured one; empty if it is."""
     active, chosen = activation.lock(publication.profile)
     if chosen.state == Row.State.ACTIVE:
         return f"{chosen} is the active profile already."
@@ -199,7 +199,7 @@ def _changed(publication: Publication) -> str:
 
 
 def _no_longer_permitted(publication: Publication) -> str:
-    """Why the person may not publish any longer; empty while they may."""
+    """Why the person may no longer publish; empty if they may."""
     if publication.by_system:
         return ""
     user, needed = publication.user, permissions(override=publication.override)

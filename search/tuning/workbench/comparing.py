@@ -1,4 +1,4 @@
-"""W3: the active profile and a draft over the pooled golden set: what changes, and for whom."""
+"""The active profile and a draft over the pooled golden set: the changes, query by query."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from search.tuning.models import GoldenQuery
 from search.tuning.workbench.pool_spec import corpus_stamp
 from search.tuning.workbench.pools import Coverage, Pooled, pooled
 
-# A query whose measure moves by less has only traded places of equal worth.
+# A smaller change of the measure only swaps documents of equal worth.
 MOVED = 0.005
 LEADING = arraymeasures.NDCG
 CURVE_POINTS = 21
-MANY = 100  # queries, from which on half the points are drawn
+MANY = 100  # golden queries, from which on half the points are drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one golden query. `first_broken`: its must-be-first document was first."""
+    """The change of one golden query. `first_broken`: its must-be-first document was first."""
 
     golden: Golden
     query_class: QueryClass
@@ -57,9 +57,9 @@ class Row:
 class Comparison:
     """The golden set under both profiles, as far as the pools of both cover it.
 
-    `changes` are those of the leading measure, the largest first on either side. `by_class` are
-    the rows of each class met, with its number of queries. `unsure` counts the rankings below
-    each profile's confidence threshold.
+    `changes` are those of the leading measure, by size, largest first, on either side. `by_class`
+    are the rows of each class present, with its number of queries. `unsure` counts the rankings
+    below each profile's confidence threshold.
     """
 
     queries: int
@@ -76,12 +76,12 @@ class Comparison:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the figures are those of a live evaluation."""
+        """True if the figures equal those of a live evaluation."""
         return all(each.is_complete for each in self.coverage)
 
 
 def compare(active: Profile, draft: Profile) -> Comparison:
-    """What the golden set measures under both, from the pools alone."""
+    """The golden set's measures under both profiles, from the pools alone."""
     goldens, corpus = golden_set(), corpus_stamp()
     sides = [pooled(profile, goldens, corpus) for profile in (active, draft)]
     covered = [{golden.pk for golden in side.goldens} for side in sides]
@@ -94,7 +94,7 @@ def compare(active: Profile, draft: Profile) -> Comparison:
     queries = [golden for golden in sides[1].goldens if golden.pk in both]
     before, after = outcomes
     changes = _changes(queries, before, after)
-    # Of some it is only known what must be first: of those there is nothing to measure.
+    # Queries with a must-be-first document alone have no measure.
     measured = [place for place, golden in enumerate(queries) if golden.is_measured]
     classes = {place: changes[place].query_class for place in measured}
     return Comparison(
@@ -116,7 +116,7 @@ def compare(active: Profile, draft: Profile) -> Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Weak:
-    """A golden query that a profile ranks badly. `value`: None where only the first was judged."""
+    """A golden query that a profile ranks badly. `value`: None without judgements."""
 
     golden: Golden
     value: float | None
@@ -124,9 +124,9 @@ class Weak:
 
 
 def weakest(profile: Profile, *, below: float) -> list[Weak]:
-    """The pooled golden queries with a leading measure below that, or without their first document.
+    """The pooled golden queries with a measure below `below`, or a missed must-be-first document.
 
-    Those that miss what must be first come before the others; then the lowest.
+    Those that miss their must-be-first document come first; then by value, lowest first.
     """
     held = pooled(profile)
     if not held.goldens:
@@ -143,7 +143,7 @@ def weakest(profile: Profile, *, below: float) -> list[Weak]:
 
 
 def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int]:
-    """The golden queries among these whose text `viewer` may read."""
+    """The primary keys of the golden queries among these whose text `viewer` may read."""
     pks = [change.golden.pk for change in changes]
     rows = GoldenQuery.objects.visible_to(viewer).filter(pk__in=pks)
     return set(rows.values_list("pk", flat=True))
@@ -152,9 +152,9 @@ def visible_goldens(changes: Iterable[Change | Weak], viewer: Viewer) -> set[int
 def vector_curve(
     profile: Profile, query_class: QueryClass, held: Pooled
 ) -> list[tuple[float, float]]:
-    """The leading measure over the class's queries at each weight of the vector, from 0 to 1.
+    """The leading measure over the class's queries at each vector weight, from 0 to 1.
 
-    The other signals keep their proportion. Empty where no query of the class is pooled.
+    The other signals keep their proportions. Empty if no query of the class is pooled.
     """
     classes = held.whatif.classes(profile)
     places = [
@@ -174,7 +174,7 @@ def vector_curve(
 
 
 def with_vector(weights: Weights, share: float) -> Weights:
-    """The weights with this share for the vector; the others keep their proportion."""
+    """The weights with this share for the vector; the others keep their proportions."""
     rest = 1 - weights.vector
     if rest <= 0:
         return Weights(vector=share, keyword=1 - share, title=0)
@@ -187,9 +187,9 @@ def with_vector(weights: Weights, share: float) -> Weights:
 
 
 def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int], float]:
-    """How many of the first ten hits have scores in each bin: those that answer, the others.
+    """Histograms of the scores of the first ten hits: of relevant ones, and of the others.
 
-    The third is the score at the upper end; the lower end is 0.
+    The third value is the score at the upper end; the lower end is 0.
     """
     sheet, order = outcome.sheet, outcome.order[:, :10]
     valid = np.take_along_axis(sheet.batch.valid, order, axis=1)

@@ -1,4 +1,4 @@
-"""W2: pools built: each golden query's candidates found once, by a worker."""
+"""Build candidate pools: a worker retrieves each golden query's candidates once."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ KEPT_KEYS = 4
 
 
 def build(width: Width, look: Look = lambda done, total: None) -> int:
-    """How many pools were built: those that are missing, stale, or do not look so far.
+    """Build the pools that are missing, stale or too narrow; return how many.
 
-    One builder at a time for a key; a second one builds nothing. Raises PoolError where the
-    embedding model is away: pools without meaning would measure something else.
+    One builder at a time for a key; a second one builds nothing. Raises PoolError if the embedding
+    model is unavailable: pools without the vector signal would measure something else.
     """
     return carry_out(_asked_for(width).pk, look)
 
 
 def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
-    """How many pools were built for the row. Raises PoolError, as `build` does."""
+    """Build the pools of the row; return how many. Raises PoolError, as `build` does."""
 
     def work(lease: Lease[PoolBuild]) -> int:
         try:
@@ -55,14 +55,14 @@ def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
 
 
 def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
-    """Builds until nobody has asked meanwhile for pools that look further."""
+    """Build until no wider pools have been requested meanwhile."""
     if lease.keeps_crashing:
         raise PoolError(f"Building them ended the worker {MAX_ATTEMPTS} times. See the log.")
     configured, count = configuration.current(), 0
     while lease.row.state == State.RUNNING:
         built = lease.row.width
         width = Width.from_json(built)
-        if width.key(configured) != lease.row.key:  # configured otherwise since it was asked for
+        if width.key(configured) != lease.row.key:  # configuration changed since the request
             lease.finish(State.DONE)
             return count + build(width, look)
         count += _build(lease, width, configured, look)
@@ -74,7 +74,7 @@ def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
 
 
 def _asked_for(width: Width) -> PoolBuild:
-    """The open row of the build; one that is under way will look as far as both ask for."""
+    """The open row of the build; a running one is widened to cover both requests."""
     key, now = width.key(configuration.current()), timezone.now()
     with transaction.atomic():
         row, _ = PoolBuild.objects.select_for_update().get_or_create(
@@ -92,7 +92,7 @@ def _asked_for(width: Width) -> PoolBuild:
 
 
 def wanted(width: Width, configured: Configuration) -> list[Golden]:
-    """The golden queries that have no fresh pool that looks so far."""
+    """The golden queries without a fresh pool that covers `width`."""
     goldens = golden_set()
     rows = {row.query_id: row for row in described(width.key(configured), goldens)}
     corpus = corpus_stamp()
@@ -140,7 +140,7 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
     filters = Filters(collections=golden.collections)
     try:
         if configured.space is not None:
-            # Here it may take its time: a search gives up after a while and goes on without.
+            # Without a search's time limit, after which it goes on without the embedding.
             spaces.query_embedder().embed_query(golden.text)
         found = find_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
     except EmbeddingError as error:
@@ -159,7 +159,7 @@ AWAY = (
 
 
 def _forget_old_keys() -> None:
-    """Removes the pools that other scorers or another configuration left behind long ago."""
+    """Delete the old pools of other scorers or configurations."""
     newest = CandidatePool.objects.values("key").annotate(at=Max("built")).order_by("-at")
     kept = [row["key"] for row in newest[:KEPT_KEYS]]
     CandidatePool.objects.exclude(key__in=kept).delete()
@@ -167,7 +167,7 @@ def _forget_old_keys() -> None:
 
 
 def enqueue_both(active: Profile, draft: Profile) -> None:
-    """Asks a worker for the candidates that both profiles need: once where they score alike."""
+    """Enqueue the builds that both profiles need: one if they score alike."""
     widths = [Width.of(active), Width.of(draft)]
     if widths[0].scores_like(widths[1]):
         widths = [widths[0].joined(widths[1])]
@@ -176,5 +176,5 @@ def enqueue_both(active: Profile, draft: Profile) -> None:
 
 
 def enqueue(width: Width) -> None:
-    """Ask a worker to build what is missing."""
+    """Enqueue a build of the missing pools."""
     jobs.enqueue(PoolBuild, _asked_for(width).pk)

@@ -1,4 +1,4 @@
-"""W2: how far pools look: all of a profile and the library that decides raw scores."""
+"""The pool specification: everything in a profile and the library that decides raw scores."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from search.domain import Boost, KeywordScorer, Profile, TitleScorer
 from search.engine.configuration import Configuration
 from search.ranking.boosts import as_json, by_sought, parse_boosts
 
-# How far pools look: the first of these that a profile's depth does not pass, so that it may be
-# raised a little without building them anew.
+# The depths of pools: the first of these that is not below the profile's, so that its depth may
+# be raised a little without a rebuild.
 LEVELS = (150, 300, 500)
 STAMP_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How far a pool looks: all of a profile that decides what the database returns."""
+    """A pool's specification: everything in a profile that decides what the database returns."""
 
     depth: int
     keyword_scorer: KeywordScorer
@@ -44,7 +44,7 @@ class Width:
         )
 
     def joined(self, other: Self) -> Self:
-        """As far as both of them look; they score alike."""
+        """The union of both specifications, which score alike."""
         boosts = by_sought((*self.boosts, *other.boosts))
         return replace(self, depth=max(self.depth, other.depth), boosts=boosts)
 
@@ -55,7 +55,7 @@ class Width:
         return self.keyword_scorer.value, self.keyword_budget, self.title_scorer.value
 
     def profile(self) -> Profile:
-        """A profile that a wide find looks by, with room for greater depths."""
+        """A profile for a wide retrieval, with room for greater depths."""
         return Profile(
             "pool",
             1,
@@ -72,18 +72,18 @@ class Width:
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Self:
-        """What `as_json` wrote."""
+        """The inverse of `as_json`."""
         return cls(
             int(value["depth"]),
             KeywordScorer(value["keyword_scorer"]),
             int(value["keyword_budget"]),
             TitleScorer(value["title_scorer"]),
-            # One by one: those of two profiles may be more than one may have.
+            # Parsed one by one: two profiles together may exceed the limit for one.
             tuple(boost for row in value["boosts"] for boost in parse_boosts([row])),
         )
 
     def key(self, configured: Configuration) -> str:
-        """A name for all that changes raw scores, besides the depth and the boosts."""
+        """A key of everything that affects raw scores, besides the depth and the boosts."""
         space = configured.space
         return digest(
             self._scorers(),
@@ -96,7 +96,7 @@ class Width:
 
 
 def corpus_stamp() -> str:
-    """Another text whenever the library has other passages, or weighs them otherwise."""
+    """A version token that changes with the library's passages and their term statistics."""
     kept = Document.objects.kept()
     return digest(
         kept.aggregate(Count("pk"), Max("updated"), Sum("current_id")),
@@ -108,12 +108,12 @@ def corpus_stamp() -> str:
 
 
 def recent_corpus_stamp() -> str:
-    """`corpus_stamp` as of the last second: it reads every document, and a slider moves often."""
+    """`corpus_stamp`, cached for STAMP_SECONDS: it reads every document, and sliders move often."""
     return str(cache.get_or_set("library:stamp", corpus_stamp, STAMP_SECONDS))
 
 
 def _sums() -> dict[str, int]:
-    """What is folded and what is not, together: folding changes no score."""
+    """The folded and unfolded totals, summed: folding does not change a score."""
     parts = [
         model.objects.aggregate(chunks=Sum("chunks"), length=Sum("total_length"))
         for model in (CorpusStatistics, CorpusChange)
@@ -122,5 +122,5 @@ def _sums() -> dict[str, int]:
 
 
 def digest(*parts: object) -> str:
-    """Another text for other parts."""
+    """A hash of the parts."""
     return hashlib.sha256(json.dumps(parts, default=repr).encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""W2: the golden queries' candidates, kept: found once, ranked again at every move of a slider.
+"""The golden queries' candidate sets, stored: retrieved once, ranked at every move of a slider.
 
-A pool covers a profile that looks no further than it did: the same scorers and configuration, no
-greater depth, no other patterns of boosts. Sliders never leave it; where something else does, the
-pools are built anew in the background, and until then `Coverage` says what is missing.
+A pool covers a profile that retrieves no more than it holds: the same scorers and configuration,
+no greater depth, no other boost patterns. Sliders never leave it; when another setting does, the
+pools are rebuilt in the background, and until then `Coverage` says what is missing.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
 class Coverage:
     """How much of the golden set the pools cover for one profile.
 
-    `stale` of the `pooled` were found before the library changed. `building` is the share built of
-    those being built; None where nothing is. `problem` says why the last building failed.
+    `stale` of the `pooled` are older than the library's last change. `building` is the progress of
+    a running build, in [0, 1]; None without one. `problem` is the error of the last build.
     """
 
     queries: int
@@ -41,13 +41,13 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the figures are those of a live evaluation."""
+        """True if the figures equal those of a live evaluation."""
         return self.pooled == self.queries and not self.stale
 
 
 @dataclass(frozen=True, slots=True)
 class Pooled:
-    """The golden set as far as it is pooled for a profile."""
+    """The part of the golden set that is pooled for a profile."""
 
     whatif: WhatIf
     goldens: tuple[Golden, ...]
@@ -64,9 +64,9 @@ MAX_WHATIFS = 3
 def pooled(
     profile: Profile, goldens: Sequence[Golden] | None = None, corpus: str | None = None
 ) -> Pooled:
-    """The golden set in pools that cover the profile, with what they leave out.
+    """The golden set in pools that cover the profile, with its coverage.
 
-    `goldens` and `corpus`, the library's stamp, are read where they are not given.
+    `goldens` and `corpus`, the library's stamp, are read if they are not given.
     """
     configured = configuration.current()
     measured = tuple(golden_set() if goldens is None else goldens)
@@ -89,7 +89,7 @@ def described(key: str, goldens: Sequence[Golden]) -> list[CandidatePool]:
 
 
 def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
-    """Whether the pool is of the query as it stands, and looks as far as that."""
+    """Whether the pool is of the query in its present form, and covers `width`."""
     return (
         row is not None
         and row.asked == asked_by(golden)
@@ -101,7 +101,7 @@ def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
 def _whatif(
     goldens: Sequence[Golden], rows: Mapping[int, CandidatePool], configured: Configuration
 ) -> WhatIf:
-    """The what-if of these queries: the one in memory while nothing of it has changed."""
+    """The what-if of these queries: the cached one while its inputs are unchanged."""
     chosen = [(rows[golden.pk], golden) for golden in goldens]
     name = digest(
         configured.stamp, [(row.pk, row.built, _signature(golden)) for row, golden in chosen]
@@ -157,12 +157,12 @@ def _case(golden: Golden, pool: Candidates, documents: Mapping[str, int]) -> Cas
 
 
 def asked_by(golden: Golden) -> str:
-    """A name for the question and where it is asked."""
+    """A key for the query and its collections."""
     return digest(golden.text, golden.collections)
 
 
 def _under_way(key: str) -> tuple[float | None, str]:
-    """The progress of a build under the key, None for none, and what went wrong with the last."""
+    """The progress of a build under the key, None without one, and the error of the last."""
     build = PoolBuild.objects.filter(key=key).first()
     if build is None:
         return None, ""

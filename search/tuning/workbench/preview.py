@@ -1,8 +1,8 @@
-"""W2: a draft before it is saved: the profile it would be, and what it does to one query.
+"""A draft before it is saved: its profile, and its effect on one query.
 
-Both rankings are of one find, which is kept for the person who looks, with the texts shown and the
-active ranking: a slider's move searches nothing, and ranks the draft alone. They see what they may
-read; a search of theirs would rank just so.
+Both rankings are of one candidate set, which is cached for the viewer, with the texts shown and
+the active ranking: a slider's move runs no search and ranks the draft alone. Viewers get what they
+may read; a search of theirs would rank the same.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Place:
 
     @property
     def moved(self) -> int | None:
-        """By how many places it stands higher than in the other ranking; None: it is not there."""
+        """The number of ranks gained against the other ranking; None: it is not in that one."""
         return None if self.other is None else self.other - self.rank
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One profile's ranking: what is shown of it, and how many results it has."""
+    """One profile's ranking: the results shown, and the number of all."""
 
     profile: Profile
     ranking: Ranking
@@ -69,7 +69,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Two rankings of one query, side by side. `degraded`: the vector's signal could not run."""
+    """Two rankings of one query, side by side. `degraded`: the vector signal could not run."""
 
     query: Query
     active: Side
@@ -82,7 +82,7 @@ class Preview:
 
     @property
     def changed(self) -> int:
-        """How many of the results shown the draft moves, brings or loses."""
+        """The number of results shown that the draft moves, adds or removes."""
         gone = sum(place.moved is None for place in self.active.places)
         return gone + sum(place.moved != 0 for place in self.draft.places)
 
@@ -92,10 +92,9 @@ def trial(
     fields: Mapping[str, object],
     weights: Mapping[QueryClass, Weights],
 ) -> Profile:
-    """The profile that `base` would be with these fields and weights; nothing is written.
+    """`base` with these fields and weights, as a profile; nothing is written.
 
-    What is not named stays. Raises ProfileError for a field that no profile has, or a value that
-    it cannot have.
+    Other settings stay. Raises ProfileError for an unknown field or an invalid value.
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
@@ -192,12 +191,12 @@ def _where(groups: Sequence[Group[Hit]]) -> dict[int, tuple[int, Hit]]:
     return found
 
 
-# --- what was found, kept ------------------------------------------------------------------------
+# --- the cached candidate set --------------------------------------------------------------------
 
 
 @dataclass(slots=True, eq=False)
 class Kept:
-    """A wide find for one person, with what has been read and ranked of it since."""
+    """A wide candidate set for one viewer, with the texts and the rankings cached since."""
 
     found: Candidates
     rows: Rows = field(default_factory=dict)
@@ -209,7 +208,7 @@ class Kept:
         return time.monotonic() - self.at > KEPT_SECONDS
 
     def under(self, profile: Profile, configured: Configuration) -> Ranking:
-        """The ranking under the profile. The active one's is asked for at every move: it stays."""
+        """The ranking under the profile; the active one is cached, as every move needs it."""
         known = next((each for each in self._ranked if each[0] == profile), None)
         ranked = known or (profile, self._ranking(profile, configured))
         others = [each for each in self._ranked if each is not known]
@@ -232,7 +231,7 @@ def kept_for(
     viewer: Viewer,
     collections: Sequence[str] = (),
 ) -> Kept:
-    """A wide find for `text` among what `viewer` may read: kept for a while, for them alone."""
+    """A wide candidate set for `text` among what `viewer` may read, cached briefly, per viewer."""
     name = _name(text, width, configured, viewer, collections)
     kept = _held.get(name)
     if kept is not None and not kept.is_old:
@@ -247,7 +246,7 @@ def kept_for(
             filters=Filters(collections=tuple(collections)),
         )
         if found.degraded:
-            return Kept(found)  # the model may be back in a moment
+            return Kept(found)  # not cached: the model may be back soon
         cache.set(name, found, KEPT_SECONDS)
     kept = Kept(found)
     with _lock:
@@ -264,7 +263,7 @@ def _name(
     viewer: Viewer,
     collections: Sequence[str],
 ) -> str:
-    """Another name for all that changes what is found, and what the person may see of it."""
+    """A cache key of everything that affects the candidates and what the viewer may see of them."""
     readable = Collection.objects.visible_to(viewer).order_by("pk").values_list("pk", flat=True)
     is_known = viewer is not None and viewer.is_authenticated
     who = (viewer.pk, getattr(viewer, "is_staff", False)) if viewer and is_known else ()

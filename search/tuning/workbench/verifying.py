@@ -1,4 +1,4 @@
-"""W3: a live run held against the what-if of its profile: they agree, or it is said why not."""
+"""Check a live run against the what-if of its profile: equal figures, or the reason why not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ AGREES = 1e-6  # what docs/adr/0025-pools-and-what-if.md promises
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """Whether both measure the same, in words. `largest` is the greatest difference of a measure.
+    """Whether both measure the same, in words. `largest` is a measure's greatest difference.
 
     Without `largest` they could not be compared, and `said` is the reason.
     """
@@ -27,7 +27,7 @@ class Verified:
 
 
 def verified(run: EvaluationRun) -> Verified:
-    """A finished run of the golden set against the what-if of its profile, as both stand now."""
+    """Compare a finished run of the golden set with the what-if of its profile, both as of now."""
     profile, goldens = run.profile.as_profile(), golden_set()
     if fingerprint(profile) != run.fingerprint:
         return Verified(f"{run.profile} was saved anew since: verify it again to compare.")

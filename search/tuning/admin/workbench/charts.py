@@ -1,4 +1,4 @@
-"""W1: the workbench's charts, drawn on the server; beside each its figures as a table."""
+"""The workbench's charts, drawn on the server, each with its figures as a table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A place on the x axis with a name: a line from top to bottom."""
+    """A named position on the x axis, drawn as a vertical line."""
 
     name: str
     label: str
@@ -117,7 +117,7 @@ def recall_curve(found: Comparison) -> Plot | None:
 
 
 def score_chart(outcome: Outcome) -> Plot | None:
-    """How the scores of what answers lie beside those of the rest, among the first ten."""
+    """The score distributions of relevant and other results, among the first ten."""
     relevant, others, top = distribution(outcome)
     if not sum(relevant) + sum(others):
         return None
@@ -143,7 +143,7 @@ def score_chart(outcome: Outcome) -> Plot | None:
 
 
 def latest_runs() -> list[EvaluationRun]:
-    """The newest live runs over the golden set, with how long their searches took."""
+    """The latest live runs of the golden set, with their search latencies."""
     rows = EvaluationRun.objects.filter(
         kind=EvaluationRun.Kind.GOLDEN, state=EvaluationRun.State.DONE
     )
@@ -151,7 +151,7 @@ def latest_runs() -> list[EvaluationRun]:
 
 
 def _axis_around(values: Sequence[float]) -> Axis:
-    """An axis a tenth beyond the values, and never so near that noise looks steep."""
+    """An axis a tenth beyond the values, and never so narrow that noise looks steep."""
     low, high = min(values), max(values)
     pad = max((high - low) * 0.1, 0.01)
     return Axis(max(0.0, low - pad), min(1.0, high + pad), HEIGHT)

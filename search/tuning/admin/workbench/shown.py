@@ -1,4 +1,4 @@
-"""W1: rankings in words and bars: what moved, what each hit is made of, why it is where it is."""
+"""Rankings in words and bars: the moves, each hit's contributions and the reasons for its rank."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.preview import Place, Preview, Side
 
 SIGNS = {Operation.SUM: "sum of", Operation.PRODUCT: "product of", Operation.LARGEST: "largest of"}
-# A signal that changed a score by less did not move the hit.
+# A signal that changed a score by less is not a reason for a move.
 TELLING = 0.002
-SMALL_SCALE = 0.1  # rank fusion's scores are tiny
+SMALL_SCALE = 0.1  # below it: the tiny scores of rank fusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Grades:
-    """What people think of a document as an answer: one's own grade, and the others'."""
+    """The grades of a document: the viewer's own, and the others'."""
 
     mine: int | None = None
     others: tuple[tuple[str, int], ...] = ()
@@ -53,7 +53,7 @@ class Grades:
 
     @property
     def agreed(self) -> int | None:
-        """The grade that measures take: the median, rounded down."""
+        """The grade that measures use: the median, rounded down."""
         return int(median(self.given)) if self.given else None
 
     @property
@@ -86,7 +86,7 @@ class Shown:
 
     @property
     def move(self) -> str:
-        """The move in words, for those who cannot see the arrow."""
+        """The move in words, for screen readers."""
         if self.moved is None:
             return "not in the other ranking"
         if not self.moved:
@@ -96,7 +96,7 @@ class Shown:
 
     @property
     def spoken(self) -> str:
-        """What a screen reader says of it when it comes into focus."""
+        """The text that a screen reader reads on focus."""
         grades = self.grades
         said = [f"Number {self.rank}: {self.title}", self.move]
         if grades.must_be_first:
@@ -138,7 +138,7 @@ def columns(
 
 
 def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
-    """What was judged for the query, by the document's public id; of what the viewer may see."""
+    """The query's grades by the document's public id, for documents that the viewer may see."""
     if query is None:
         return {}
     by_document: dict[str, list[Judgement]] = {}
@@ -184,7 +184,7 @@ def _column(
 
 
 def full_scale(profile: Profile, hits: Sequence[Hit]) -> float:
-    """The score that fills a bar: the most that the fusion can give, or the best that is shown."""
+    """The score that fills a bar: the fusion's maximum, or the best score shown."""
     if profile.fusion is Fusion.RRF:
         return profile.both_factor / (profile.rrf_k + 1)
     return max([1.0, *(hit.score for hit in hits)])
@@ -225,7 +225,7 @@ def _segments(hit: Hit, full: float) -> Iterator[Segment]:
 
 
 def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[str]:
-    """Why the hit is where it is, a sentence each; the most telling first."""
+    """The reasons for the hit's rank, a sentence each; the most important first."""
     hit = place.result.hit
     if reason := tier_reason(hit, query):
         yield f"It stands before every score: {reason}."
@@ -246,7 +246,7 @@ def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[st
 
 
 def _moved(place: Place, full: float, other: str) -> Iterator[str]:
-    """What made the place another one than in the other ranking."""
+    """The reasons for a rank other than in the other ranking."""
     was = place.counterpart
     if place.moved is None:
         yield f"It is not among what {other} ranks."
@@ -271,7 +271,7 @@ def _moved(place: Place, full: float, other: str) -> Iterator[str]:
 def tree(node: Node, full: float) -> SafeString:
     """The explanation from the score down, as nested list items.
 
-    Not a template that includes itself: hundreds of nodes would take longer than all the rest.
+    Not a recursive template: with hundreds of nodes it would take longer than the rest of the page.
     """
     parts = format_html_join("", "{}", ((tree(part, full),) for part in node.parts))
     label = SIGNAL_LABELS[Signal(node.label)] if node.label in set(Signal) else node.label
@@ -285,5 +285,5 @@ def tree(node: Node, full: float) -> SafeString:
 
 
 def figure(number: float, full: float = 1.0) -> str:
-    """A number with as many decimals as tell scores of that scale apart."""
+    """A number with enough decimals to distinguish scores of that scale."""
     return f"{number:.3f}" if full >= SMALL_SCALE else f"{number:.5f}"
