@@ -1,1 +1,1 @@
-"""Plumbing that both apps need: it imports neither."""
+"""Code shared by both apps, importing neither."""

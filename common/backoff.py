@@ -1,4 +1,4 @@
-"""When to try again: pauses that double, and the Retry-After header of a server."""
+"""Exponential backoff, and a server's Retry-After header."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ import math
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-# Between the attempts of a job: an outage of a provider lasts minutes, not milliseconds (a guess).
+# Between a job's attempts: a provider's outage lasts minutes, not milliseconds (a guess).
 BASE, LONGEST = timedelta(seconds=5), timedelta(minutes=10)
-LONGEST_ASKED = 3600.0  # seconds; a server that asks for more is asked again (a guess)
+LONGEST_ASKED = 3600.0  # seconds; longer requests are cut to this (a guess)
 
 
 def pause(attempts: int, asked: float | None = None) -> timedelta:
-    """The pause after so many attempts: 5 seconds doubling to 10 minutes.
+    """The pause after `attempts` attempts: 5 seconds, doubling up to 10 minutes.
 
-    At least the seconds that a server has asked for, up to an hour.
+    At least the `asked` seconds of a server, up to an hour.
     """
     doubled: timedelta = min(BASE * 2 ** min(attempts, 10), LONGEST)
     return max(doubled, timedelta(seconds=min(asked or 0.0, LONGEST_ASKED)))
 
 
 def retry_after(header: str | None) -> float | None:
-    """Seconds that a Retry-After header asks for, as a number or a date (RFC 9110, 10.2.3).
+    """The seconds in a Retry-After header, given as a number or a date (RFC 9110, 10.2.3).
 
-    0 for a moment that has passed; None without a header, or for one that says neither.
+    0 for a date in the past; None for a missing or invalid header.
     """
     if not header:
         return None

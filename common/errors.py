@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class UserError(Exception):
-    """An error whose text says what was wrong and what to do."""
+    """An error whose message states the problem and the remedy."""

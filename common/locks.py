@@ -1,6 +1,6 @@
-"""PostgreSQL's advisory locks: every number that is taken, and the ways to take one.
+"""PostgreSQL's advisory locks: the lock numbers in use, and functions to acquire them.
 
-The numbers are arbitrary and share one space with the hashes of `hold_name`. The order of locks:
+The numbers are arbitrary and share one space with the hashes of `hold_name`. The lock order:
 docs/adr/0031-one-way-to-work-in-the-background.md.
 """
 
@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from django.db import connection
 
-# Shared: a document becomes searchable. Exclusive: another embedding space becomes the active one.
+# Shared: a document becomes searchable. Exclusive: another embedding space becomes active.
 EMBEDDING_SWITCH = 7_402_117
-# Who moves the pending changes of term statistics into the totals.
+# Merging pending changes of term statistics into the totals.
 TERM_STATISTICS = 7_133_801
-# Who gathers gaps from events, or makes events anonymous.
+# Gathering gaps from events, or anonymising events.
 SEARCH_EVENTS = 5_700_101
 
 
 def hold(lock: int, *, shared: bool = False) -> None:
-    """Wait for the lock, and hold it until the present transaction ends."""
+    """Wait for the lock, and hold it until the current transaction ends."""
     _call(f"pg_advisory_xact_lock{'_shared' * shared}(%s)", lock)
 
 
 def try_hold(lock: int) -> bool:
-    """Whether the lock was free; it is then held until the present transaction ends."""
+    """Acquire the lock until the current transaction ends; False if it is not free."""
     return bool(_call("pg_try_advisory_xact_lock(%s)", lock))
 
 
 def hold_name(name: str) -> None:
-    """Wait until no other transaction holds the name, and hold it until this one ends."""
+    """Wait for the lock of a name, and hold it until the current transaction ends."""
     _call("pg_advisory_xact_lock(hashtextextended(%s, 0))", name)
 
 

@@ -1,4 +1,4 @@
-"""Collections made and changed by people, with the audit; deleting is in `deletion`."""
+"""Create and change collections, with audit rows; `deletion` deletes them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def groups_problem(visibility: str, groups: Container[Group], viewer: User | None) -> str:
-    """Why a collection may not have this audience; empty where it may.
+    """Why a collection may not have this audience; empty if it may.
 
-    A collection for chosen groups needs one, and one of `viewer`'s own where they are no superuser.
+    A collection for groups needs at least one, and one of `viewer`'s own unless a superuser.
     """
     if visibility != Visibility.GROUPS:
         return ""
@@ -46,10 +46,10 @@ def save(
     *,
     acting_user: User,
 ) -> Collection:
-    """Save a collection that has been checked, new or with these `fields` changed.
+    """Save a validated collection, new or with these `fields` changed; return it.
 
-    `groups` replace the present ones; None leaves them. Raises StateConflict where another one has
-    taken its name meanwhile.
+    `groups` replace the current ones; None keeps them. Raises StateConflict if another collection
+    has taken its name or slug.
     """
     is_new = collection.pk is None
     try:

@@ -1,10 +1,10 @@
-"""A request that is repeated under one key is carried out once.
+"""Idempotency keys: a request repeated with the same key is executed once.
 
-    begin  -> the key is claimed, or the answer of the request that had it
-    finish -> the answer is kept for repetitions; release gives the key back after a failure
-    forget_expired -> keys past their time are removed
+    begin  -> claims the key, or returns the stored answer
+    finish -> stores the answer for repetitions; release frees the key after a failure
+    forget_expired -> removes expired keys
 
-The unique constraint decides between two requests at the same moment.
+The unique constraint decides between two simultaneous requests.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ingestion.models import IdempotencyKey
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-# How long a repetition gets the first answer.
+# The time during which a repetition gets the first answer.
 KEPT = timedelta(hours=24)
-# A request that has not ended by then died with its process. A guess, above any server's timeout.
+# A request unfinished after this time has crashed. A guess, above any server's timeout.
 ABANDONED = timedelta(minutes=15)
 
 
 class KeyReused(IngestionError):
-    """The key was sent before, with another request."""
+    """The key was used before, for another request."""
 
     code = "idempotency_key_reused"
 
 
 def begin(user: User, key: str, fingerprint: str) -> IdempotencyKey:
-    """The user's row of the key: new, with no `status`, or of a request that has been answered.
+    """The user's row of the key: a new one without `status`, or that of an answered request.
 
-    Raises KeyReused where that was another request, and StateConflict while it is being processed.
+    Raises KeyReused if that was another request, StateConflict if it is still being processed.
     """
     IdempotencyKey.objects.filter(_over(), user=user, key=key).delete()
     row, is_new = IdempotencyKey.objects.get_or_create(
@@ -56,18 +56,18 @@ def begin(user: User, key: str, fingerprint: str) -> IdempotencyKey:
 
 
 def finish(row: IdempotencyKey, status: int, answer: Any, location: str) -> None:
-    """Keep the answer for whoever repeats the request."""
+    """Store the answer for repetitions of the request."""
     row.status, row.answer, row.location = status, answer, location
     IdempotencyKey.objects.filter(pk=row.pk).update(status=status, answer=answer, location=location)
 
 
 def release(row: IdempotencyKey) -> None:
-    """Give the key back: the request failed and may be tried again under it."""
+    """Free the key of a failed request, which may be retried with it."""
     IdempotencyKey.objects.filter(pk=row.pk, status=None).delete()
 
 
 def forget_expired() -> int:
-    """Remove the keys past their time; return how many."""
+    """Remove expired keys; return how many."""
     return IdempotencyKey.objects.filter(_over()).delete()[0]
 
 

@@ -1,10 +1,10 @@
-"""Free metadata: what people know of a document and its file does not say. Pure.
+"""Free metadata: facts about a document that its file does not state. Pure.
 
 A flat JSON object of strings, numbers, booleans and lists of strings. A date is a string such as
 2026-01-31, since JSON has no dates of its own.
 
-check_metadata -> the object as it is stored, or InvalidMetadata
-from_lines     -> the same from "key: value" lines, which a form shows (`as_lines`)
+check_metadata -> the normalised object, or InvalidMetadata
+from_lines     -> the same from "key: value" lines of a form (inverse: `as_lines`)
 from_pairs     -> the same from "key=value" options of a command
 """
 
@@ -23,15 +23,15 @@ from ingestion.errors import InvalidMetadata
 Value = str | int | float | bool | list[str]
 Metadata = dict[str, Value]
 
-# All guesses: ample for a record's fields, and small enough to come along with every result.
+# All guesses: ample for a record's fields, small enough to be returned with every result.
 MAX_KEYS = 50
 MAX_KEY_CHARS = 40
 MAX_TEXT_CHARS = 1_000
 MAX_LIST_ITEMS = 100
 MAX_CHARS = 20_000
-# Whole numbers up to here survive the way through JavaScript and a double.
+# Integers up to here are exact in JavaScript and as doubles.
 MAX_NUMBER = 10**15
-# Keys that one collection offers to narrow a search by: a list longer than this is no help.
+# The keys that a collection offers as filters: a longer list would not help.
 MAX_FACET_KEYS = 10
 
 KEY = rf"[a-z0-9][a-z0-9_-]{{0,{MAX_KEY_CHARS - 1}}}"
@@ -43,9 +43,9 @@ _KEY_RULE = (
 
 
 def check_metadata(given: Any) -> Metadata:
-    """The metadata as it is stored: strings in NFC, runs of white space as one space.
+    """The normalised metadata: strings in NFC, runs of white space as one space. Idempotent.
 
-    Checking the result again changes nothing. Raises InvalidMetadata with what to correct.
+    Raises InvalidMetadata with what to correct.
     """
     if not isinstance(given, Mapping):
         raise InvalidMetadata(
@@ -63,16 +63,16 @@ def check_metadata(given: Any) -> Metadata:
 
 
 def check_key(key: Any) -> str:
-    """The key. Raises InvalidMetadata for one that cannot be searched by."""
+    """The key, unchanged. Raises InvalidMetadata if it is not valid."""
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise InvalidMetadata(f"“{_shortened(key)}” is not a valid key. {_KEY_RULE}")
     return key
 
 
 def as_key(name: str) -> str:
-    """The key that a column's heading stands for: “Part Number” is part_number.
+    """The key for a column's heading: “Part Number” becomes part_number.
 
-    Raises InvalidMetadata where no letter or digit of it can be kept.
+    Raises InvalidMetadata if no letter or digit of it can be kept.
     """
     letters = unicodedata.normalize("NFKD", name).casefold().encode("ascii", "ignore").decode()
     key = re.sub(r"[^a-z0-9_-]+", "_", letters).strip("_-")
@@ -88,9 +88,9 @@ def clean(text: str) -> str:
 
 
 def read_value(text: str) -> Any:
-    """What a typed value says: a number, true, false, a JSON string or list of strings, or itself.
+    """The value of a typed text: a number, a boolean, a JSON string or list of strings, or itself.
 
-    Only a number that reads the same when it is written again is one: 007 and 1.10 stay text.
+    A number must be written in its canonical form: 007 and 1.10 stay text.
     """
     text = text.strip()
     try:
@@ -106,7 +106,7 @@ def read_value(text: str) -> Any:
 
 
 def texts(value: Value) -> list[str]:
-    """The value's texts, or the one that it is written as: what a search names it by."""
+    """The value as a list of texts, as filters use them."""
     if isinstance(value, list):
         return value
     if isinstance(value, str):
@@ -115,17 +115,17 @@ def texts(value: Value) -> list[str]:
 
 
 def as_lines(metadata: Mapping[str, Value]) -> str:
-    """One “key: value” a line, as `from_lines` reads them back to the same metadata."""
+    """One “key: value” per line, which `from_lines` parses to the same metadata."""
     return "\n".join(f"{key}: {_shown(value)}" for key, value in metadata.items())
 
 
 def from_lines(text: str) -> Metadata:
-    """The metadata that “key: value” lines state. Raises InvalidMetadata."""
+    """The metadata in “key: value” lines. Raises InvalidMetadata."""
     return _from_texts(text.splitlines(), ":", "department: Sales")
 
 
 def from_pairs(pairs: Iterable[str]) -> Metadata:
-    """The metadata that key=value texts state. Raises InvalidMetadata."""
+    """The metadata in key=value texts. Raises InvalidMetadata."""
     return _from_texts(pairs, "=", "department=Sales")
 
 
@@ -207,7 +207,7 @@ def _shown(value: Value) -> str:
 
 
 def _written(number: float) -> str:
-    """A number in digits, without an exponent."""
+    """A number in decimal digits, without an exponent."""
     return format(Decimal(repr(number)), "f")
 
 

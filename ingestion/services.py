@@ -1,14 +1,14 @@
-"""U: the upload story. Read this first.
+"""U: the path of an upload. Read this first.
 
     receive  -> a document and a version, queued          (boundary: upload, API, command)
     advance  -> parsing, chunking, embedding, ready       (a worker; see `steps`)
     activate -> the new chunks replace the old in one transaction    (`activation`)
-    delete   -> the bin; restore brings back, purge removes for good (`deletion`)
-    make_current -> an older version's file as a new version         (`versions`)
+    delete   -> the bin; restore undoes it, purge deletes permanently (`deletion`)
+    make_current -> a new version with the file of an older one      (`versions`)
     edit_chunk -> a passage changed by hand, in place                (`editing`)
 
-Every function here owns its transaction and enqueues on commit. The database is the only
-truth about what is left to do: a lost message costs time, never a document.
+Every function here owns its transaction and enqueues on commit. The database alone records
+the work left to do: a lost message costs time, never a document.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of an upload. At most one of `duplicate` and `replaced` is true.
+    """The result of an upload. At most one of `duplicate` and `replaced` is true.
 
-    `duplicate`: the collection already held these bytes, in `document`, and nothing was stored;
-    `unchanged` says that they came from that document's own source, so that nothing is amiss.
-    `replaced`: the document existed, and this is its next version.
+    `duplicate`: the collection already held these bytes, in `document`, and nothing was stored.
+    `unchanged`: moreover, they came from that document's own source, as in a repeated import.
+    `replaced`: the document existed, and `version` is its next version.
     """
 
     document: Document
@@ -92,7 +92,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """Where a file comes from and what was said about it."""
+    """The source of a file and the data given with it."""
 
     source: str
     source_kind: SourceKind
@@ -115,15 +115,14 @@ def receive(
     lane: Lane = Lane.INTERACTIVE,
     metadata: Mapping[str, Any] | None = None,
 ) -> Receipt:
-    """The document that `file` is or becomes, queued for the workers.
+    """Store `file` as a document or a new version of one, and queue it; return the receipt.
 
-    The same bytes twice in a collection make one document, so that trying again is always safe. A
-    file from a `source` that the collection knows becomes a new version of that source's
-    document. What is in the bin counts for nothing here. `metadata` replaces that of a document
-    known by its source, also where its bytes are the same; None leaves it alone. Raises
-    IngestionError for a file turned away (empty, too large, of no type we read, not what its name
-    says), of which nothing is stored, InvalidMetadata, and StateConflict where the collection has
-    been put in the bin meanwhile.
+    The same bytes twice in a collection make one document, so that a retry is always safe. A file
+    from a known `source` becomes a new version of that source's document. Documents in the bin
+    are ignored. `metadata` replaces that of a document known by its source, even if its bytes are
+    the same; None keeps it. Raises IngestionError for a refused file (empty, too large, of an
+    unsupported type, or not of the type its name states), of which nothing is stored,
+    InvalidMetadata, and StateConflict if the collection is in the bin.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
@@ -151,10 +150,10 @@ def replace(
     lane: Lane = Lane.INTERACTIVE,
     metadata: Mapping[str, Any] | None = None,
 ) -> Receipt:
-    """The document with a new version queued; its present version stays searchable until then.
+    """Queue a new version of the document; the current one stays searchable until it is ready.
 
-    `metadata` replaces the document's; None leaves it alone. Raises InvalidMetadata, and
-    Document.DoesNotExist where it was deleted meanwhile.
+    `metadata` replaces the document's; None keeps it. Raises IngestionError for a refused file,
+    InvalidMetadata, and Document.DoesNotExist if the document was deleted.
     """
     checked = None if metadata is None else check_metadata(metadata)
     examined = storage.examine(file, file_name)
@@ -175,7 +174,7 @@ def replace(
 
 
 def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """How many failed documents were queued again; those that did not fail are left alone."""
+    """Queue the failed ones of `documents` again; return how many."""
     count = 0
     for document in documents:
         if document.latest_id is None:
@@ -199,10 +198,10 @@ def retry(documents: Iterable[Document], *, acting_user: User | None) -> int:
 
 
 def reprocess(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """How many documents were queued to be parsed, chunked and embedded again from their file.
+    """Queue documents to be parsed, chunked and embedded again; return how many.
 
-    Each gets a new version of the same file, so that search keeps the present chunks until
-    the new ones are ready. They wait behind what people have just uploaded.
+    Each gets a new version of the same file, so that search keeps the current chunks until the
+    new ones are ready. Recent uploads are processed first. Unfinished documents are skipped.
     """
     count = 0
     for given in documents:
@@ -225,12 +224,12 @@ def describe(
     language: str | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Document:
-    """The document under what a person says of it; None leaves one alone.
+    """Set a document's title, language or metadata; None keeps one. Return the document.
 
-    Empty takes a choice back: the file's own title, the detected language, no metadata. The title
-    is shown and matched at once. The chunks hold it in their lexemes and embeddings, so that the
-    file is processed again, in place of a version under way that still holds the old title.
-    Metadata acts at once and on no chunk. Raises InvalidMetadata.
+    An empty value restores the default: the title from the file, the detected language, no
+    metadata. A title is shown and matched at once. Since the chunks' lexemes and embeddings
+    contain it, the file is processed again, superseding a version in progress. Metadata takes
+    effect at once and affects no chunk. Raises InvalidMetadata.
     """
     checked = None if metadata is None else check_metadata(metadata)
     with transaction.atomic():
@@ -259,7 +258,7 @@ def describe(
 
 
 def _note_metadata(document: Document, metadata: Metadata | None, acting_user: User | None) -> None:
-    """Replaces the metadata, with its audit row, where it is given and another."""
+    """Replace the metadata, with an audit row, if it is given and differs."""
     if metadata is None or metadata == document.metadata:
         return
     document.metadata = metadata
@@ -268,9 +267,9 @@ def _note_metadata(document: Document, metadata: Metadata | None, acting_user: U
 
 
 def _while_holding(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:
-    """What `work` returns, in one transaction in which no one else stores or removes these bytes.
+    """The result of `work`, run in one transaction under the lock of these bytes.
 
-    Once more when another process made a document of the same source at the same moment.
+    Retried once if another process created a document of the same source at the same time.
     """
     for attempt in (1, 2):
         try:

@@ -1,7 +1,7 @@
-"""Celery's side: load by id, call one service.
+"""Celery tasks: each calls one service with an id.
 
-Jobs' models name the queues of their tasks, and beat's schedule those of the periodic ones: the
-`queue` of a Celery task is deprecated.
+The models of jobs name the queues of their tasks, and beat's schedule those of the periodic ones:
+the `queue` option of a Celery task is deprecated.
 """
 
 from __future__ import annotations

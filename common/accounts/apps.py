@@ -1,4 +1,4 @@
-"""The application of people: the custom user model."""
+"""The app with the custom user model."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""People. A custom model from the first release on: changing it later would cost migrations."""
+"""Users. A custom model from the first release on: replacing Django's later is costly."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from django.db import models
 class UserManager(DjangoUserManager["User"]):
     @classmethod
     def normalize_email(cls, email: str | None) -> Any:
-        """The address in lower case; None for an empty one, so that many users may lack one."""
+        """The address in lower case; None if empty, which may occur more than once."""
         return super().normalize_email(email).strip().lower() or None
 
 
 class User(AbstractUser):
-    """A person who may sign in, by username. An e-mail address belongs to one user at most."""
+    """A user, who signs in by username. E-mail addresses are unique, but optional."""
 
     email = models.EmailField(  # type: ignore[assignment]
         "email address",

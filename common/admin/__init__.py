@@ -1,1 +1,1 @@
-"""Bases for the admin of both applications."""
+"""Base classes for the admin of both apps."""

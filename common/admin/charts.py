@@ -1,7 +1,7 @@
-"""Charts drawn on the server as SVG: scales, lines, bars, intervals.
+"""SVG charts, rendered on the server: scales, lines, bars, intervals.
 
-Numbers in SVG attributes need no inline style and no script; the same figures stand in a table
-beside each chart, for those who cannot see it.
+SVG attributes need neither inline styles nor scripts. For people who cannot see a chart, a table
+beside it holds the same figures.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ WIDTH = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The upright axis of a chart, `height` long: from `low` up to `high`, which is greater."""
+    """The vertical axis of a chart, `height` long, from `low` up to `high` > `low`."""
 
     low: float
     high: float
     height: float
 
     def y(self, value: float) -> float:
-        """How far below the upper edge a value lies; one beyond an end lies at that end."""
+        """The distance of a value from the upper edge; a value out of range is clamped."""
         held = min(max(value, self.low), self.high)
         return self.height * (self.high - held) / (self.high - self.low)
 
 
 def points(places: Iterable[tuple[float, float]]) -> str:
-    """Places as the `points` of a polyline or polygon."""
+    """Coordinates as the `points` attribute of a polyline or polygon."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 HEIGHT = 120.0
-GAP = 0.25  # of a bar's place
+GAP = 0.25  # share of a bar's slot
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One day's figure: a bar from `y` down, and the point in the middle of its top."""
+    """The figure of a day: a bar from `y` down, or the point at the middle of its top."""
 
     label: str
     value: float | None
@@ -61,7 +61,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A row of days. `top` is the figure at the upper edge; `bottom` that at the lower."""
+    """A chart of figures by day. `top` and `bottom` label the ends of its vertical axis."""
 
     title: str
     marks: tuple[Mark, ...]
@@ -79,7 +79,7 @@ class Chart:
 
     @property
     def lines(self) -> list[str]:
-        """The line as the points of polylines: a day without a figure parts it."""
+        """The line as the points of polylines, interrupted at days without a figure."""
         runs: list[list[tuple[float, float]]] = [[]]
         for mark in self.marks:
             if mark.value is None:
@@ -90,7 +90,7 @@ class Chart:
 
     @property
     def summary(self) -> str:
-        """What the chart shows, in a sentence."""
+        """A sentence that summarises the chart."""
         known = [mark for mark in self.marks if mark.value is not None]
         if not known:
             return f"{self.title}: no figures yet."
@@ -102,17 +102,17 @@ class Chart:
 
 
 def bars(title: str, days: Sequence[tuple[date, int]]) -> Chart:
-    """Counts by day, from 0."""
+    """A bar chart of counts by day, from 0."""
     values = [(day, float(count)) for day, count in days]
     axis = Axis(0.0, max([1.0, *(value for _, value in values)]), HEIGHT)
     return _chart(title, values, axis, "{:.0f}", is_line=False)
 
 
 def line(title: str, days: Sequence[tuple[date, float | None]], shape: str = "{:.3f}") -> Chart:
-    """Figures by day between the least and the greatest; None for a day without one."""
+    """A line chart of figures by day, from the least to the greatest; None: no figure."""
     known = [value for _, value in days if value is not None]
     low, high = min(known, default=0.0), max(known, default=1.0)
-    # A flat line lies in the middle; its place says nothing.
+    # A flat line is drawn in the middle.
     pad = (high - low) * 0.1 or abs(high) * 0.05 or 0.5
     return _chart(title, days, Axis(max(0.0, low - pad), high + pad, HEIGHT), shape, is_line=True)
 
@@ -145,7 +145,7 @@ INTERVAL_HEIGHT = 140.0
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A look: when, how many visitors, the value and its interval as people read them."""
+    """One evaluation: its time, number of visitors, and formatted value and interval."""
 
     when: datetime
     visitors: int
@@ -155,7 +155,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class IntervalChart:
-    """The points of the band and the line, and the place of "no difference"."""
+    """The points of the band and the line, and the y coordinate of "no difference"."""
 
     title: str
     band: str
@@ -172,15 +172,15 @@ class IntervalChart:
 
 
 def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> IntervalChart | None:
-    """The looks that could say how sure they were; None for fewer than two of them.
+    """A chart of the evaluations that have an interval; None for fewer than two of them.
 
-    `split`: values are differences, "no difference" lies at 0; otherwise shares, and it is 1/2.
+    `split`: values are differences, and "no difference" is 0; otherwise shares, and it is 1/2.
     """
     looks = [look for look in history if look["low"] is not None]
     if len(looks) < 2:
         return None
     middle = 0.0 if split else 0.5
-    # The first looks are so wide that nothing else would be seen: they leave the chart.
+    # The first intervals are so wide that they would dwarf the others: they are clipped.
     settled = looks[len(looks) // 4 or 1 :]
     reach: float = max(
         0.02, *(max(abs(look["low"] - middle), abs(look["high"] - middle)) for look in settled)

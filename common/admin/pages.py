@@ -1,4 +1,4 @@
-"""Bases for ModelAdmin: own pages and buttons, read-only rows, visible rows."""
+"""Mixins for ModelAdmin: additional pages and buttons, read-only rows, visible rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Summary = tuple[list[Any], dict[str, int], set[str], list[Any]]
 
 
 class VisibleOnly:
-    """Restricts a ModelAdmin (lists, pages, history, autocomplete) by `visible_to`."""
+    """Restrict a ModelAdmin (lists, pages, history, autocomplete) by `visible_to`."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         queryset = super().get_queryset(request)  # type: ignore[misc]
@@ -36,7 +36,7 @@ def actor(request: HttpRequest) -> User:
 
 
 class AuditedByServices:
-    """For a ModelAdmin whose changes go through services, which write the audit rows."""
+    """A ModelAdmin mixin for changes through services, which write the audit rows."""
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> None:
         return None
@@ -125,7 +125,7 @@ View = Callable[..., HttpResponse]
 
 
 class ReadOnly:
-    """For a ModelAdmin whose rows are written by services alone."""
+    """A ModelAdmin mixin for rows that only services write."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -138,10 +138,10 @@ class ReadOnly:
 
 
 class ActionPages(OwnPages[Row]):
-    """For a ModelAdmin with own pages and buttons, whose services raise a UserError."""
+    """A ModelAdmin mixin for pages and buttons whose services raise UserError."""
 
     def seen(self, request: HttpRequest, pk: int | str) -> Row:
-        """The row, for who may see it. Raises Http404."""
+        """The row, if the user may see it. Raises Http404."""
         row = self.get_object(request, str(pk))
         if row is None or not self.has_view_permission(request, row):
             raise Http404
@@ -163,9 +163,9 @@ class ActionPages(OwnPages[Row]):
         permission: str,
         failure: int = messages.ERROR,
     ) -> HttpResponse:
-        """Does what a button of the row's page asks, and goes back there.
+        """Run a button's action on a row, and redirect to the row's page.
 
-        What `act` returns is told, and what a service says against it.
+        The text that `act` returns, or its UserError, is shown as a message.
         """
         row = self.seen(request, pk)
         if not request.user.has_perm(permission):
@@ -179,14 +179,14 @@ class ActionPages(OwnPages[Row]):
 
 
 def become(row: Model, saved: Model) -> None:
-    """Makes `row`, with which the admin goes on, the one that a service has written."""
+    """Turn `row`, which the admin continues to use, into the row `saved` by a service."""
     row.pk = saved.pk
     row._state.adding = False
     row.refresh_from_db()
 
 
 def whole_number(value: object) -> int:
-    """The whole number; -1, which names nothing, for anything else."""
+    """The non-negative integer in `value`; -1, which matches no row, for anything else."""
     return int(str(value)) if str(value).isdecimal() else -1
 
 

@@ -1,4 +1,4 @@
-"""Table cells that update while background work on their row is under way.
+"""Table cells that update while background work on their row is in progress.
 
 A live cell names its row and whether it is unfinished. While it is, the page's script
 (static/admin/steelyard/progress.js) polls the list's `progress/` for all live cells of the row.

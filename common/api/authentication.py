@@ -1,4 +1,4 @@
-"""Tokens in the header `Authorization: Token ...`, as django-rest-knox keeps them: hashed."""
+"""Tokens in the header `Authorization: Token ...`, stored hashed by django-rest-knox."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rest_framework.exceptions import AuthenticationFailed
 
 
 class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
-    """Knox's authentication; a header that cannot be a token is a 401 and never an error."""
+    """Knox's authentication, but with a 401 for a header that cannot be a token."""
 
     def authenticate_credentials(self, token: bytes) -> Any:
-        # Knox decodes as UTF-8 and asks Postgres, which refuse such bytes by raising.
+        # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.
         if not token.isalnum():
             raise AuthenticationFailed("The token is not valid. Ask for a new one.")
         return super().authenticate_credentials(token)
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the schema describes the header."""
+    """The description of the header in the OpenAPI schema."""
 
     target_class = TokenAuthentication
     name = "token"

@@ -1,4 +1,4 @@
-"""One shape for every error of the API: a code for programs, a sentence for people, details."""
+"""The format of all API errors: a code for programs, a sentence for people, details."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
-# One text for what is not there and what the user may not see: nobody can tell them apart.
+# One text for missing and for hidden rows, so that they cannot be told apart.
 NOT_FOUND = "There is nothing at this address, or you may not see it."
 
 
@@ -23,19 +23,19 @@ class Conflict(exceptions.APIException):
 
 
 class TooLarge(exceptions.APIException):
-    """The body is larger than what the address takes."""
+    """The body is larger than the endpoint accepts."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "file_too_large"
 
 
 def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """An error in the API's shape."""
+    """The response body of an error."""
     return {"code": code, "message": message, "details": dict(details or {})}
 
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
-    """The response that states `error`; none for an error nobody foresaw, which then is a 500."""
+    """The response for `error`; None for an unexpected error, which becomes a 500."""
     if isinstance(error, RequestDataTooBig):
         set_rollback()
         message = "The body is too large. Files go to /api/v1/documents/ as multipart."
@@ -51,7 +51,7 @@ def error_response(error: Exception, context: Mapping[str, Any]) -> Response | N
 
 
 def body_of(error: Exception) -> dict[str, Any]:
-    """An error of Django or its REST framework in the API's shape."""
+    """The response body for an exception of Django or Django REST framework."""
     match error:
         case Http404() | exceptions.NotFound():
             return body("not_found", NOT_FOUND)
@@ -67,7 +67,7 @@ def body_of(error: Exception) -> dict[str, Any]:
             return body("not_authenticated", message)
         case exceptions.APIException():
             return body(_code(error), _sentence(str(error.detail)))
-        case _:  # Django's PermissionDenied: the handler of DRF knows no other
+        case _:  # Django's PermissionDenied: DRF's handler handles no other
             return body("permission_denied", "You do not have permission to do this.")
 
 
@@ -77,7 +77,7 @@ def _code(error: exceptions.APIException) -> str:
 
 
 def _fields(detail: Any) -> dict[str, list[str]]:
-    """The messages by field; those about no field alone stand under `non_field_errors`."""
+    """The messages by field; general ones under `non_field_errors`."""
     if not isinstance(detail, Mapping):
         detail = {"non_field_errors": detail}
     return {str(field): list(_messages(inner)) for field, inner in detail.items()}
@@ -92,7 +92,7 @@ def _messages(detail: Any) -> Iterator[str]:
 
 
 def _first_sentence(fields: Mapping[str, list[str]]) -> str:
-    """The first of the messages, after the name of the field that it is about."""
+    """The first message, preceded by the name of its field."""
     field, messages = next(iter(fields.items()))
     sentence = _sentence(messages[0])
     return sentence if field == "non_field_errors" else f"{field}: {sentence}"

@@ -1,4 +1,4 @@
-"""Filters of lists whose parameters may be repeated, or that say which choices there are."""
+"""List filters with repeatable parameters, and with the choices in their error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_VALUES = 50
 
 
 class _ValuesField(forms.MultipleChoiceField):
-    """Any words, in place of choices."""
+    """A field for arbitrary values instead of choices."""
 
     def validate(self, value: Any) -> None:
         MaxLengthValidator(MAX_VALUES)(value)
@@ -24,7 +24,7 @@ class _ValuesField(forms.MultipleChoiceField):
 
 
 class _ChoicesField(forms.MultipleChoiceField):
-    """Choices, whose error message lists them."""
+    """A field whose error message lists the valid choices."""
 
     def validate(self, value: Any) -> None:
         choices: Any = self.choices
@@ -37,7 +37,7 @@ class _ChoicesField(forms.MultipleChoiceField):
 
 
 class ValuesFilter(filters.MultipleChoiceFilter):  # type: ignore[misc]
-    """Rows with one of the values; the parameter may be repeated."""
+    """Filter rows by any of the values; the parameter may be repeated."""
 
     field_class: type[forms.MultipleChoiceField] = _ValuesField
 
@@ -46,6 +46,6 @@ class ValuesFilter(filters.MultipleChoiceFilter):  # type: ignore[misc]
 
 
 class ChoicesFilter(ValuesFilter):
-    """Rows with one of the choices; the parameter may be repeated."""
+    """Filter rows by any of the choices; the parameter may be repeated."""
 
     field_class = _ChoicesField

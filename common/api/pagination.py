@@ -1,4 +1,4 @@
-"""Numbered pages of a list, for every list of the API."""
+"""Page-number pagination for all lists of the API."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from common.api.serializers import Parameters
 
 DEFAULT_PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
-# An offset has to fit a bigint; nobody turns a millionth page.
+# The offset must fit a bigint.
 MAX_PAGE = 1_000_000
 
 

@@ -1,4 +1,4 @@
-"""Which permission a request needs, read off the view: declared once, refused if nobody did."""
+"""The permission that a request needs, as declared by the view; undeclared means denied."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 OPEN = ""
-"""In place of a permission: for everyone, whatever `visible_to` lets them see."""
+"""Instead of a permission: open to everyone, within `visible_to`."""
 # As Django names a model's permissions.
 _VERBS = {
     "list": "view",
@@ -34,10 +34,10 @@ def requires(permission: str) -> Callable[[Handler], Handler]:
 
 
 def needed(view: Any) -> str | None:
-    """The permission that the view's action needs; None where nobody declared one.
+    """The permission that the view's action needs; None if none is declared.
 
     The first of: the action's own (`requires`), the view's (`permission`), and the model's, as
-    in the admin: view, add, change or delete. Reading is open where the view is `open_to_read`.
+    in the admin: view, add, change or delete. Reading is open if the view is `open_to_read`.
     """
     action = getattr(view, "action", "")
     own = getattr(getattr(view, action, None), "permission", None) if action else None
@@ -52,11 +52,11 @@ def needed(view: Any) -> str | None:
 
 
 class ActionPermission(BasePermission):
-    """Permits whoever holds the permission that the action needs."""
+    """Permit users who have the permission that the action needs."""
 
     def has_permission(self, request: Request, view: Any) -> bool:
         if getattr(view, "action", OPEN) is None:
-            # Nothing will run, and the answer is 405; unless an action has a method's own name.
+            # No action will run: the answer is 405, unless the view has a handler for the method.
             return request.method == "OPTIONS" or not hasattr(view, str(request.method).lower())
         permission = needed(view)
         if not permission:

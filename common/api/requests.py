@@ -1,4 +1,4 @@
-"""Reading a request of the API: its parameters, its body, who sent it, how large it may be."""
+"""Helpers for API requests: parameters, body, user, and size limits."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 Form = TypeVar("Form", bound=serializers.BaseSerializer[Any])
 
-# What a form may hold besides its files: names, boundaries, a title.
+# Allowance for a form's other content besides files: names, boundaries, a title.
 FORM_BYTES = 1024 * 1024
 
 
 class LimitedParser(MultiPartParser):
-    """A multipart parser that refuses by the stated length, before the disk is filled."""
+    """A multipart parser that refuses by Content-Length, before anything fills the disk."""
 
     most_bytes: ClassVar[str]
     """The setting that limits the body's files."""
     raised_by: ClassVar[str]
-    """The environment's variable that it is read from."""
+    """The environment variable of that setting."""
     most_files: ClassVar[int] = 1
-    """How many files, each of the limit's size, a body may hold."""
+    """The number of files of the limit's size that a body may hold."""
 
     def parse(
         self,
@@ -49,22 +49,22 @@ class LimitedParser(MultiPartParser):
 
 
 def read_query(request: Request, form: type[Form]) -> Form:
-    """The parameters of the address. Raises ValidationError."""
+    """The validated query parameters. Raises ValidationError."""
     return _checked(form(data=request.query_params))
 
 
 def read_body(request: Request, form: type[Form], **options: Any) -> Form:
-    """The fields of the body. Raises ValidationError."""
+    """The validated fields of the body. Raises ValidationError."""
     return _checked(form(data=request.data, **options))
 
 
 def actor(request: Request) -> User:
-    """The signed-in user, for a view that lets in nobody else."""
+    """The signed-in user, for a view that requires one."""
     return cast("User", request.user)
 
 
 def location(request: Request, name: str, *keys: object) -> dict[str, str]:
-    """The header with the address of a row, in the namespace of the view that was called."""
+    """The Location header with the URL of a row, in the current view's namespace."""
     match = request.resolver_match
     namespace = f"{match.namespace}:" if match is not None and match.namespace else ""
     return {"Location": reverse(f"{namespace}{name}", args=keys)}

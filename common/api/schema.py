@@ -1,4 +1,4 @@
-"""The OpenAPI schema: what docstrings, permissions and parsers say needs no decorator."""
+"""The OpenAPI schema, derived from docstrings, permissions and parsers, not decorators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ERROR_SCHEMA: dict[str, Any] = {
     },
 }
 
-# Status -> what it means, and the code and sentence of an example.
+# Status -> its description, and the code and message of an example.
 ERRORS: dict[int, tuple[str, str, str]] = {
     400: ("The request is not valid.", "invalid", "page: A valid integer is required."),
     401: (
@@ -88,7 +88,7 @@ class Schema(AutoSchema):
         return self._documented()[1]
 
     def get_request_serializer(self) -> Any:
-        """Of an extra action none, unless `extend_schema` names it: most have no body."""
+        """None for an extra action without `extend_schema`: most have no body."""
         return None if self._is_extra() else super().get_request_serializer()
 
     def get_auth(self) -> list[dict[str, Any]]:
@@ -117,7 +117,7 @@ class Schema(AutoSchema):
         return needed(self.view) if getattr(self.view, "action", None) else None
 
     def _documented(self) -> tuple[str | None, str]:
-        """The summary and the description; of an inherited action by the model's name."""
+        """The summary and the description; for inherited actions, from the model's name."""
         first, _, rest = (inspect.getdoc(self._handler()) or "").partition("\n")
         if first:
             return first.removesuffix("."), rest.strip()
@@ -133,7 +133,7 @@ class Schema(AutoSchema):
         return summary, about if self.method == "GET" else ""
 
     def _errors(self) -> Iterator[int]:
-        yield from (401, 429)  # a token that is wrong is refused everywhere
+        yield from (401, 429)  # an invalid token is refused everywhere
         writes = self.method not in SAFE_METHODS
         if self._permission() != OPEN or writes:
             yield 403
@@ -149,7 +149,7 @@ class Schema(AutoSchema):
 
 
 def error_response(status: int) -> dict[str, Any]:
-    """One error of an operation, with an example."""
+    """The schema of an error response, with an example."""
     description, code, message = ERRORS[status]
     example = {"code": code, "message": message, "details": {}}
     content = {
@@ -162,6 +162,6 @@ def error_response(status: int) -> dict[str, Any]:
 def add_error_component(
     result: dict[str, Any], generator: Any, request: Any, public: bool
 ) -> dict[str, Any]:
-    """The schema with the component that all errors name."""
+    """Add the component that all errors reference to the schema; return the schema."""
     result["components"].setdefault("schemas", {})["Error"] = ERROR_SCHEMA
     return result

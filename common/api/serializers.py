@@ -1,4 +1,4 @@
-"""Serializers that refuse names they do not know, and the fields that all of the API uses."""
+"""Serializers that refuse unknown names, and fields for the whole API."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rest_framework import serializers
 
 Row = TypeVar("Row", bound="Any")
 
-# What every request may carry beside the fields of its serializer.
+# Accepted in every request, besides the fields of its serializer.
 ALWAYS_KNOWN = frozenset({"format", "csrfmiddlewaretoken"})
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str], noun: str = "parameter") -> None:
     """Raise ValidationError for each name in `given` that is not in `known`.
 
-    A misspelled filter that is ignored answers another question than the one asked.
+    Ignoring a misspelled filter would return the wrong rows.
     """
     known = list(known)
     if unknown := sorted(set(given) - set(known) - ALWAYS_KNOWN):
@@ -27,7 +27,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str], noun: str = "para
 
 
 class Strict:
-    """For a serializer: an unknown name in a query or a body is an error, not ignored."""
+    """A serializer mixin: an unknown name in a query or a body is an error."""
 
     noun: ClassVar[str] = "field"
 
@@ -81,7 +81,7 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
             setattr(row, name, attrs[name])
         self.prepare(row)
         try:
-            # Not `full_clean`: with fields left out it would skip the constraints that name them.
+            # Not `full_clean`, which skips the constraints on excluded fields.
             row.clean_fields({field.name for field in model._meta.fields if not field.editable})
             row.clean()
             row.validate_unique()
@@ -92,11 +92,11 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
         return attrs
 
     def prepare(self, row: Row) -> None:
-        """Fill in what follows from the given fields, before the model checks them."""
+        """Set values derived from the given fields, before the model validates the row."""
 
 
 def _by_field(error: DjangoValidationError, known: Container[str]) -> dict[str, list[str]]:
-    """The messages by field; those about none, or about one that is not shown, by no field."""
+    """The messages by field; general ones and those of hidden fields as non_field_errors."""
     found: dict[str, list[str]] = {}
     for name, messages in error.message_dict.items():
         found.setdefault(name if name in known else "non_field_errors", []).extend(messages)

@@ -1,4 +1,4 @@
-"""How often one visitor may ask. The counts live in the cache that all processes share."""
+"""Rate limits per visitor, counted in the cache that all processes share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Unavailable(APIException):
 
 
 class _OpenWithoutCache(SimpleRateThrottle):
-    """Lets requests through while the cache is away: search goes on without it (S1-32)."""
+    """Permit requests while the cache is unavailable: search works without it."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
         try:
@@ -31,15 +31,15 @@ class _OpenWithoutCache(SimpleRateThrottle):
 
 
 class AnonymousThrottle(_OpenWithoutCache, AnonRateThrottle):
-    """Visitors without a name, by address."""
+    """Limit anonymous visitors, by address."""
 
 
 class UserThrottle(_OpenWithoutCache, UserRateThrottle):
-    """Signed-in users, by user."""
+    """Limit signed-in users, by user."""
 
 
 class LoginThrottle(SimpleRateThrottle):
-    """Attempts at a password, by address. Without the cache nobody signs in: guesses must count."""
+    """Limit sign-in attempts, by address; refuse them all without the cache, which counts them."""
 
     scope = "login"
 

@@ -39,16 +39,16 @@ class ApiViewSet(GenericViewSet[Row]):
     open_to_read: ClassVar[bool] = False
     filterset_class: Any = None
     error_statuses: tuple[int, ...] = ()
-    """Errors for the schema, besides those that follow from the method and the permission."""
+    """Error statuses for the schema, besides those of the method and the permission."""
 
     def get_object(self) -> Row:
-        """The row that the address names; the parameters of lists do not narrow it."""
+        """The row of the URL, regardless of list filters."""
         key = self.kwargs[self.lookup_url_kwarg or self.lookup_field]
         row: Row = get_object_or_404(self.get_queryset(), **{self.lookup_field: key})
         return row
 
     def listed(self, rows: Any, serializer: type[Any] | None = None) -> Response:
-        """One page of `rows`, filtered as the address asks."""
+        """A page of `rows`, filtered by the query parameters."""
         page: Any = self.paginate_queryset(self.filter_queryset(rows))
         make = serializer or self.get_serializer_class()
         context = self.get_serializer_context()
@@ -61,7 +61,7 @@ class ApiViewSet(GenericViewSet[Row]):
         headers: dict[str, str] | None = None,
         **context: Any,
     ) -> Response:
-        """One row under the view's own serializer, which also gets `context`."""
+        """A row, rendered by the view's serializer with `context`."""
         shown: Any = self.get_serializer(row)
         shown.context.update(context)
         return Response(shown.data, code, headers=headers)
@@ -78,7 +78,7 @@ class EditableViewSet(ReadViewSet[Row]):
     """
 
     def save(self, form: Any) -> Iterable[str]:
-        """Save `form.row`; return what may surprise about it. Raises the services' errors."""
+        """Save `form.row`; return warnings about it. Raises the services' errors."""
         raise NotImplementedError
 
     def remove(self, row: Row) -> None:

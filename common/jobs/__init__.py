@@ -1,11 +1,11 @@
-"""The one way to work in the background (docs/adr/0031-one-way-to-work-in-the-background.md).
+"""Background jobs (docs/adr/0031-one-way-to-work-in-the-background.md).
 
-Job      a row that says what is left to do, who does it, and since when
+Job      a row with the work left to do, its lease and its attempts
 enqueue  -> a message to the row's queue, after the transaction
-work_on  -> claim, around one function
-claim    -> a Lease, renewed by a thread, given back at the end of its block
-revoke   takes the lease away: the worker stops at its next write
-sweep    -> messages for the rows that nobody holds and of which no message speaks
+work_on  -> runs one function under a claim
+claim    -> a Lease, renewed by a thread, released at the end of its block
+revoke   removes the lease: the worker stops at its next write
+sweep    -> messages for idle rows that have none
 """
 
 from common.jobs.leases import MAX_ATTEMPTS, RELEASED, Lease, LeaseLost, claim, revoke, work_on

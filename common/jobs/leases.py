@@ -1,4 +1,4 @@
-"""Claims on jobs. A lease is renewed while its process lives, and runs out when it dies."""
+"""Leases on jobs, renewed while their process lives and expiring after it dies."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ T = TypeVar("T")
 
 RENEWALS_PER_LEASE = 4
 REPORT_SECONDS = 1.0
-# Work that ends its worker this often without coming forward will do it again.
+# Work that crashes its worker this often without progress will do so again.
 MAX_ATTEMPTS = 5
 PAUSE_AFTER_ERROR = timedelta(seconds=10)
 
 RELEASED: dict[str, None] = {"lease": None, "leased_until": None, "enqueued_at": None}
-"""The columns of a job that nobody holds and of which no message speaks."""
+"""The columns of a job without a lease and without a message."""
 
 
 class LeaseLost(Exception):
-    """Another attempt holds the job, or it was stopped or deleted: the worker stops quietly."""
+    """The job was leased to another attempt, stopped or deleted: the worker stops quietly."""
 
     def __init__(self, lease: Lease[Any]) -> None:
         super().__init__(f"The {lease.name} was lost")
@@ -44,11 +44,11 @@ class LeaseLost(Exception):
 def claim(
     model: type[J], pk: int, *, rows: QuerySet[J] | None = None, early: bool = False, **fields: Any
 ) -> Lease[J] | None:
-    """The lease of an open job, with `fields` written; None where it is held, ended or not due.
+    """Claim an open job and write `fields`; None if it is leased, finished or not due.
 
-    `rows` stands in for `model.open_jobs()`, likewise without joins; `early` takes what is not due
-    as well. One conditional UPDATE: of two workers that claim at once, one waits for the other's
-    row lock and then finds the row held.
+    `rows` replaces `model.open_jobs()`, likewise without joins; `early` also claims a job that is
+    not due. One conditional UPDATE: of two simultaneous claims, one waits for the other's row
+    lock and then finds the row leased.
     """
     now, token = timezone.now(), uuid.uuid4()
     idle = free(now) if early else free(now) & due(now)
@@ -72,7 +72,7 @@ def work_on(
     early: bool = False,
     **fields: Any,
 ) -> T | None:
-    """The result of `work` under the lease of the job; None where it was not ours, or was lost.
+    """Run `work` under a lease of the job; None if it could not be claimed or was lost.
 
     The other arguments are those of `claim`.
     """
@@ -85,17 +85,17 @@ def work_on(
 
 
 def due(now: datetime) -> Q:
-    """The jobs whose next attempt has not to wait."""
+    """The jobs whose next attempt need not wait."""
     return Q(not_before=None) | Q(not_before__lte=now)
 
 
 def free(now: datetime) -> Q:
-    """The jobs that nobody holds."""
+    """The jobs without a valid lease."""
     return Q(leased_until=None) | Q(leased_until__lt=now)
 
 
 def revoke(rows: QuerySet[Any], **fields: Any) -> int:
-    """Take the leases of `rows` away and write `fields`; return how many rows there were.
+    """Revoke the leases of `rows` and write `fields`; return the number of rows.
 
     Their workers stop at the next write or report.
     """
@@ -103,10 +103,10 @@ def revoke(rows: QuerySet[Any], **fields: Any) -> int:
 
 
 class Lease(Generic[J]):
-    """One attempt's hold on a job: a context manager that renews it from a thread.
+    """The lease of one attempt at a job: a context manager that renews it from a thread.
 
-    At its end the job is given back; after an error that nobody caught, with a pause before the
-    next attempt. A lost lease ends the block quietly. `row` is kept up with what is written here.
+    The lease is released at the end of the block; after an unhandled exception, with a pause
+    before the next attempt. A lost lease ends the block quietly. `update` keeps `row` current.
     """
 
     def __init__(self, row: J, token: uuid.UUID) -> None:
@@ -128,7 +128,7 @@ class Lease(Generic[J]):
             logger.info("%s", error)
             return True
         if error is None:
-            # A message that came meanwhile found it held, and is gone.
+            # A message received during the lease found it held, and is gone.
             self.mine.update(**RELEASED)
         else:
             self._give_back_after(error)
@@ -136,11 +136,11 @@ class Lease(Generic[J]):
 
     @property
     def keeps_crashing(self) -> bool:
-        """True when earlier attempts ended without a word; an outage leaves its error."""
+        """Whether earlier attempts ended without an error message, unlike in an outage."""
         return self.row.attempts > MAX_ATTEMPTS and not self.row.error
 
     def update(self, **fields: Any) -> None:
-        """Write fields of the job. Raises LeaseLost when it is no longer ours."""
+        """Write fields of the job. Raises LeaseLost if the lease is no longer ours."""
         if not self.mine.update(**fields):
             raise LeaseLost(self)
         for name, value in fields.items():
@@ -154,7 +154,7 @@ class Lease(Generic[J]):
         self.update(progress=min(share, 1.0))
 
     def check(self) -> None:
-        """Raise LeaseLost as soon as a renewal has failed to find the row; free of charge before.
+        """Raise LeaseLost if a renewal did not find the row; otherwise runs no query.
 
         For long work that writes nothing.
         """
@@ -165,7 +165,7 @@ class Lease(Generic[J]):
 
     @contextmanager
     def writing(self) -> Iterator[J]:
-        """A transaction in which the job stays ours. Raises LeaseLost when it is not."""
+        """Open a transaction that locks the job under this lease. Raises LeaseLost."""
         with transaction.atomic():
             held = self.row.lock_parents()
             if not held or not self.mine.select_for_update(no_key=True).exists():
@@ -173,19 +173,19 @@ class Lease(Generic[J]):
             yield self.row
 
     def postpone(self, delay: timedelta, **fields: Any) -> None:
-        """Give the job back until the delay is over. Raises LeaseLost."""
+        """Release the job, not to be claimed before `delay` is over. Raises LeaseLost."""
         self.update(**{**RELEASED, "not_before": timezone.now() + delay, **fields})
 
     def finish(self, state: str, **fields: Any) -> None:
-        """End the job in `state` and give it back. Raises LeaseLost."""
+        """End the job in `state` and release it. Raises LeaseLost."""
         self.update(**{**RELEASED, "state": state, **fields})
 
     def _give_back_after(self, error: BaseException) -> None:
-        """Give the job back at once, not when the lease runs out; with a pause after an error."""
+        """Release the job after `error` at once, instead of at expiry; pause after an Exception."""
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()  # the error may be the connection's own
         values: dict[str, Any] = dict(RELEASED)
-        # Not where the process is asked to end, or this job was done for another one that was.
+        # No pause if the process is being stopped, or if another job's lost lease ended this one.
         if isinstance(error, Exception) and not isinstance(error, LeaseLost):
             values["not_before"] = timezone.now() + PAUSE_AFTER_ERROR
         try:
@@ -201,8 +201,8 @@ class Lease(Generic[J]):
                     if not self.mine.update(leased_until=timezone.now() + _duration()):
                         self._doubtful.set()
                 except DatabaseError:
-                    # A restarted database is found again the next time, by a new connection. The
-                    # work itself goes on meanwhile, as long as it can.
+                    # The next renewal opens a new connection, as after a restart of the database.
+                    # The work itself continues as long as it can.
                     logger.exception("Could not renew the %s", self.name)
                     connection.close()
         finally:

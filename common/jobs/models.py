@@ -1,4 +1,4 @@
-"""The columns by which workers share work, and the rules that a kind of work states of itself."""
+"""The base model of jobs: the columns that coordinate workers, and the options of subclasses."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-# The queues of docs/adr/0023-two-lanes.md that jobs go to.
+# The queues of jobs (docs/adr/0023-two-lanes.md).
 INTERACTIVE, DEFAULT, IMPORTS, BULK = "interactive", "celery", "imports", "bulk"
 
 
 class JobState(models.TextChoices):
-    """The states of a job that has no others of its own."""
+    """The default states of a job."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -24,17 +24,17 @@ class JobState(models.TextChoices):
 
 
 class Job(models.Model):
-    """A row with work for a worker. It alone says what is left to do; a message only saves time.
+    """A row with work for a worker. It alone records the work left; a message only saves time.
 
     A subclass has a `state`, and a `progress` from 0 to 1 if it reports any. `lease` is the token
     of the attempt that holds the row until `leased_until`; `attempts` counts the claims since the
-    work last came forward. `enqueued_at` is None while no message speaks of the row.
+    last progress. `enqueued_at` is None while the row has no message.
     """
 
     TASK: ClassVar[str]
     """The name of the Celery task that is called with the row's primary key."""
     QUEUES: ClassVar[Mapping[str, Q]] = {DEFAULT: Q()}
-    """The queues of its messages, with the rows of each."""
+    """The queues of its messages, with the condition on the rows of each."""
     OPEN: ClassVar[tuple[str, ...]] = (JobState.QUEUED, JobState.RUNNING)
     """The states in which work is left."""
 
@@ -58,8 +58,8 @@ class Job(models.Model):
     def open_jobs(cls) -> models.QuerySet[Self]:
         """The rows with work left for a worker, whether due or not, held or free.
 
-        Without joins: a claim must look at the row that it writes, and an UPDATE over a join
-        looks at a copy read before it waited for the row's lock.
+        Without joins: a claim must check the row that it writes, and an UPDATE over a join checks
+        a copy read before it waited for the row's lock.
         """
         return cls._default_manager.filter(state__in=cls.OPEN)
 
@@ -74,5 +74,5 @@ class Job(models.Model):
         return self.leased_until is not None and self.leased_until > timezone.now()
 
     def lock_parents(self) -> bool:
-        """Lock the rows that come before this one in the order of locks; False if one is gone."""
+        """Lock the rows before this one in the lock order; False if one is gone."""
         return True

@@ -17,7 +17,7 @@ from common.jobs.models import Job
 
 logger = logging.getLogger(__name__)
 
-# A message that was just sent or taken from the queue needs a moment to become a lease.
+# A message just sent or received needs a moment to become a lease.
 GRACE = timedelta(seconds=10)
 # While messages wait, a job enqueued long ago may still be among them.
 PATIENCE = timedelta(hours=1)
@@ -25,15 +25,15 @@ SWEEP_LIMIT = 1_000
 
 
 def enqueue(model: type[Job], pk: int, *, seconds: float = 0) -> None:
-    """Ask a worker to take up the job, once the present transaction is committed.
+    """Ask a worker to process the job, once the current transaction is committed.
 
-    An unreachable broker is no error: the sweep enqueues again from the database.
+    An unreachable broker raises no error: the sweep enqueues again from the database.
     """
     transaction.on_commit(partial(_send_job, model, pk, seconds))
 
 
 def send(task: str, *args: object, queue: str, seconds: float = 0) -> bool:
-    """Send a message now; False, and a line in the log, where the broker cannot be reached."""
+    """Send a message now; log a warning and return False if the broker cannot be reached."""
     try:
         current_app.send_task(task, args=args, queue=queue, countdown=seconds or None)
     except (OperationalError, OSError) as error:
@@ -43,11 +43,11 @@ def send(task: str, *args: object, queue: str, seconds: float = 0) -> bool:
 
 
 def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
-    """Enqueue the open jobs of `rows` that a worker should have by now; return how many.
+    """Enqueue the open jobs of `rows` whose message seems lost; return how many.
 
-    These are due, held by nobody, and no message speaks of them: it was lost with the broker, or
-    its worker died. Each queue by its own length: a long import does not hide that an upload's
-    message is lost.
+    These are due and not leased, and have no recent message: it was lost with the broker, or its
+    worker died. Each queue is judged by its own length, so that a long import does not hide the
+    lost message of an upload.
     """
     now = timezone.now()
     idle = (model.open_jobs() if rows is None else rows).filter(due(now), free(now))
@@ -55,7 +55,7 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
     for queue, lane in model.QUEUES.items():
         since = now - (PATIENCE if waiting(queue) else GRACE)
         lost = Q(enqueued_at=None) | Q(enqueued_at__lt=since)
-        # A message that came before its job was due found nothing to do, and is gone.
+        # A message received before its job was due had no effect, and is gone.
         lost |= Q(enqueued_at__lt=F("not_before"), not_before__lt=now - GRACE)
         pks += idle.filter(lane, lost).order_by("pk").values_list("pk", flat=True)[:SWEEP_LIMIT]
     for pk in pks:
@@ -66,7 +66,7 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
 
 
 def waiting(queue: str) -> int:
-    """Messages waiting in a queue; 0 when it does not exist yet."""
+    """The number of messages waiting in a queue; 0 if it does not exist yet."""
     with current_app.connection_for_read() as connection:
         channel = connection.default_channel
         try:
@@ -76,9 +76,9 @@ def waiting(queue: str) -> int:
 
 
 def _send_job(model: type[Job], pk: int, seconds: float) -> None:
-    """Send the job's message to the queue of its row, if it is still there.
+    """Send the job's message to the queue of its row, if the row still exists.
 
-    The row is marked first: the worker may claim it before this process goes on.
+    The row is marked first, because the worker may claim it before this process continues.
     """
     row = model._default_manager.filter(pk=pk)
     for queue, lane in model.QUEUES.items():

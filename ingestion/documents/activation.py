@@ -1,4 +1,4 @@
-"""U5: make a version the one that searches read, and keep only as many older ones as wanted."""
+"""U5: activate a version for search, and trim the files of the older ones."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ StoredName = tuple[str, str]
 
 
 def remove_unused(files: Iterable[StoredName]) -> None:
-    """Removes stored files that no version names any longer; `files` are names with hashes."""
+    """Remove stored files that no version refers to; `files` are pairs of name and hash."""
     for name, sha256 in files:
         with transaction.atomic():
-            # Whoever is storing these bytes just now names them before this goes on.
+            # An upload that is storing these bytes commits its reference before the check below.
             storage.hold(sha256)
             if name and not DocumentVersion.objects.filter(file=name).exists():
                 storage.remove(name)
 
 
 def trim(document_id: int) -> int:
-    """How many older versions of a document gave up their file and text; their rows stay.
+    """Remove the file and text of older versions, but not their rows; return how many.
 
-    The newest VERSIONS_KEPT files are kept, each counted once however often it was processed,
-    and what is searched or under way always is.
+    The newest VERSIONS_KEPT distinct files are kept, and always those of the current version, of
+    the latest one and of versions in progress.
     """
     with transaction.atomic():
         rows = Document.objects.select_for_update(of=("self",)).filter(pk=document_id)
@@ -64,15 +64,15 @@ def _surplus(document: Document) -> Iterable[DocumentVersion]:
 
 
 def activate(lease: Lease[DocumentVersion]) -> bool:
-    """Makes a fully embedded version the one that search reads, in one transaction.
+    """Make a fully embedded version the searchable one, in one transaction.
 
-    The chunks of the version before it go in the same moment: a search sees the one or the
-    other, never half. False, with nothing done, when another embedding space became the active
-    one meanwhile and does not hold it whole. Raises LeaseLost when the version was superseded or
-    deleted.
+    The chunks of the previous version are deleted in the same transaction: a search sees one
+    version or the other, never a mixture. False, with nothing done, if another embedding space
+    has become active and lacks some of the vectors. Raises LeaseLost if the version was
+    superseded or deleted.
     """
     with transaction.atomic():
-        # The document first, as everywhere: two orders of locking could wait on each other.
+        # Lock the document first, as everywhere: a second lock order could deadlock.
         rows = Document.objects.kept().select_for_update(of=("self",))
         document = rows.filter(pk=lease.row.document_id).first()
         if document is None:
@@ -96,9 +96,9 @@ def activate(lease: Lease[DocumentVersion]) -> bool:
 
 
 def show(document: Document) -> None:
-    """Lets search find a document's current chunks, less those disabled by hand, and counts them.
+    """Make a document's current chunks searchable and add them to the term statistics.
 
-    In the caller's transaction, with the document locked.
+    Chunks disabled by hand stay hidden. The caller holds the transaction and the document's lock.
     """
     if document.current_id is None:
         return
@@ -108,7 +108,7 @@ def show(document: Document) -> None:
 
 
 def hide(document: Document) -> None:
-    """Takes a document's chunks out of search and out of its statistics, likewise."""
+    """Remove a document's chunks from search and its term statistics, likewise."""
     if document.current_id is None:
         return
     terms.count_out(document.current_id)
@@ -116,26 +116,26 @@ def hide(document: Document) -> None:
 
 
 def _is_embedded(version: DocumentVersion) -> bool:
-    """Whether the active space holds all of the version; it stays the active one until commit."""
+    """Whether the active space holds every chunk; it cannot be switched until commit."""
     hold_switch()
     return not lacking(writing_space(), version.chunks.all()).exists()
 
 
 def fail(lease: Lease[DocumentVersion], error: IngestionError) -> None:
-    """Marks a version failed with the error's words; what search reads stays as it is."""
+    """Mark a version as failed with the error's message; the searchable version stays."""
     with lease.writing() as version:
         version.chunks.all().delete()
         finish(version, State.FAILED, error=str(error), error_code=error.code)
 
 
 def finish(version: DocumentVersion, state: State, **fields: Any) -> None:
-    """Ends a version in `state` and lets go of its lease."""
+    """End a version in `state` and release its lease."""
     rows = DocumentVersion.objects.filter(pk=version.pk)
     revoke(rows, state=state, finished=timezone.now(), **fields)
 
 
 def _show_as(document: Document, version: DocumentVersion) -> None:
-    """Gives the document the version's text, title and language, and the title its lexemes."""
+    """Set the document's current version, title and language, and the title's lexemes."""
     document.current = version
     document.title = version.title
     document.language = version.language

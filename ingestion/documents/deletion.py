@@ -1,11 +1,11 @@
-"""The bin: documents and collections are put away, brought back, or removed for good.
+"""The bin: documents and collections are moved there, restored, or purged.
 
-    delete   -> out of search and of BM25's statistics at once; files, chunks and embeddings stay
-    restore  -> back as it was, in one transaction
-    purge    -> no trace of the text: rows, files, statistics, titles in the audit
+    delete   -> removed from search and BM25's statistics; files, chunks and embeddings stay
+    restore  -> searchable as before, in one transaction
+    purge    -> erased: rows, files, statistics, titles in the audit
 
-A document takes its parts along. A collection is only marked: nobody can read what is in it, and
-its documents stay as they are until a task removes them.
+A document's parts share its fate. A collection is only marked: its contents become unreadable, but
+its documents stay unchanged until a task removes them.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ if TYPE_CHECKING:
 
 
 def grace() -> timedelta:
-    """How long what was deleted can come back."""
+    """The time during which a deletion can be undone."""
     return timedelta(days=settings.DELETION_GRACE_DAYS)
 
 
 def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """How many documents were put in the bin; search finds none of them from then on.
+    """Move documents and their parts to the bin, out of search; return how many documents.
 
-    Their parts go along. Work under way on them stops. With DELETION_GRACE_DAYS=0 they are
-    removed for good.
+    Their processing stops. With DELETION_GRACE_DAYS=0 they are purged at once.
     """
     count = 0
     for given in documents:
@@ -63,10 +62,10 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
 
 
 def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """How many documents came back from the bin, as searchable as they were, with their parts.
+    """Restore documents and their parts from the bin, searchable as before; return how many.
 
-    Raises StateConflict for the first that cannot: the collection holds its file or a document
-    of its source by now, or what it was a part of is in the bin.
+    Raises StateConflict for the first that cannot be restored: the collection now holds its file
+    or another document from its source, or its collection or parent document is in the bin.
     """
     count = 0
     for given in documents:
@@ -83,9 +82,9 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
 
 
 def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """How many documents were removed for good, in the bin or not, with all that was made of them.
+    """Permanently delete documents and all data derived from them; return how many.
 
-    A stored file stays where another version names it.
+    They need not be in the bin. A stored file that another version refers to is kept.
     """
     count = 0
     for given in documents:
@@ -106,7 +105,7 @@ def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
 
 
 def delete_collection(collection: Collection, *, acting_user: User | None) -> None:
-    """Puts a collection with everything in it in the bin. Its size does not matter: one mark."""
+    """Move a collection and its documents to the bin, by marking the collection alone."""
     with transaction.atomic():
         marked = Collection.objects.kept().filter(pk=collection.pk)
         if not marked.update(deleted_at=timezone.now(), deleted_by=acting_user):
@@ -118,9 +117,9 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
 
 
 def keep_out_of_bin(collection: Collection) -> None:
-    """Lets nobody put the collection in the bin until the transaction ends.
+    """Lock the collection against deletion until the transaction ends.
 
-    Raises StateConflict where somebody has.
+    Raises StateConflict if it is in the bin already.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -134,7 +133,7 @@ def keep_out_of_bin(collection: Collection) -> None:
 
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
-    """Brings a collection back with its documents. Raises StateConflict where its name is taken."""
+    """Restore a collection and its documents. Raises StateConflict if its name is taken."""
     with _place_kept(collection.name), transaction.atomic():
         rows = Collection.objects.select_for_update(of=("self",))
         row = rows.filter(pk=collection.pk).exclude(deleted_at=None).first()
@@ -156,9 +155,9 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
 
 
 def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
-    """Has a worker remove a collection that is in the bin, now rather than when its time comes."""
+    """Have a worker purge a collection in the bin now, before its grace period ends."""
     with transaction.atomic():
-        # Past its time, whatever the grace period.
+        # Expired, whatever the grace period.
         long_ago = datetime(1970, 1, 1, tzinfo=timezone.get_current_timezone())
         rows = Collection.objects.filter(pk=collection.pk).exclude(deleted_at=None)
         if rows.update(deleted_at=long_ago):
@@ -167,12 +166,12 @@ def purge_collection_later(collection: Collection, *, acting_user: User | None) 
 
 
 def _ask_for_purge() -> None:
-    """Ask a worker to empty the bin of what is due; where the message is lost, beat asks again."""
+    """Ask a worker to purge expired items; if the message is lost, beat sends another."""
     send("ingestion.tasks.purge_bin", queue=IMPORTS)
 
 
 def purge_bin(*, now: bool = False) -> tuple[int, int]:
-    """How many documents and collections were removed: those past their grace period, or all."""
+    """Purge the bin of expired items, or of all; return how many documents and collections."""
     limit = timezone.now() - (timedelta(0) if now else grace())
     expired = Document.objects.filter(deleted_at__lte=limit).only("pk")
     documents = purge(_one_by_one(expired), acting_user=None)
@@ -189,7 +188,7 @@ def purge_bin(*, now: bool = False) -> tuple[int, int]:
 
 
 def _one_by_one(documents: Any) -> Iterator[Document]:
-    """The documents, each asked for when its turn comes: a purge may take hours."""
+    """The documents, by primary key alone and one at a time: a purge may take hours."""
     pks = list(documents.order_by("pk").values_list("pk", flat=True))
     for pk in pks:
         yield Document(pk=pk)
@@ -201,7 +200,7 @@ def _locked(pk: int, **wanted: object) -> Document | None:
 
 
 def _family(document: Document, **wanted: object) -> list[Document]:
-    """The document and, of its parts and theirs, those that are wanted; all of them locked."""
+    """The document and its nested parts that match `wanted`, all locked."""
     family, level = [document], [document]
     while level:
         rows = Document.objects.select_for_update(of=("self",)).order_by("pk")
@@ -217,7 +216,7 @@ def _put_away(document: Document, now: datetime, acting_user: User | None) -> No
 
 
 def _stop_work(which: Q) -> None:
-    """Takes the leases away: whoever works on these versions stops at the next write."""
+    """Revoke the leases of these versions: their workers stop at the next write."""
     unfinished = DocumentVersion.objects.filter(which, state__in=UNFINISHED)
     revoke(unfinished)
 
@@ -231,7 +230,7 @@ def _bring_back(document: Document) -> None:
 
 @contextmanager
 def _place_kept(name: str) -> Iterator[None]:
-    """Makes a StateConflict of losing the place between the look at it and the return to it."""
+    """Translate a lost uniqueness race into StateConflict."""
     try:
         yield
     except IntegrityError as error:
@@ -242,7 +241,7 @@ def _place_kept(name: str) -> Iterator[None]:
 
 
 def _check_place(document: Document) -> None:
-    """Raises StateConflict where another document has taken this one's place meanwhile."""
+    """Raise StateConflict if another document has taken this one's place."""
     if document.collection.deleted_at is not None:
         raise StateConflict(
             f"Its collection “{document.collection}” is in the bin: restore that first."

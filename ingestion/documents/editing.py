@@ -1,10 +1,10 @@
-"""Hand edits: a person changes, disables, pins or annotates a passage that search reads.
+"""Hand edits: a person changes, disables, pins or annotates a searchable passage.
 
-    prepare -> the new text counted and embedded, before anything is locked
+    prepare -> the new text is counted and embedded, before anything is locked
     write   -> text, lexemes, statistics, identifiers, vectors in one transaction
 
-The passage is found all the time, by its old text and then by its new one. `carrying` takes the
-edits to later versions of the document.
+The passage stays searchable throughout, by its old text and then by its new one. `carrying`
+transfers the edits to later versions of the document.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Embedded = tuple[EmbeddingSpace, Vectors]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """All that a person wants of a passage; as it was parsed where nothing is said."""
+    """The complete requested state of a passage; an empty field means as parsed."""
 
     text: str = ""
     disabled: bool = False
@@ -65,17 +65,17 @@ class Wish:
 def edit_chunk(
     chunk: Chunk, wish: Wish, *, acting_user: User | None, seen: str = ""
 ) -> ChunkEdit | None:
-    """The chunk's edit; None where nothing is left of one, since the wish is the parsed passage.
+    """Edit a chunk; return its edit, or None if the wish equals the parsed passage.
 
-    `seen` is the content hash that the person had before them. Raises StateConflict when the
-    passage is another by now, RefusedEdit for a text or questions that cannot be, and
-    EmbeddingUnavailable while the model is away: nothing is changed then.
+    `seen` is the content hash that the person was shown. Raises StateConflict if the passage has
+    changed since, RefusedEdit for an invalid text or questions, and EmbeddingUnavailable if the
+    model cannot be reached; nothing is changed then.
     """
     return _edit(chunk, _cleaned(wish), acting_user, seen)
 
 
 def undo(edit: ChunkEdit, *, acting_user: User | None) -> None:
-    """Gives the passage back as it was parsed; an edit without a place is discarded."""
+    """Restore the passage as parsed; discard an edit that has no passage."""
     chunk = applied_to(edit)
     if chunk is not None:
         _edit(chunk, Wish(), acting_user, "")
@@ -87,10 +87,11 @@ def undo(edit: ChunkEdit, *, acting_user: User | None) -> None:
 
 
 def place(edit: ChunkEdit, chunk: Chunk, *, acting_user: User | None) -> ChunkEdit | None:
-    """An edit that had no place, on the passage that a person chose for it.
+    """Apply an edit that has no passage to the chosen `chunk`; return the edit.
 
-    Where the changed words still stand there they are changed; else the edit's text replaces
-    the passage's. Raises like `edit_chunk`, and StateConflict for a passage that has an edit.
+    If the passage still contains the edited words, only they are changed; otherwise the edit's
+    text replaces the passage's. Raises like `edit_chunk`, and StateConflict for a passage that
+    already has an edit.
     """
     if chunk.edit_id is not None:
         raise StateConflict("That passage has an edit already. Undo that one first.")
@@ -102,7 +103,7 @@ def place(edit: ChunkEdit, chunk: Chunk, *, acting_user: User | None) -> ChunkEd
 
 
 def applied_to(edit: ChunkEdit) -> Chunk | None:
-    """The searched passage that the edit is applied to; None for one without a place."""
+    """The searchable passage that the edit applies to, or None."""
     document = Document.objects.get(pk=edit.document_id)
     if document.current_id is None:
         return None
@@ -110,7 +111,7 @@ def applied_to(edit: ChunkEdit) -> Chunk | None:
 
 
 def count_tokens(chunk: Chunk, text: str) -> tuple[int, int]:
-    """The text's tokens, and the most that fit the model's window behind title and headings."""
+    """The text's token count, and the maximum that fits the model beside title and headings."""
     model = spaces.embedder()
     options = spaces.chunking_options(chunk.version.document.collection, model)
     limits = TextLimits(chunk.version.title, options, model.tokenizer)
@@ -157,7 +158,7 @@ def _edit(
 
 
 def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
-    """The chunk, locked. Raises StateConflict unless it is searched's and as it was seen."""
+    """The chunk, locked. Raises StateConflict unless it is current and its hash is `seen`."""
     rows = Chunk.objects.select_for_update(of=("self",)).select_related("version", "edit")
     held = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
     if held is None:
@@ -168,7 +169,7 @@ def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
 def _stored(
     held: Chunk, text: str, wish: Wish, placed: ChunkEdit | None, acting_user: User | None
 ) -> ChunkEdit | None:
-    """The edit with what is wished, without its anchor; None and deleted where nothing is."""
+    """The edit with the wish, without its anchor; None, and deleted, if the wish is empty."""
     edit = placed or held.edit
     if text == parsed_text(held) and not (wish.disabled or wish.questions or wish.note):
         if edit is not None:
@@ -209,7 +210,7 @@ def _beside(ordinal: int) -> Sequence[int]:
 
 
 def _embedded(chunk: Chunk, text: str) -> Embedded:
-    """The text's vector in the active space; the others written to are filled behind it."""
+    """The text's vector in the active space; the backfill adds it to the other spaces."""
     tokens, most = count_tokens(chunk, text)
     if tokens > most:
         raise RefusedEdit(
@@ -224,7 +225,7 @@ def _embedded(chunk: Chunk, text: str) -> Embedded:
 
 
 def _begin_again(document: Document) -> None:
-    """Has a version under way begin again: it was cut before this edit and would lose it."""
+    """Restart a version in progress: it was chunked before this edit and would lose it."""
     under_way = document.versions.filter(state__in=UNFINISHED).exclude(state=State.QUEUED)
     for pk in under_way.values_list("pk", flat=True):
         rows = DocumentVersion.objects.filter(pk=pk)

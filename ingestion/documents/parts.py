@@ -1,8 +1,8 @@
 """U2: the members of an archive and the attachments of a message become documents of their own.
 
-A part is known by its place in the whole. Each is taken in by a transaction of its own, in which
-the whole's version is still ours: an attempt that dies leaves the parts it has finished, and the
-next one finds them unchanged (docs/adr/0019-parts.md).
+A part is identified by its path in the whole. Each is ingested in its own transaction, under the
+lease of the whole's version: an attempt that crashes leaves its finished parts, and the next one
+finds them unchanged (docs/adr/0019-parts.md).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ingestion.parsing import ParseLimits
 from ingestion.parsing.titles import title_from_file_name
 
 DEEPEST = 3
-"""How many documents a part may be within: an archive in a message in an archive. A guess."""
+"""The maximum nesting depth: an archive in a message in an archive. A guess."""
 
 _NAMES_SHOWN = 20
 
 
 def take_in(lease: Lease[DocumentVersion], parts: Sequence[Part]) -> list[str]:
-    """What is wrong with the parts, for people, once the whole's parts are these and no others.
+    """Make the whole's parts exactly these; return warnings for people.
 
-    A new one becomes a document, a changed one gets a new version, the same bytes are left alone,
-    and what is there no longer is put in the bin. Raises LeaseLost.
+    A new part becomes a document, a changed one gets a new version, an unchanged one is left
+    alone, and a document whose part is gone moves to the bin. Raises LeaseLost.
     """
     whole = lease.row.document
     fitting, warnings = _fitting(whole, parts)
@@ -52,7 +52,7 @@ def _take_one(lease: Lease[DocumentVersion], part: Part) -> None:
     with part.file.open("rb") as file:
         examined = storage.examine(file, PurePosixPath(part.path).name)
         with transaction.atomic():
-            # First the bytes, then the rows, as every upload does.
+            # Lock the bytes before the rows, as every upload does.
             storage.hold(examined.sha256)
             with lease.writing() as version:
                 document = _known(whole, part.path)
@@ -71,7 +71,7 @@ def _known(whole: Document, path: str) -> Document | None:
 
 
 def _was_deleted(whole: Document, path: str, sha256: str) -> bool:
-    """Whether a person put this very part in the bin: it stays there until the bytes change."""
+    """Whether a person deleted this part: it stays in the bin until its bytes change."""
     binned = whole.parts.filter(part_path=path, content_hash=sha256, deleted_at__isnull=False)
     return binned.exclude(deleted_by=None).exists()
 
@@ -92,19 +92,18 @@ def _create(whole: Document, path: str, stored: storage.StoredFile) -> Document:
 
 
 def _drop_others(lease: Lease[DocumentVersion], paths: set[str]) -> None:
-    """Puts those parts in the bin that the whole no longer has."""
+    """Move parts to the bin that the whole no longer has."""
     held = lease.row.document.parts.filter(deleted_at=None)
     gone = [part for part in held.only("pk", "part_path") if part.part_path not in paths]
     if gone:
-        lease.update(progress=0)  # raises where the version is no longer ours
+        lease.update(progress=0)  # raises if the lease was lost
         deletion.delete(gone, acting_user=None)
 
 
 def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
-    """The parts that may be taken in, and why the others are not.
+    """The parts within the limits, and a warning about the others.
 
-    Each file alone is bounded where it is parsed. This bounds what grows from one upload: files
-    in files in files.
+    The parser limits each file. This limits what one upload expands to through nested files.
     """
     above = _above(whole)
     if not parts or not above:
@@ -122,7 +121,7 @@ def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[s
 
 
 def _above(document: Document) -> list[Document]:
-    """What the document is a part of, the nearest first."""
+    """The document's ancestors, nearest first, at most DEEPEST."""
     above: list[Document] = []
     while document.parent is not None and len(above) < DEEPEST:
         document = document.parent
@@ -131,9 +130,9 @@ def _above(document: Document) -> list[Document]:
 
 
 def _grown(root: Document, whole: Document) -> tuple[int, int]:
-    """How many files stand in the upload `root` by now, and the bytes of those below its own.
+    """The number of files in the upload `root`, and the bytes of those below its own parts.
 
-    The parts of `whole` do not count: they are about to be taken in anew.
+    The parts of `whole` are not counted, as they are about to be ingested again.
     """
     below = Q(parent__parent=root) | Q(parent__parent__parent=root)
     inside = Document.objects.filter(deleted_at=None).exclude(parent=whole)

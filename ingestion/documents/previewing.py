@@ -1,4 +1,4 @@
-"""The chunks that a file would have: parsed as an upload is, chunked as asked, nothing stored."""
+"""Preview a file's chunks: parsed like an upload, chunked as requested, nothing stored."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ingestion.embedding import Embedder
 from ingestion.lexical.languages import detect_language, primary_code
 from ingestion.parsing.titles import title_from_file_name
 
-# A preview is looked at while somebody waits.
+# Few: somebody is waiting for the preview.
 OCR_PAGES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPreview:
-    """A file as search would hold it. `language` is a code, empty where none was recognised."""
+    """A file as it would be indexed. `language` is a code, empty if not recognised."""
 
     title: str
     language: str
@@ -35,12 +35,12 @@ class ChunkPreview:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The paths of the files within the file: they would become documents of their own."""
+        """The paths of the embedded files, which would become separate documents."""
         return tuple(part.path for part in self.parsed.parts)
 
     @property
     def kinds(self) -> Iterator[tuple[BlockKind, int]]:
-        """How many blocks of each kind were found."""
+        """The number of blocks of each kind that occurs."""
         for kind in BlockKind:
             if count := sum(block.kind is kind for block in self.parsed.blocks):
                 yield kind, count
@@ -55,10 +55,10 @@ def preview_chunks(
     overlap_tokens: int = 20,
     language: str = "",
 ) -> ChunkPreview:
-    """What an upload of the file at `path` would be cut into, under the active embedding model.
+    """The chunks of the file at `path` as an upload would get them, for the active model.
 
     Raises IngestionError for a file that would be refused or would fail, ValueError with a
-    sentence for sizes that do not go together.
+    message for incompatible sizes.
     """
     model = spaces.embedder()
     options = _options(chunk_tokens, overlap_tokens, model)
@@ -76,7 +76,7 @@ def preview_chunks(
 
 
 def _options(chunk_tokens: int, overlap_tokens: int, model: Embedder) -> ChunkingOptions:
-    """The sizes asked for, cut to the model's window as a collection's are."""
+    """The requested sizes, limited to the model's window as a collection's are."""
     ChunkingOptions(chunk_tokens, overlap_tokens, max(chunk_tokens, model.card.max_tokens))
     target = min(chunk_tokens, model.card.max_tokens)
     overlap = min(overlap_tokens, (target - 1) // 2)

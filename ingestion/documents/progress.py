@@ -1,6 +1,6 @@
-"""How far versions have come on their way to search, and a terminal's view of it.
+"""The processing progress of versions, and its display on a terminal.
 
-The workers write how far they are on the rows; this only reads, so that anyone may watch.
+The workers write their progress to the rows; this module only reads it.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.library import UNFINISHED
 
 LOOK_SECONDS = 0.4
-LINE_SECONDS = 5.0  # between two lines where there is no terminal to draw a bar on
-RATE_SECONDS = 15.0  # chunks a second are counted over so many
+LINE_SECONDS = 5.0  # between two lines if there is no terminal for a bar
+RATE_SECONDS = 15.0  # the window of the rate in chunks per second
 PING_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a number of files stand. `share` of their bytes is done; `rate` is chunks a second."""
+    """The progress of several files: `share` of bytes in [0, 1], `rate` in chunks per second."""
 
     files: int
     finished: int
@@ -52,7 +52,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A version that failed, in words for people."""
+    """A failed version, with an error message for people."""
 
     file_name: str
     source: str
@@ -60,7 +60,7 @@ class Failure:
 
 
 class Watch:
-    """Follows versions until each is ready, failed or superseded. A deleted one is finished."""
+    """Follow versions until each is ready, failed, superseded or deleted."""
 
     def __init__(self, version_ids: Iterable[int]) -> None:
         self._waiting = set(version_ids)
@@ -71,7 +71,7 @@ class Watch:
         self._moments: deque[tuple[float, int]] = deque()
 
     def look(self) -> Progress:
-        """The progress now; one query over what is not finished yet."""
+        """The current progress; one query over the unfinished versions."""
         rows = (
             _kept()
             .filter(pk__in=self._waiting)
@@ -99,7 +99,7 @@ class Watch:
         )
 
     def failures(self) -> list[Failure]:
-        """What failed, by source."""
+        """The failures, ordered by source."""
         failed = DocumentVersion.objects.filter(pk__in=self._ids, state=State.FAILED)
         rows = failed.order_by("document__source", "file_name")
         return [Failure(*row) for row in rows.values_list("file_name", "document__source", "error")]
@@ -114,13 +114,13 @@ class Watch:
 
 
 def _kept() -> QuerySet[DocumentVersion]:
-    """The versions that are still wanted: none of what is in the bin."""
+    """The versions of documents that are not in the bin."""
     kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
     return DocumentVersion.objects.filter(Exists(kept))
 
 
 class ProgressView:
-    """A bar on a terminal; elsewhere a line every few seconds."""
+    """A progress bar on a terminal; elsewhere a line every few seconds."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
@@ -145,7 +145,7 @@ class ProgressView:
         self._bar.close()
 
     def show(self, progress: Progress) -> None:
-        """Draws the progress, where it is time to."""
+        """Draw the bar, or print a line if one is due."""
         if not self._bar.disable:
             self._bar.set_description_str(str(progress), refresh=False)
             self._bar.n = progress.share
@@ -156,7 +156,7 @@ class ProgressView:
 
 
 def follow(watch: Watch, view: ProgressView, check: Callable[[], None] = lambda: None) -> Progress:
-    """The progress once all is finished; `check` may raise to end the wait."""
+    """Wait until all is finished; return the final progress. `check` may raise to end the wait."""
     while True:
         check()
         progress = watch.look()
@@ -167,15 +167,15 @@ def follow(watch: Watch, view: ProgressView, check: Callable[[], None] = lambda:
 
 
 def worker_answers() -> bool:
-    """True when a worker answers within a few seconds."""
-    # A connection of the pool may be to a broker that was restarted since.
+    """Whether a worker answers within PING_SECONDS."""
+    # A pooled connection may be stale if the broker was restarted.
     with current_app.connection_for_write() as connection:
         answers = current_app.control.ping(timeout=PING_SECONDS, limit=1, connection=connection)
     return bool(answers)
 
 
 class WorkHere:
-    """Advances versions in a thread of this process, as a worker would, while its block lasts."""
+    """Process versions in a thread of this process, as a worker would, within a `with` block."""
 
     def __init__(self, version_ids: Iterable[int]) -> None:
         self._ids = sorted(version_ids)
@@ -193,12 +193,12 @@ class WorkHere:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Returns after the file that is being worked on; the rest stays queued."""
+        """Stop after the current file; the rest stays queued."""
         self._stop.set()
         self._thread.join()
 
     def check(self) -> None:
-        """Raises what ended the work."""
+        """Raise the exception that ended the thread."""
         if self._fault is not None:
             raise self._fault
 
@@ -208,7 +208,7 @@ class WorkHere:
                 for pk in waiting:
                     if not self._stop.is_set():
                         steps.advance(pk)
-                # What is left waits for its next attempt: the model could not be reached.
+                # The remaining versions wait for a retry: the model could not be reached.
                 self._stop.wait(LOOK_SECONDS)
             terms.fold()
         except Exception as fault:

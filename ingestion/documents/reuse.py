@@ -1,8 +1,8 @@
-"""Vectors of passages that a new version has in common with the searched one: copied, not paid for.
+"""Reuse the vectors of passages that a new version shares with the searchable one.
 
-What is embedded is title, headings and text. Where all three are the same in both versions the
-vector is, too: processing a document again, reverting it, or changing one page of it embeds only
-what is new.
+The model embeds title, headings and text. If all three are equal in both versions, so is the
+vector: reprocessing or reverting a document, or changing one of its pages, embeds only new
+passages.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from common.jobs import Lease
 from ingestion.models import DocumentVersion
 from ingestion.models.index import WRITTEN_STATES
 
-# As in `spaces.filling`: a space is held so that it cannot go before its vectors.
+# As in `spaces.filling`, the space is locked so that it cannot be deleted before its vectors.
 _COPY = """
 INSERT INTO ingestion_chunkembedding (chunk_id, space_id, vector)
 SELECT DISTINCT ON (fresh.id, held.space_id) fresh.id, held.space_id, held.vector
@@ -32,7 +32,7 @@ ON CONFLICT DO NOTHING
 
 
 def copy_vectors(lease: Lease[DocumentVersion]) -> int:
-    """How many vectors the version took over from the searched version of its document."""
+    """Copy vectors from the document's searchable version to the new one; return how many."""
     document_id = lease.row.document_id
     with lease.writing() as version, connection.cursor() as cursor:
         searched = DocumentVersion.objects.filter(

@@ -1,8 +1,8 @@
-"""U2-U5: what a worker does with one version, from a stored file to searchable chunks.
+"""U2-U5: process one version, from its stored file to searchable chunks.
 
-Each step leaves its result in the database and the next attempt starts behind it: a worker
-that dies costs the step it was in. A lease says which attempt holds a version, and every
-write asks for it, so that two workers given the same task do the work once.
+Each step stores its result in the database, and the next attempt continues after it: a crash
+loses only the current step. Every write checks the version's lease, so that two workers with
+the same task do the work once.
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from ingestion.spaces.filling import store
 
 CHUNK_BATCH = 500
 EMBEDDING_BATCH = 128
-# Shares of a version's progress bar: embedding takes nearly all of the time.
+# Progress after each step, in [0, 1]: embedding takes nearly all of the time.
 PARSED, CHUNKED = 0.05, 0.10
 
 
 def advance(version_id: int) -> bool:
-    """True when this call brought the version to an end; False when there was nothing to do here.
+    """Process a version; True if this call finished it.
 
-    The version may be finished, waiting for its next attempt, or held by another worker.
+    False if it was finished before, waits for a retry, or is leased to another worker.
     """
     return bool(work_on(DocumentVersion, version_id, _attempt))
 
 
 def _attempt(lease: Lease[DocumentVersion]) -> bool:
-    """True when the version came to an end, ready or failed; False when it has to wait."""
+    """Run one attempt; True if the version is ready or failed, False if it waits for a retry."""
     try:
         _run(lease)
     except EmbeddingUnavailable as error:
@@ -93,11 +93,11 @@ def _run(lease: Lease[DocumentVersion]) -> None:
         _parse_and_chunk(lease)
     _embed(lease)
     while not activation.activate(lease):
-        _embed(lease)  # another space became the active one meanwhile
+        _embed(lease)  # another space has become active
 
 
 def _postpone(lease: Lease[DocumentVersion], error: EmbeddingUnavailable) -> None:
-    """Gives the version back with the reason and the earliest time of the next attempt."""
+    """Release the version with the reason and the earliest time of the next attempt."""
     delay = backoff.pause(lease.row.attempts, error.retry_after)
     message = f"{error} Trying again in about {int(delay.total_seconds())} seconds."
     lease.postpone(delay, error=message, error_code=error.code)
@@ -136,7 +136,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
 
 
 def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
-    """What the stored file holds; by then its parts are documents of their own."""
+    """The parsed file; its parts have been ingested as separate documents."""
     version = lease.row
     try:
         with storage.local_copy(str(version.file.name)) as path, scratch_directory() as folder:
@@ -148,7 +148,7 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
 
 
 def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> str:
-    """Given by a person, set for the collection, stated by the file, detected, or the default."""
+    """The language given by a person, or the collection's, the file's, detected, or default one."""
     document = version.document
     given = document.language if document.language_given else ""
     return (
@@ -161,7 +161,7 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
 
 
 def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None:
-    """Writes the version's chunks and identifiers in batches, from the beginning."""
+    """Replace the version's chunks and identifiers, in batches."""
     version = lease.row
     collection = version.document.collection
     embedder = spaces.embedder(spaces.writing_space())
@@ -207,10 +207,10 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
 def _identifiers(
     chunk: Chunk, title: str, headings: Sequence[tuple[int, str]], patterns: Sequence[Pattern]
 ) -> Iterator[Identifier]:
-    """One row for each form that the chunk names, at its best place.
+    """One row for each identifier form in the chunk, at its best place.
 
-    `headings` are the version's with their offsets, in order: small sections share a chunk, and
-    their own headings then stand in its text.
+    `headings` are the version's with their offsets, in order: small sections share a chunk, whose
+    text then contains their headings.
     """
     first = bisect_left(headings, (chunk.start, ""))
     last = bisect_left(headings, (chunk.end, ""))
@@ -221,17 +221,17 @@ def _identifiers(
 
 
 def _embed(lease: Lease[DocumentVersion]) -> None:
-    """Embeds what has no vector in the active space yet; each finished batch is kept.
+    """Embed the chunks without a vector in the active space; each finished batch is kept.
 
-    The other spaces that are written to come behind it (`backfill`): their providers hold nothing
-    up. Which space is active is asked for every batch: a switch costs the batch it came in.
+    The `backfill` fills the other written spaces later, so that their providers delay nothing. The
+    active space is looked up for every batch: a switch loses one batch at most.
     """
     version = lease.row
     total = max(version.chunk_count, 1)
     while True:
         space = spaces.writing_space()
         waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
-        # With its version, which the manager reads of each chunk: left out, a query for each.
+        # With `version`, which the manager reads of each chunk: deferred, it costs a query each.
         chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
         if not chunks:
             return
@@ -252,7 +252,7 @@ def _embed(lease: Lease[DocumentVersion]) -> None:
 
 
 def _moment(stated: str) -> datetime | None:
-    """A file's own date as an aware moment; None for none or an unreadable one."""
+    """A file's date as an aware datetime; None if it is missing or unreadable."""
     try:
         moment = parse_datetime(stated)
         if moment is None and (day := parse_date(stated[:10])):

@@ -1,4 +1,4 @@
-"""The versions of a document: a new one is queued, an older one is made current again."""
+"""The versions of a document: queue a new one, revert to an older one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def make_current(version: DocumentVersion, *, acting_user: User | None) -> DocumentVersion:
-    """A new, queued version with the file of an older one: a revert, and nothing is ever half.
+    """Revert a document: queue a new version with the file of an older one; return it.
 
-    What is searched now stays until the new version is ready; passages that the two have in
-    common keep their embeddings. Raises StateConflict where the version is the current one, its
-    file is no longer kept, or another document holds these bytes; Document.DoesNotExist where
-    the document was deleted.
+    The searchable version stays until the new one is ready; passages that the two share keep
+    their embeddings. Raises StateConflict if the version is the current one, its file is no
+    longer kept, or another document holds these bytes; Document.DoesNotExist if the document was
+    deleted.
     """
     with transaction.atomic():
         storage.hold(version.sha256)
@@ -54,12 +54,12 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
 
 
 def locked(document_id: int) -> Document:
-    """The document, locked to the end of the transaction; DoesNotExist where it was deleted."""
+    """The document, locked until the transaction ends. Raises DoesNotExist if deleted."""
     return Document.objects.kept().select_for_update(of=("self",)).get(pk=document_id)
 
 
 def held(collection_id: int, sha256: str) -> Document | None:
-    """The document of a collection that holds these bytes; parts of others do not count."""
+    """The collection's document with these bytes, or None; parts are not considered."""
     documents = Document.objects.kept().select_related("latest", "collection")
     return documents.filter(collection=collection_id, content_hash=sha256, parent=None).first()
 
@@ -71,7 +71,7 @@ def add_version(
     lane: Lane = Lane.INTERACTIVE,
     restored_from: DocumentVersion | None = None,
 ) -> DocumentVersion:
-    """A new, queued version; an unfinished one before it is superseded and will not be finished."""
+    """Queue a new version and return it; earlier unfinished ones are superseded."""
     numbers = document.versions.values_list("number", flat=True)
     for waiting in document.versions.select_for_update().filter(state__in=UNFINISHED):
         waiting.chunks.all().delete()
@@ -104,7 +104,7 @@ def latest_of(document: Document) -> DocumentVersion | None:
 
 
 def file_of(version: DocumentVersion) -> storage.StoredFile:
-    """The stored file that a version names."""
+    """The stored file of a version."""
     return storage.StoredFile(
         str(version.file.name), version.file_name, version.size, version.sha256, version.media_type
     )

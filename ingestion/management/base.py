@@ -1,4 +1,4 @@
-"""Base classes of commands: their own lines instead of the log, and the wait for documents."""
+"""Base classes of commands: plain output instead of the log, and waiting for documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ingestion.lexical.languages import primary_code
 
 
 class PlainCommand(BaseCommand):
-    """A command that prints its own lines: the library's log adds warnings only, all with -v 2."""
+    """A command with its own output: of the log only warnings are shown, all of it with -v 2."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         log = logging.getLogger("ingestion")

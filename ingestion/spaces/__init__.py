@@ -1,14 +1,14 @@
-"""Embedding spaces: which one answers, which are written to, and the embedder of each.
+"""Embedding spaces: the active one, the written ones, and the embedder of each.
 
-    models.EmbeddingSpace    the row: which model, in which state, how far it is filled
-    configuring              what the row's `config` holds, and the embedder's configuration from it
-    embedders                the embedder of a space, loaded once a process
-    throttle                 what its provider allows, shared by all workers
-    rows, writing            the active space, the lock on changing it, and those written to
-    filling                  chunks -> vectors in a space; what lacks one
-    index                    its HNSW index: built, seen and dropped without blocking a write
+    models.EmbeddingSpace    the row: model, state, and progress of the backfill
+    configuring              the row's `config`, the embedder's configuration from it, the active
+                             space, and the lock on changing it
+    embedders                the embedder of a space, loaded once per process
+    throttle                 the provider's rate limits, shared by all workers
+    filling                  chunks -> vectors in the written spaces; chunks without a vector
+    index                    its HNSW index: built, inspected and dropped without blocking writes
 
-Every vector is asked of, stored in and compared within one space: two never meet.
+Vectors are computed, stored and compared within one space only.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Fills the embedding spaces beside the active one, slice by slice, and what comes after it.
+"""Fill the embedding spaces in time slices, index them, and drop them.
 
-    advance -> filled by slices -> its index -> ready to be activated
-            -> kept filled with the documents that come meanwhile
-            -> removed, when that was asked for
+    advance -> filled in slices -> indexed -> ready to be activated
+            -> kept filled with new documents
+            -> dropped on request
 
-All of it stands on the space's row, and each batch is committed as it comes: a worker that is
-killed costs the batch it was in. Whoever works on a space holds its lease, so that two workers
-never pay for the same vectors.
+The progress is on the space's row, and each batch is committed by itself: a killed worker loses
+one batch. Work on a space needs its lease, so that two workers never pay for the same vectors.
 """
 
 from __future__ import annotations
@@ -33,30 +32,30 @@ logger = logging.getLogger(__name__)
 
 State = EmbeddingSpace.State
 BATCH = 128
-# A worker process turns to the next waiting document after so long.
+# After this time a worker process turns to the next waiting document.
 SLICE_SECONDS = 20.0
-# A worker waits for the provider's allowance so long; then it comes back (a guess).
+# The longest wait for the provider's rate limit; then the space is postponed (a guess).
 PATIENCE_SECONDS = 3.0
 DROP_BATCH = 5_000
-# A search that began in a space ends within this time, and finds its vectors until then.
+# Searches that began in a space end within this time; its vectors stay until then.
 SEARCHES_END = timedelta(seconds=10)
 
 
 def advance(space_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
-    """True when nothing is left to do for the space just now; False when a next call is enqueued.
+    """Work on a space for one slice; False if another call was enqueued.
 
-    Nothing is left either while another process holds it, or until a person has looked.
+    True if nothing is left to do, another process holds the lease, or the space is paused.
     """
     again = work_on(EmbeddingSpace, space_id, partial(_work, seconds=seconds))
     if again is None:
         return True
-    # After the lease is given back: a worker that took the message at once would find it held.
+    # After the lease is released: a worker that takes the message at once would find it held.
     enqueue(EmbeddingSpace, space_id, seconds=again)
     return False
 
 
 def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
-    """Seconds until the space is to be looked at again; None when nothing is left to do now."""
+    """Run one slice; return the seconds until the next one, or None if nothing is left to do."""
     space = lease.row
     if space.state == State.DROPPING:
         return _drop(lease, seconds)
@@ -72,7 +71,7 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
 
 
 def make_index(space: EmbeddingSpace) -> bool:
-    """Build the index of a space now; False when another process is at work on the space."""
+    """Build the index of a space now; False if another process holds its lease."""
 
     def work(lease: Lease[EmbeddingSpace]) -> bool:
         _index(space)
@@ -90,28 +89,28 @@ def _index(space: EmbeddingSpace) -> None:
 
 
 def sweep_spaces() -> int:
-    """Enqueue the spaces with something left to do that no worker has; return how many."""
+    """Enqueue idle, unfinished spaces; return how many."""
     spaces = EmbeddingSpace.open_jobs()
     waiting = [space.pk for space in spaces if _is_waiting(space)]
     return sweep(EmbeddingSpace, spaces.filter(pk__in=waiting)) if waiting else 0
 
 
 def count(space: EmbeddingSpace) -> None:
-    """Counts on the row how many chunks there are and how many have a vector in the space."""
+    """Update the row's counts of all chunks and of those with a vector in the space."""
     total = settled().count()
     space.chunks_total, space.chunks_filled = total, total - lacking(space).count()
     _write(space, "chunks_total", "chunks_filled")
 
 
 def _is_waiting(space: EmbeddingSpace) -> bool:
-    """Whether something is left to do, by whomever."""
+    """Whether work is left, held by a worker or not."""
     if space.state == State.DROPPING:
         return True
     if space.paused:
         return False
     if space.filled_at is None:
         return True
-    # Only what the filling has not come to: a look at the end of an index.
+    # Only chunks after the cursor: a short scan at the end of an index.
     behind = lacking(space).filter(pk__gt=space.filling_after)
     if space.state != State.ACTIVE and behind.exists():
         return True
@@ -119,7 +118,7 @@ def _is_waiting(space: EmbeddingSpace) -> bool:
 
 
 def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
-    """Seconds until there is more to fill; None when nothing is, or a fault stops it."""
+    """Fill for one slice; return the seconds until the next, or None if complete or stopped."""
     space = lease.row
     if space.filled_at is None:
         count(space)
@@ -148,7 +147,7 @@ def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
 
 
 def _next(space: EmbeddingSpace) -> list[Chunk]:
-    """The next chunks to fill; from the first one again when a pass has left some out."""
+    """The next chunks to fill; from the first one again if a pass has missed some."""
     rows = (
         lacking(space)
         .select_related("version__document__collection")
@@ -169,12 +168,12 @@ def _next(space: EmbeddingSpace) -> list[Chunk]:
 
 
 def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
-    """Embeds and stores a batch; what of it came before an error is kept."""
+    """Embed and store a batch; results from before an error are kept."""
     space = lease.row
     model = embedder(space)
     batches = model.embed_batches(texts_of(chunks, model))
     while True:
-        # A long wait for the allowance is another's time: the worker takes up a document.
+        # Instead of a long wait for the rate limit the worker processes a document.
         with patience(PATIENCE_SECONDS):
             batch = next(batches, None)
         if batch is None:
@@ -185,7 +184,7 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
             hashes = [chunk.content_hash for chunk in done]
             stored = store(space, [chunk.pk for chunk in done], vectors, hashes)
             _move_on(space, done[-1].pk)
-            # Last, not by `lease.writing`: whoever activates a document locks chunks before spaces.
+            # Last, not by `lease.writing`: activating a document locks chunks before spaces.
             is_ours = lease.mine.update(
                 chunks_filled=F("chunks_filled") + stored,
                 tokens_spent=F("tokens_spent") + sum(chunk.tokens for chunk in done),
@@ -199,10 +198,10 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
 
 @transaction.atomic
 def _move_on(space: EmbeddingSpace, last: int | None = None) -> bool:
-    """Moves the filling on to the chunk `last`, or past all; False when it stops before that.
+    """Advance the cursor to the chunk `last`, or past all; False if it stops before.
 
-    A chunk that became ready behind our back stops it. Documents become ready holding the same
-    row (`leave_to_backfill`), so that none slips through between the look and the move.
+    It stops before a chunk that lacks a vector because it has just become ready. Documents become
+    ready under the same row lock (`leave_to_backfill`), so that no chunk is skipped.
     """
     rows = EmbeddingSpace.objects.filter(pk=space.pk)
     after = rows.select_for_update(no_key=True).values_list("filling_after", flat=True).first() or 0
@@ -214,7 +213,7 @@ def _move_on(space: EmbeddingSpace, last: int | None = None) -> bool:
 
 
 def _finish(space: EmbeddingSpace) -> None:
-    """Notes that the space holds every chunk. Saved, so that searching processes load its model."""
+    """Mark the space as filled. Uses save(), whose signal makes search processes load its model."""
     count(space)
     space.filled_at = timezone.now()
     space.save(update_fields=["filled_at"])
@@ -222,8 +221,8 @@ def _finish(space: EmbeddingSpace) -> None:
 
 
 def _postpone(lease: Lease[EmbeddingSpace], error: EmbeddingUnavailable) -> float:
-    """Seconds until the next attempt, noted with the reason: the sweep keeps it, too."""
-    # A provider that names a time is at work: no reason to stay away longer and longer.
+    """Postpone the space with the reason; return the seconds until the next attempt."""
+    # A provider that states a time is up: no need for exponential backoff.
     failures = lease.row.attempts - 1 if error.retry_after is None else 0
     delay = backoff.pause(failures, error.retry_after)
     lease.postpone(delay, error=str(error))
@@ -231,13 +230,13 @@ def _postpone(lease: Lease[EmbeddingSpace], error: EmbeddingUnavailable) -> floa
 
 
 def _stop(lease: Lease[EmbeddingSpace], error: str) -> None:
-    """Pauses the filling until a person has looked at the error."""
+    """Pause the backfill until a person has dealt with the error."""
     logger.error("Filling %s stopped: %s", lease.row, error)
     lease.update(error=error, paused=True)
 
 
 def _drop(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
-    """Removes the space's index, its vectors in batches, its row; None when all of it is gone."""
+    """Delete the index, the vectors in batches, and the row; seconds to wait, None when done."""
     space = lease.row
     lease.update(attempts=0)
     if space.left_at is not None:
@@ -250,7 +249,7 @@ def _drop(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
         if time.monotonic() >= end:
             return 0.0
     with transaction.atomic():
-        # Whoever still writes into it holds the row; after this nobody can.
+        # Writers lock the row; after this no vector can be added.
         row = EmbeddingSpace.objects.select_for_update().get(pk=space.pk)
         ChunkEmbedding.objects.filter(space=row).delete()
         row.delete()
@@ -269,6 +268,6 @@ def _drop_batch(space: EmbeddingSpace) -> int:
 
 
 def _write(space: EmbeddingSpace, *names: str) -> None:
-    """Writes fields without the signal that has every search read its configuration anew."""
+    """Update fields without the signal that makes every process reload its configuration."""
     values = {name: getattr(space, name) for name in names}
     EmbeddingSpace.objects.filter(pk=space.pk).update(**values)

@@ -1,10 +1,10 @@
-"""What people do with embedding spaces: create, fill, pause, activate, go back, drop.
+"""People's actions on embedding spaces: create, fill, pause, activate, roll back, drop.
 
     create -> start -> (backfill) -> activate -> ... -> drop
                                         ^-- roll_back
 
-Activation is one transaction: after it every process asks the new model and compares with its
-vectors alone, and before it every process the old one's. Audited as documents are.
+Activation is one transaction: before it every process uses the old model and its vectors, after
+it the new ones. Every action is audited.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 State = EmbeddingSpace.State
 LIMITS = ("requests_per_minute", "tokens_per_minute", "price")
 
-# Others may have a word in it: each gets the space that is to become the active one, and says in
-# sentences why it must not; and what people should know of a space. `search` puts its own here.
+# Hooks, to which `search` adds its own. A check returns sentences why a space must not become
+# active; a remark returns sentences that people should know about a space.
 activation_checks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
 remarks: list[Callable[[EmbeddingSpace], Iterable[str]]] = []
 
 
 def find(name: str) -> EmbeddingSpace:
-    """The space of that number, fingerprint or name. Raises SpaceError for none and for several."""
+    """The space with that ID, fingerprint or name. Raises SpaceError unless exactly one matches."""
     rows = EmbeddingSpace.objects.order_by("pk")
     if name.isdecimal():
         found = list(rows.filter(pk=int(name)))
@@ -60,10 +60,10 @@ def create(
     name: str = "",
     limits: Mapping[str, Any] | None = None,
 ) -> EmbeddingSpace:
-    """A new space of the model that the options name, with nothing in it and not started.
+    """Create an empty, paused space for the model in the options.
 
-    The model is asked for one vector, so that a wrong address or key shows now. Raises
-    EmbeddingError for what the model says, SpaceError where it has a space already.
+    One test vector is requested, so that a wrong address or key shows now. Raises EmbeddingError
+    if the model fails, SpaceError if it already has a space.
     """
     config, card = config_of(kind, options), try_model(kind, options)
     try:
@@ -85,9 +85,9 @@ def create(
 
 
 def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
-    """The card of a model, which has given a vector, and may have a space of its own.
+    """The card of a model, after a test request for one vector.
 
-    Raises EmbeddingError for what the model says, SpaceError where it has a space already.
+    Raises EmbeddingError if the model fails, SpaceError if it already has a space.
     """
     model = build(embedder_config(config_of(kind, options))).embedder
     card = model.card
@@ -105,7 +105,7 @@ def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
 def configure(
     space: EmbeddingSpace, limits: Mapping[str, Any], *, acting_user: User | None, name: str = ""
 ) -> EmbeddingSpace:
-    """The space under another name, other limits or another price: they hold from now on."""
+    """Change the space's name, limits or price, with effect from now on; return the space."""
     changed = {key: value for key, value in limits.items() if getattr(space, key) != value}
     if name and name != space.name:
         changed["name"] = name[:120]
@@ -119,7 +119,7 @@ def configure(
 
 
 def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
-    """The space, filled by the workers from where it stands; a retired one is taken up again."""
+    """Start or resume the backfill of a space, even of a retired one; return the space."""
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.DROPPING:
@@ -127,7 +127,7 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
         if row.state == State.RETIRED:
             row.state, row.filled_at = State.BUILDING, None
         row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
-        row.filling_after = 0  # what a pass before left out is looked at again
+        row.filling_after = 0  # to include chunks that an earlier pass missed
         row.save()
         audit.log(acting_user, row, CHANGE, "Filling started")
         enqueue(EmbeddingSpace, row.pk)
@@ -135,7 +135,7 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
 
 
 def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
-    """The space, filled no further until it is started again; what it holds stays."""
+    """Pause the backfill until it is started again; return the space. Its vectors stay."""
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.ACTIVE:
@@ -147,7 +147,7 @@ def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
 
 
 def obstacles(space: EmbeddingSpace) -> list[str]:
-    """Why the space cannot take over now, a sentence each; empty when it can."""
+    """Why the space cannot be activated now, a sentence each; empty if it can."""
     if space.state == State.ACTIVE:
         return ["It is the active space already."]
     if space.state not in (State.BUILDING, State.PREVIOUS):
@@ -166,14 +166,13 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
 def activate(
     space: EmbeddingSpace, *, acting_user: User | None, incomplete: bool = False
 ) -> EmbeddingSpace:
-    """The space, now the one that answers; the one before it is kept, and kept filled.
+    """Make the space the active one; return it. The previous space is kept and kept filled.
 
-    One transaction: the next search of every process uses it. Raises SpaceError while it lacks
-    vectors or its index, and where a check has a word against it. `incomplete` goes ahead all the
-    same, for when the active model is out of order: what lacks a vector is found by its words
-    until it is filled.
+    One transaction: the next search of every process uses it. Raises SpaceError if it lacks
+    vectors or its index, or if a check fails. `incomplete` skips these checks, for when the
+    active model is out of order: passages without a vector are found by keywords until filled.
     """
-    # Twice: here while documents go on becoming ready, and again while none can.
+    # Checked twice: here without a lock, and again while no document can become ready.
     _refuse(space, incomplete)
     with transaction.atomic():
         spaces.hold_switch(exclusive=True)
@@ -188,7 +187,7 @@ def activate(
                 row.state = State.RETIRED
                 row.save(update_fields=["state"])
         before = next((row for row in rows.values() if row.state == State.ACTIVE), None)
-        # The chosen one leaves its state before another takes it: one of each is a constraint.
+        # The chosen one leaves its state before another enters it: a constraint allows one of each.
         EmbeddingSpace.objects.filter(pk=chosen.pk).update(state=State.BUILDING)
         if before is not None:
             before.state, before.left_at = State.PREVIOUS, now
@@ -197,7 +196,7 @@ def activate(
         chosen.paused = False
         if incomplete:
             chosen.filled_at = None
-        # Saved one by one: the signal makes every process read its configuration anew.
+        # With save(), whose signal makes every process reload its configuration.
         chosen.save()
         audit.log(acting_user, chosen, CHANGE, f"Activated in place of {before}")
         enqueue(EmbeddingSpace, chosen.pk)
@@ -207,7 +206,7 @@ def activate(
 
 
 def roll_back(*, acting_user: User | None, incomplete: bool = False) -> EmbeddingSpace:
-    """The previous space, active again; the one left is kept in its place."""
+    """Reactivate the previous space and return it; the active one becomes the previous one."""
     previous = EmbeddingSpace.objects.filter(state=State.PREVIOUS).first()
     if previous is None:
         raise SpaceError("No previous space is kept, so there is nothing to go back to.")
@@ -215,7 +214,7 @@ def roll_back(*, acting_user: User | None, incomplete: bool = False) -> Embeddin
 
 
 def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
-    """Has the workers remove the space with its vectors and its index. The active one stays."""
+    """Have the workers delete the space, its vectors and its index. Refuses the active one."""
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.ACTIVE:
@@ -237,7 +236,7 @@ def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> 
 
 
 def _missing(space: EmbeddingSpace) -> list[str]:
-    """The part of `obstacles` that a document could have brought in the meantime."""
+    """The part of `obstacles` that a new document may have caused since the first check."""
     if spaces.lacking(space).exists():
         return ["A document came meanwhile that it does not hold yet: try again in a moment."]
     return []

@@ -16,20 +16,20 @@ from ingestion.models import EmbeddingSpace
 
 
 def active_space() -> EmbeddingSpace | None:
-    """The space that answers; None before the first document."""
+    """The active space; None before the first document."""
     return EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
 
 
 def hold_switch(*, exclusive: bool = False) -> None:
-    """Keeps the active space what it is until the transaction ends; `exclusive` to change it.
+    """Lock the choice of the active space until the transaction ends; `exclusive` to change it.
 
-    Documents become searchable under the shared lock, so that a switch finds each of them either
-    whole in the new space or not searchable yet. Searches take no lock.
+    Documents become searchable under the shared lock: at a switch each is either complete in the
+    new space or not yet searchable. Searches take no lock.
     """
     locks.hold(locks.EMBEDDING_SWITCH, shared=not exclusive)
 
 
-# What belongs to the vectors, and so to the row.
+# Options that determine the vectors and thus belong to the row.
 OF_THE_MODEL = {
     "local": (
         "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
@@ -39,7 +39,7 @@ OF_THE_MODEL = {
         "languages",
     ),
 }  # fmt: skip
-# What the row may hold besides, because providers differ in it.
+# Options that the row may also hold, because providers differ in them.
 OF_THE_PROVIDER = {
     "local": ("batch_size",),
     "openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout"),
@@ -48,7 +48,7 @@ KEY_OF_THE_SETTINGS = "OPENAI_API_KEY"
 
 
 def config_of_settings() -> dict[str, Any]:
-    """The `config` of a space filled by the embedder that the settings name."""
+    """The `config` of a space for the embedder named in the settings."""
     kind = settings.EMBEDDER
     config = {"kind": kind, **_stated(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
     if kind == "openai":
@@ -57,9 +57,9 @@ def config_of_settings() -> dict[str, Any]:
 
 
 def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The `config` of a new space from what a person stated; what is empty is left to the model.
+    """The `config` of a new space from a person's options; empty ones keep the model's default.
 
-    Raises EmbeddingRejected for an option that such a model does not have.
+    Raises EmbeddingRejected for an option that this kind of model does not have.
     """
     known = (*OF_THE_MODEL.get(kind, ()), *OF_THE_PROVIDER.get(kind, ()))
     given = {name: value for name, value in options.items() if value not in (None, "", (), [])}
@@ -79,9 +79,9 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None) -> EmbedderConfig:
-    """How to build the embedder of `config` here; `dimensions` as far as they are known.
+    """The embedder's configuration from `config` and the settings; `dimensions` if known.
 
-    Raises EmbeddingRejected for options that make no embedder, and for a key that is not set.
+    Raises EmbeddingRejected for invalid options and for a key that is not set.
     """
     kind = str(config.get("kind", ""))
     here = {
@@ -106,15 +106,15 @@ def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None)
 
 
 def api_key(name: str) -> str:
-    """The key in the environment variable `name`; empty for no name.
+    """The key in the environment variable `name`; empty without a name.
 
-    Raises EmbeddingRejected where the variable is named and not set.
+    Raises EmbeddingRejected if the variable is not set.
     """
     if not name:
         return ""
     found = os.environ.get(name, "")
     if not found and name == KEY_OF_THE_SETTINGS:
-        # Empty for none: what needs a key says so itself.
+        # May be empty: a provider that needs a key reports that itself.
         return str(settings.EMBEDDER_OPTIONS.get("openai", {}).get("api_key", ""))
     if not found:
         raise EmbeddingRejected(
@@ -125,7 +125,7 @@ def api_key(name: str) -> str:
 
 
 def _stated(options: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The options that belong to the model, as JSON holds them, without those left to it."""
+    """The options of the model that are set, as JSON values."""
     return {
         name: str(value) if isinstance(value, Path) else value
         for name, value in options.items()

@@ -1,7 +1,7 @@
-"""The embedder of each space, loaded once a process: it alone embeds what is held and asked there.
+"""The embedder of each space, for its passages and queries, loaded once per process.
 
-The row rules: EMBEDDER and its settings only open the first space. An embedder whose
-fingerprint is not the space's is refused, so that vectors of two models never meet.
+The space's row decides: EMBEDDER and its settings only open the first space. An embedder with
+another fingerprint than the space's is refused, so that vectors of two models never mix.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ingestion.spaces.throttle import SharedThrottle
 
 logger = logging.getLogger(__name__)
 
-# The active space, the one being built and the previous one, and one more for the tests of a model
-# that is not used yet. The packaged model takes 217 MB.
+# The active, the building and the previous space, and one to test an unused model. The packaged
+# model takes 217 MB.
 HELD = 4
 
 
@@ -39,30 +39,30 @@ _loading = threading.Lock()
 
 
 def settings_embedder(dimensions: int | None = None) -> Embedder:
-    """The embedder that the settings name: the one of the first space.
+    """The embedder named in the settings, which opens the first space.
 
-    With `dimensions` a server that would have to be asked for them is not.
+    `dimensions` saves a request to a server that would have to be asked for them.
     """
     return build(embedder_config(config_of_settings(), dimensions=dimensions)).embedder
 
 
 def embedder(space: EmbeddingSpace | None = None) -> Embedder:
-    """The embedder of `space`; of the active one by default, or the settings' before the first.
+    """The embedder of `space`; default: of the active one, or of the settings if none exists.
 
-    Raises EmbeddingRejected where it is not the model that filled the space.
+    Raises EmbeddingRejected if it is not the model that filled the space.
     """
     return _of(space).embedder
 
 
 def query_embedder(space: EmbeddingSpace | None = None) -> CachedQueryEmbedder:
-    """The same embedder behind the query cache in Redis."""
+    """The embedder of `space` with the query cache in Redis."""
     return _of(space).questions
 
 
 def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
-    """The space with its `config`, which rows from before that field take from the settings.
+    """The space with its `config`, which rows older than that field take from the settings.
 
-    Raises EmbeddingRejected where the settings name another model than filled it.
+    Raises EmbeddingRejected if the settings name another model than the one that filled it.
     """
     if not space.config:
         config = config_of_settings()
@@ -74,14 +74,14 @@ def resolve(space: EmbeddingSpace) -> EmbeddingSpace:
                 "model back. To change the model, see “Changing the embedding model” in "
                 "docs/operations.md."
             )
-        # No signal: what searches are configured by has not changed.
+        # No signal: the configuration of searches has not changed.
         EmbeddingSpace.objects.filter(pk=space.pk, config={}).update(config=config)
         space.config = config
     return space
 
 
 def load_ahead(space: EmbeddingSpace) -> None:
-    """Loads the space's model, once, in a thread of its own: no question waits for it later."""
+    """Load the space's model once, in a separate thread, so that no query waits for it later."""
 
     with _loading:
         if space.pk in _ahead:
@@ -95,7 +95,7 @@ def load_ahead(space: EmbeddingSpace) -> None:
             logger.warning("The model of %s is not available: %s", space, error)
 
     try:
-        resolve(space)  # here: the thread is to need no database
+        resolve(space)  # here, so that the thread needs no database
     except EmbeddingError as error:
         logger.warning("The model of %s is not available: %s", space, error)
         return
@@ -103,14 +103,14 @@ def load_ahead(space: EmbeddingSpace) -> None:
 
 
 def forget_embedders() -> None:
-    """Drops the loaded embedders: after the settings changed, and in tests."""
+    """Drop the loaded embedders: after a change of settings, and in tests."""
     with _loading:
         _held.clear()
         _ahead.clear()
 
 
 def build(config: EmbedderConfig, space_id: int | None = None) -> _Loaded:
-    """The embedder of a configuration, held for the next caller; `space_id` pays for requests."""
+    """The embedder of a configuration, cached; requests count against `space_id`'s rate limit."""
     key = (config, space_id if config.kind == "openai" else None)
     with _loading:
         if key not in _held:

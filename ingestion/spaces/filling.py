@@ -18,15 +18,15 @@ from ingestion.spaces.index import create_index
 
 
 def writing_space() -> EmbeddingSpace:
-    """The active space, made on first use of the embedder that the settings name."""
+    """The active space, created on first use for the embedder named in the settings."""
     return active_space() or _open_first_space()
 
 
 def writing_spaces() -> tuple[EmbeddingSpace, ...]:
-    """The spaces that hold a vector of every searchable chunk, or come to: the active one first.
+    """The spaces that receive a vector of every searchable chunk: the active one first.
 
-    A document is ready with a vector in the first; the others are filled behind it (`backfill`),
-    so that an outage of their providers holds nothing up.
+    A document is ready once the active space has its vectors; the `backfill` fills the others
+    later, so that an outage of their providers delays nothing.
     """
     active = writing_space()
     others = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).exclude(pk=active.pk)
@@ -56,9 +56,9 @@ def _open_first_space() -> EmbeddingSpace:
     return space
 
 
-# Of the chunks sent, those that still exist: one that is being deleted is left alone rather than
-# waited for, because whoever deletes it may wait for us. The space is held so that it cannot go
-# before its vectors; a space that is not written to any longer takes none.
+# Only chunks that still exist: one that is being deleted is skipped, because waiting for the
+# deletion could deadlock. The space is locked so that it cannot be deleted before its vectors; a
+# space that is no longer written to gets none.
 _STORE = """
 INSERT INTO ingestion_chunkembedding (chunk_id, space_id, vector)
 SELECT c.id, s.id, sent.vector::halfvec
@@ -74,10 +74,10 @@ ON CONFLICT DO NOTHING
 
 
 def embed_chunks(chunks: Iterable[Chunk]) -> int:
-    """How many chunks got new vectors in place of those of their earlier text.
+    """Replace the vectors of chunks whose text has changed; return how many chunks.
 
-    In the active space at once; in the others written to, the backfill makes them. Asks the model,
-    so call it outside a transaction. Raises EmbeddingError, with the old vectors in place.
+    In the active space at once; the backfill does it in the other written ones. Calls the model,
+    so call it outside a transaction. Raises EmbeddingError; the old vectors then stay.
     """
     rows = list(chunks)
     if not rows:
@@ -93,7 +93,7 @@ def embed_chunks(chunks: Iterable[Chunk]) -> int:
 
 
 def texts_of(chunks: Sequence[Chunk], model: Embedder) -> list[str]:
-    """What is embedded for each chunk: its headings, shortened to the model's window, its text."""
+    """The text to embed for each chunk: title and headings, shortened to fit, and its text."""
     options: dict[int, ChunkingOptions] = {}
     texts = []
     for chunk in chunks:
@@ -113,7 +113,7 @@ def texts_of(chunks: Sequence[Chunk], model: Embedder) -> list[str]:
 
 
 def chunking_options(collection: Collection, model: Embedder) -> ChunkingOptions:
-    """The collection's wishes, within the model's window: what lies beyond it is not embedded."""
+    """The collection's chunk sizes, limited to the model's window."""
     target = min(collection.chunk_tokens, model.card.max_tokens)
     return ChunkingOptions(
         target_tokens=target,
@@ -128,9 +128,9 @@ def store(
     vectors: Vectors,
     hashes: Sequence[str] | None = None,
 ) -> int:
-    """How many vectors were stored, row i for chunk_ids[i]; one that is there stays as it is.
+    """Store vectors, row i for chunk_ids[i]; return how many. Existing ones are not replaced.
 
-    With the content `hashes` of what was embedded a chunk whose text has changed since gets none.
+    `hashes` are the content hashes of the embedded texts: a chunk changed since gets no vector.
     """
     texts = [literal(vector) for vector in vectors]
     ids = list(chunk_ids)
@@ -142,15 +142,14 @@ def store(
 
 
 def literal(vector: Iterable[float]) -> str:
-    """A vector as pgvector reads it. Five digits are more than half precision holds."""
+    """A vector in pgvector's text format. Five digits exceed half precision."""
     return "[" + ",".join([f"{value:.5g}" for value in vector]) + "]"
 
 
 def settled() -> QuerySet[Chunk]:
-    """The chunks that every written space is to hold: those of ready versions.
+    """The chunks that every written space should hold: those of ready versions.
 
-    Also those that search does not find now, disabled by hand or with a document in the bin: they
-    come back without a model being asked.
+    These include chunks disabled by hand or in the bin, so that restoring them needs no model.
     """
     return Chunk.objects.filter(version__state=State.READY)
 
@@ -162,9 +161,9 @@ def lacking(space: EmbeddingSpace, chunks: QuerySet[Chunk] | None = None) -> Que
 
 
 def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
-    """The ids of the spaces besides the active one whose filling must come by these chunks again.
+    """Move the backfill of the other spaces back to before these chunks; return the spaces' ids.
 
-    Written in the caller's transaction: what a lost message would forget, the row knows.
+    Written in the caller's transaction, so that a lost message does not matter.
     """
     first = Chunk.objects.filter(chunks).aggregate(first=Min("pk"))["first"]
     others = EmbeddingSpace.objects.filter(state__in=WRITTEN_STATES).exclude(
@@ -172,7 +171,7 @@ def leave_to_backfill(chunks: Q) -> tuple[int, ...]:
     )
     if first is None:
         return ()
-    # Held until commit: the filling must not move past what it could not see yet.
+    # Locked until commit: the backfill must not move past chunks that it cannot see yet.
     held = others.order_by("pk").select_for_update(no_key=True)
     found = tuple(held.values_list("pk", flat=True))
     if found:

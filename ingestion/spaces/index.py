@@ -1,4 +1,4 @@
-"""A space's own partial HNSW index (decision D4): built and dropped without blocking a write."""
+"""The partial HNSW index of a space (ADR 4), built and dropped without blocking writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db import OperationalError, connection
 from ingestion.errors import SpaceError
 from ingestion.models import EmbeddingSpace
 
-# pgvector's defaults for HNSW (m 16, ef_construction 64) are stated, so that a change is a choice.
+# pgvector's defaults for HNSW, stated so that a new default does not change them.
 HNSW_OPTIONS = "m = 16, ef_construction = 64"
 
 
@@ -25,7 +25,7 @@ class IndexState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """How a space's index stands. While it is built, Postgres' word for the phase and its share."""
+    """The state of a space's index; during a build, Postgres' phase and its share in [0, 1]."""
 
     state: IndexState
     phase: str = ""
@@ -55,12 +55,12 @@ WHERE c.relname = ANY(%s) AND pg_table_is_visible(c.oid)
 
 
 def index_of(space: EmbeddingSpace) -> Index:
-    """The state of the space's index, as the database's catalogue has it."""
+    """The state of the space's index, from the database's catalogue."""
     return indexes_of([space])[space.pk]
 
 
 def indexes_of(spaces: Iterable[EmbeddingSpace]) -> dict[int, Index]:
-    """The state of each space's index by the space's id; one query."""
+    """The state of each space's index, by the space's id; one query."""
     rows = list(spaces)
     with connection.cursor() as cursor:
         cursor.execute(_STATES, [[space.index_name for space in rows]])
@@ -75,16 +75,16 @@ def _read(valid: bool, phase: str | None, share: float | None) -> Index:
 
 
 def create_index(space: EmbeddingSpace) -> None:
-    """Builds the index within the caller's transaction: for a space that holds nothing yet."""
+    """Create the index within the caller's transaction, for a space without vectors."""
     with connection.cursor() as cursor:
         cursor.execute(_statement(space, "IF NOT EXISTS"))
 
 
 def build_index(space: EmbeddingSpace) -> None:
-    """Builds the index while chunks are written and searched; drops what a dead build left.
+    """Build the index without blocking writes or searches; first drop that of a failed build.
 
-    It waits for transactions that began before it, and takes minutes over many vectors. The
-    caller sees to it that nobody else builds it. Raises SpaceError within a transaction.
+    It waits for earlier transactions and takes minutes for many vectors. The caller ensures that
+    no other process builds it. Raises SpaceError within a transaction.
     """
     if connection.in_atomic_block:
         raise SpaceError("An index is built outside a transaction, so that it blocks no write.")
@@ -93,12 +93,12 @@ def build_index(space: EmbeddingSpace) -> None:
     drop_index(space)
     memory = f"{settings.INDEX_BUILD_MEMORY_MB}MB"
     with connection.cursor() as cursor:
-        # A graph that does not fit is built on disk, many times slower.
+        # A graph that does not fit into memory is built on disk, many times slower.
         cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [memory])
         try:
             cursor.execute(_statement(space, "CONCURRENTLY"))
         except OperationalError:
-            # Parallel workers share memory, of which a container has 64 MB unless told otherwise.
+            # Parallel workers need shared memory, of which a container has 64 MB by default.
             drop_index(space)
             cursor.execute("SET max_parallel_maintenance_workers = 0")
             cursor.execute(_statement(space, "CONCURRENTLY"))
@@ -107,13 +107,13 @@ def build_index(space: EmbeddingSpace) -> None:
 
 
 def drop_index(space: EmbeddingSpace) -> None:
-    """Drops the index, whole or half built, without blocking searches in other spaces."""
+    """Drop the index, complete or not, without blocking searches in other spaces."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {space.index_name}")
 
 
 def _statement(space: EmbeddingSpace, how: str) -> str:
-    # CONCURRENTLY and IF NOT EXISTS stand at the same place; the rest are numbers of our own.
+    # CONCURRENTLY and IF NOT EXISTS take the same position; the other values are our own numbers.
     return (
         f"CREATE INDEX {how} {space.index_name} ON ingestion_chunkembedding"
         f" USING hnsw ((vector::halfvec({int(space.dimensions)})) halfvec_cosine_ops)"

@@ -1,4 +1,4 @@
-"""How an embedding space stands, in figures and words: for the command, the admin and the API."""
+"""Status reports on embedding spaces, for the command, the admin and the API."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A space with what stands in no column of its row.
+    """A space with the data that its row does not hold.
 
-    `missing` passages of `missing_tokens` tokens lack a vector: counted, or None where only the
-    row was read. `remarks` are sentences that people should know.
+    `missing` passages with `missing_tokens` tokens lack a vector; None if they were not counted.
+    `remarks` are sentences that people should know.
     """
 
     space: EmbeddingSpace
@@ -36,7 +36,7 @@ class Report:
 
     @property
     def share(self) -> float:
-        """Of the passages, those with a vector, in [0, 1], as the row has it."""
+        """The share of passages with a vector, in [0, 1], by the row's counts."""
         if self.space.filled_at is not None and not self.missing:
             return 1.0
         if self.missing is None:
@@ -48,12 +48,12 @@ class Report:
 
     @property
     def cost(self) -> Decimal:
-        """What embedding the missing passages costs, about."""
+        """The estimated cost of embedding the missing passages."""
         return self.space.price * self.missing_tokens / MILLION
 
     @property
     def spent(self) -> Decimal:
-        """What filling has cost so far, about."""
+        """The estimated cost of the backfill so far."""
         return self.space.price * self.space.tokens_spent / MILLION
 
     @property
@@ -72,12 +72,12 @@ class Report:
 
     @property
     def is_filling(self) -> bool:
-        """Whether the workers fill it for the first time or anew, now or as soon as they can."""
+        """Whether its backfill, first or repeated, is running or about to run."""
         return self.space.is_written and not self.space.paused and self.space.filled_at is None
 
     @property
     def is_settled(self) -> bool:
-        """Whether it changes no more by itself: ready to be activated, stopped, or in use."""
+        """Whether it is stable until a person acts: ready to be activated, stopped, or in use."""
         if self.space.state == State.DROPPING:
             return False
         if not self.space.is_written or self.space.paused:
@@ -86,12 +86,12 @@ class Report:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it only waits to be activated, as far as the row and the index say."""
+        """Whether it is ready to be activated, by its row and its index."""
         return self.space.state == State.BUILDING and self.is_settled and not self.space.paused
 
     @property
     def state_words(self) -> str:
-        """The state in a few words, with how far it is."""
+        """The state in a few words, with the progress."""
         space = self.space
         if space.state in (State.DROPPING, State.RETIRED):
             return space.get_state_display()
@@ -140,19 +140,19 @@ class Report:
 
 
 def report_on(space: EmbeddingSpace, *, brief: bool = False) -> Report:
-    """The report on one space; `brief` without counting and remarks."""
+    """The report on one space; `brief` omits counts and remarks."""
     return reports_on([space], brief=brief)[0]
 
 
 def reports_on(rows: Iterable[EmbeddingSpace], *, brief: bool = False) -> list[Report]:
-    """The reports on `rows`, in their order: one query, and without `brief` two more for each."""
+    """The reports on `rows`, in order: one query, and two more for each unless `brief`."""
     listed = list(rows)
     indexes = indexes_of(listed)
     return [_report(row, indexes[row.pk], row.is_held, brief=brief) for row in listed]
 
 
 def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
-    """What is to be said of all spaces together, a sentence a line; empty for nothing."""
+    """Remarks on the spaces as a whole, a sentence each; may be empty."""
     active = next((row for row in rows if row.state == State.ACTIVE), None)
     if active is None:
         return ["No space is active: the first document opens one for the model of the settings."]
@@ -186,7 +186,7 @@ def _report(space: EmbeddingSpace, index: Index, is_worked_on: bool, *, brief: b
 
 
 def _too_long(space: EmbeddingSpace) -> Iterable[str]:
-    """Whether passages were cut for a model with a larger window."""
+    """A remark if passages exceed the model's window."""
     count = spaces.settled().filter(tokens__gt=space.max_tokens).count()
     if count:
         yield (

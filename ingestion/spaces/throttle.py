@@ -1,7 +1,7 @@
-"""Requests and tokens a minute that all workers share: a token bucket on the space's row.
+"""Rate limits per minute, shared by all workers: token buckets on the space's row.
 
-The generic cell rate algorithm (ATM Forum, 1996): the row holds the moment at which all that was
-taken is paid off. One statement takes from both buckets or from neither, by the database's clock.
+The generic cell rate algorithm (ATM Forum, 1996): the row holds the time at which a bucket is full
+again. One statement takes from both buckets or from neither, by the database's clock.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from django.db import connection
 
 from ingestion.errors import EmbeddingUnavailable
 
-# What may be sent at once: a tenth of a minute's worth (a guess). A whole minute's worth would let
-# the first minute send twice what is allowed.
+# The burst: a tenth of a minute's allowance (a guess). A whole minute's would let the first minute
+# send twice the limit.
 BURST_SECONDS = 6.0
 
-# The wait until the request may be sent, and the row changed only where that is soon enough.
+# Returns the wait until the request may be sent; updates the row only if that is soon enough.
 _TAKE = """
 WITH asked AS (
     SELECT id,
@@ -57,7 +57,7 @@ _patience: ContextVar[float] = ContextVar("patience", default=float("inf"))
 
 @contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """Within it nobody waits longer for a server; what takes longer is EmbeddingUnavailable."""
+    """Limit waits for a provider within the block; a longer one raises EmbeddingUnavailable."""
     token = _patience.set(seconds)
     try:
         yield
@@ -66,9 +66,9 @@ def patience(seconds: float) -> Iterator[None]:
 
 
 class SharedThrottle:
-    """The allowance of one space's provider. Limits changed on the row hold from the next request.
+    """The rate limits of one space's provider; a change on the row applies to the next request.
 
-    Questions are not counted: they are few, and a searcher does not wait for a backfill.
+    Queries are not counted: they are few, and must not wait for a backfill.
     """
 
     def __init__(self, space_id: int) -> None:
@@ -76,11 +76,11 @@ class SharedThrottle:
 
     @property
     def patience(self) -> float:
-        """As the block says that it is called in; see `patience`."""
+        """The longest wait in seconds, set by the enclosing `patience` block."""
         return _patience.get()
 
     def take(self, tokens: int, *, longest: float) -> None:
-        """Returns once the request may be sent; raises EmbeddingUnavailable if not in time."""
+        """Wait until the request may be sent. Raises EmbeddingUnavailable if not in time."""
         longest = min(longest, _patience.get())
         values = {
             "space": self._space_id, "tokens": tokens, "longest": max(longest, 0.0),
@@ -98,6 +98,6 @@ class SharedThrottle:
             time.sleep(wait)
 
     def hold(self, seconds: float) -> None:
-        """Lets no worker send for so long."""
+        """Keep all workers from sending for `seconds`."""
         with connection.cursor() as cursor:
             cursor.execute(_HOLD, (seconds, self._space_id))

@@ -1,4 +1,4 @@
-"""Lists of files (CSV, JSON Lines) with what each document is called; and the sources by kind."""
+"""Manifests (CSV, JSON Lines) of files with their metadata; and the import sources by kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ingestion.metadata import as_key, check_metadata, read_value
 from ingestion.models import Document, Import, ImportItem
 
 BASE = "base"
-"""The option that names the folder which a command's relative paths start from."""
+"""The option with the base folder of a command's relative paths."""
 
 OWN = ("path", "url", "title", "language", "collection", "metadata")
 LONGEST_TITLE = Document._meta.get_field("title").max_length or 500
@@ -37,7 +37,7 @@ LONGEST_LINE = 1_000_000
 
 
 class ManifestSource(ImportSource):
-    """The files and addresses that a manifest names."""
+    """The files and addresses listed in a manifest."""
 
     def check(self) -> None:
         with _text(self.of) as file:
@@ -79,7 +79,7 @@ class ManifestSource(ImportSource):
         elif not path.is_absolute():
             raise ImportRefused("Write the whole path, from / on.")
         file = allowed(self.of, path)
-        if not file.exists():  # `opened` would say that it is gone, which nobody knows
+        if not file.exists():  # `opened` would report it as deleted, which is not known
             raise Skip("There is no file at this path. Correct the line if there should be one.")
         return opened(file.parent, file.name)
 
@@ -95,7 +95,7 @@ def _text(of: Import) -> Iterator[IO[str]]:
 
 
 def _rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
-    """Each line's number with its values, or with what is wrong with it."""
+    """Each line's number with its values, or with an error message."""
     head = file.read(1)
     while head.isspace():
         head = file.read(1)
@@ -155,7 +155,7 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
 
 
 def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
-    """What a line names; a line in error becomes an item that fails and says why."""
+    """The item of a line; an invalid line becomes an item that fails with the reason."""
     try:
         if isinstance(row, str):
             raise ValueError(row)
@@ -165,7 +165,7 @@ def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
 
 
 def _item(row: Mapping[str, Any]) -> FoundItem:
-    """The item of a line. Raises ValueError with what is wrong."""
+    """The item of a line. Raises ValueError with the reason if it is invalid."""
     given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
         raise ValueError("it holds characters that no text has")
@@ -202,7 +202,7 @@ def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """Every text within a JSON value, names included."""
+    """All strings within a JSON value, including names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -247,12 +247,12 @@ SOURCES: dict[str, type[ImportSource]] = {
 
 
 def source_for(of: Import) -> ImportSource:
-    """The source of an import, not yet open. Raises ImportRefused for a kind that none serves."""
+    """The source of an import, not yet open. Raises ImportRefused for an unknown kind."""
     return source_of(of.kind, of)
 
 
 def source_of(kind: str, of: Import) -> ImportSource:
-    """The source of a kind, for an import that may be of another: a manifest names addresses."""
+    """The source of `kind`, which may differ from the import's: a manifest lists addresses."""
     if kind not in SOURCES:
         raise ImportRefused(f"Nothing here imports “{Import.Kind(kind).label}”.")
     return SOURCES[kind](of)

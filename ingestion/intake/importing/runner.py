@@ -1,9 +1,9 @@
-"""Runs an import, slice by slice: finds what there is, takes it one by one.
+"""Run an import in time slices: discover its items, then ingest them one by one.
 
-discover -> ImportItem rows, waiting; from the start again until the end was reached
-take     -> each waiting row in a transaction of its own: the document and what became of
-            the item are written together, so that a kill at any moment doubles nothing
-slice    -> after some seconds the worker gives the import back and turns to documents
+discover -> waiting ImportItem rows; an interrupted discovery starts again from the beginning
+take     -> each waiting row in its own transaction, which writes the document and the item's
+            result together, so that a crash at any time duplicates nothing
+slice    -> after some seconds the worker releases the import and turns to documents
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from ingestion.services import Receipt, receive
 
 logger = logging.getLogger(__name__)
 
-# Guesses: long enough that opening the origin again costs little, short enough for the documents
-# that share the worker.
+# Guesses: long enough that reopening the origin costs little, short enough for the documents that
+# share the worker.
 SLICE_SECONDS = 10.0
 PAUSE_SECONDS = 1.0
 FOUND_BATCH = 500
-# A unique index takes no longer values: 2704 bytes, of which some are the import's number.
+# A unique index takes at most 2704 bytes, of which some are the import's ID.
 LONGEST_REFERENCE_BYTES = 2_000
 LONGEST_SOURCE = Document._meta.get_field("source").max_length or 1_000
 
@@ -61,12 +61,12 @@ def run(
     by_command: bool = False,
     check: Callable[[], None] = lambda: None,
 ) -> bool:
-    """True when work was done here; False when the import is over, held, not due or not ours.
+    """Run an import for `seconds`; False if it is finished, leased, not due or not ours.
 
-    Takes items for so many seconds; what is then left is enqueued again, unless a command runs
-    it. `check` is called between two items and may raise to end the run.
+    An unfinished import is enqueued again, unless a command runs it. `check` is called between
+    two items and may raise to end the run.
     """
-    # What a command reads lies on its machine, where no worker need be.
+    # A command reads files of its own machine, which may have no worker.
     rows = Import.on_any_machine() if by_command else Import.open_jobs()
 
     def work(lease: Lease[Import]) -> tuple[float | None]:
@@ -94,7 +94,7 @@ class _Run:
         return self.lease.row
 
     def work(self) -> float | None:
-        """Seconds until the next slice; None when the import has ended."""
+        """Run the slice; return the seconds until the next, or None if the import has ended."""
         try:
             if self.lease.keeps_crashing:
                 raise ImportRefused(
@@ -106,7 +106,7 @@ class _Run:
                     self._discover(source)
                 return self._take_some(source)
         except TryLater as later:
-            # What cannot even be looked through is given up in the end; items count for themselves.
+            # Failed discoveries count as attempts of the import; items count their own.
             begun = {} if self.of.discovered is None else {"attempts": 0}
             self.lease.postpone(timedelta(seconds=later.seconds), **begun)
             return later.seconds
@@ -129,7 +129,7 @@ class _Run:
         self.lease.update(discovered=timezone.now(), attempts=0)
 
     def _note(self, found: Iterable[FoundItem]) -> None:
-        """Writes down what is not known yet, after what is."""
+        """Append the items that are not recorded yet."""
         items = ImportItem.objects.filter(of=self.of)
         first = (items.aggregate(last=Max("position"))["last"] or 0) + 1
         rows = [_item(self.of, one, first + place) for place, one in enumerate(found)]
@@ -147,7 +147,7 @@ class _Run:
         return None
 
     def _take(self, source: ImportSource, item: ImportItem) -> None:
-        """One item, to its end. Raises TryLater where the whole import is to wait."""
+        """Ingest one item and record its result. Raises TryLater if the whole import must wait."""
         item.attempts += 1
         item.save(update_fields=["attempts"])
         try:
@@ -168,7 +168,7 @@ class _Run:
                 raise
             self._note_end(item, S.FAILED, str(later))
         except NotStored:
-            raise  # a full disk is no fault of the item: the import waits for a person
+            raise  # a full disk is not the item's fault: the import waits for a person
         except (UnsupportedType, EmptyFile) as error:
             self._note_end(item, S.SKIPPED if source.takes_what_it_finds else S.FAILED, str(error))
         except IngestionError as error:
@@ -194,7 +194,7 @@ class _Run:
         )
 
     def _collection(self, item: ImportItem) -> Collection:
-        """The import's collection, or the one that a manifest's line names."""
+        """The import's collection, or the one named in a manifest's line."""
         name = str(item.metadata.get("collection") or "")
         if not name or name in (self.of.collection.name, self.of.collection.slug):
             return self.of.collection
@@ -239,7 +239,7 @@ class _Run:
 def _item(of: Import, found: FoundItem, position: int) -> ImportItem:
     reference, metadata = found.reference, dict(found.metadata)
     if len(reference.encode()) > LONGEST_REFERENCE_BYTES:
-        # Kept apart by its digest; nothing can be filed under so long a name.
+        # Made unique by its digest; no document can have so long a source.
         digest = hashlib.sha256(reference.encode()).hexdigest()[:12]
         reference = f"{reference[:400]}… ({digest})"
         metadata = {"error": "Its path or address is too long. Give it a shorter one."}

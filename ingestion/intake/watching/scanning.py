@@ -1,13 +1,13 @@
-"""One look through a watched folder, and what follows from it.
+"""Scan a watched folder and mirror its changes.
 
-    look    -> the files there are; a folder that cannot be read ends it, and changes nothing
-    compare -> new, changed, missing; written down before anything is done about it
-    take    -> each file that stood still between two looks, in a transaction of its own
-    settle  -> a document whose file is gone but whose bytes are elsewhere has moved; one whose
-               file is missing in two looks goes into the bin, unless suspiciously many are gone
+    list    -> the existing files; a folder that cannot be read ends the scan without changes
+    compare -> new, changed, missing; recorded before anything is ingested or deleted
+    take    -> each file that was unchanged between two scans, in its own transaction
+    settle  -> a document whose file is gone but whose bytes are in another file has moved; one
+               whose file is missing in two scans goes to the bin, unless too many are missing
 
-Looking, not being told: inotify sees nothing of what others write to a network mount, and loses
-what happens while no one listens. A look finds all of it, at the price of one `stat` a file.
+Polling instead of inotify: inotify does not see what other hosts write to a network mount, and
+misses events while no process listens. A scan finds every change, for one `stat` per file.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ingestion.services import Receipt, delete, receive
 
 logger = logging.getLogger(__name__)
 
-# The next look at a file that may still be being written, or has just gone, comes soon.
+# Scan again soon after a file has changed or disappeared.
 SETTLE_SECONDS = 5
-# Guess: a look gives the worker back after this, and the next one goes on.
+# A guess: a scan ends after this time, and the next one continues.
 SCAN_SECONDS = 30.0
 BATCH = 500
 
@@ -54,9 +54,9 @@ F = WatchedFolder.State
 def scan(
     folder_id: int, *, seconds: float = SCAN_SECONDS, check: Callable[[], None] = lambda: None
 ) -> bool:
-    """True when the folder was looked through here; False when it is off, or held.
+    """Scan a watched folder; False if it is disabled or leased to another worker.
 
-    `check` is called between two files and may raise to end the look.
+    `check` is called between two files and may raise to end the scan.
     """
     begun = time.monotonic()
 
@@ -82,7 +82,7 @@ def scan(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a look ended. `soon`: there is reason to look again before long."""
+    """The result of a scan. `soon`: the next scan should follow early."""
 
     state: WatchedFolder.State
     message: str = ""
@@ -120,7 +120,7 @@ def _outcome(scan: _Scan) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """A look under way; every write checks that the folder is still held."""
+    """A scan in progress; every write checks the folder's lease."""
 
     lease: Lease[WatchedFolder]
     deadline: float
@@ -138,7 +138,7 @@ class _Scan:
         return self.rows().filter(missing_since__isnull=False)
 
     def known(self) -> dict[str, KnownFile]:
-        """The files as the last look left them."""
+        """The files as recorded by the last scan, by path."""
         rows = self.rows().values_list("path", "size", "mtime_ns", "state", "missing_since")
         return {
             path: KnownFile(
@@ -148,7 +148,7 @@ class _Scan:
         }
 
     def note(self, look: FolderListing, found: Differences) -> None:
-        """Writes down what was seen, and what was not."""
+        """Record the files found, unreadable or missing."""
         with self.lease.writing():
             WatchedFile.objects.bulk_create(
                 [_row(self.folder, look, path) for path in (*found.new, *found.changed)],
@@ -168,7 +168,7 @@ class _Scan:
                 batch_size=BATCH,
                 update_conflicts=True,
                 unique_fields=["folder", "path"],
-                # Its size and time as well: when it can be read again it counts as changed.
+                # Reset size and time as well: once readable again, the file counts as changed.
                 update_fields=["size", "mtime_ns", "state", "message", "missing_since"],
             )  # fmt: skip
             there = self.rows().filter(path__in=[*found.back, *found.due])
@@ -176,7 +176,7 @@ class _Scan:
             self.rows().filter(path__in=found.gone).update(missing_since=timezone.now())
 
     def take(self, look: FolderListing, due: Iterable[str]) -> bool:
-        """True when all that stood still is taken; False when the time was up before."""
+        """Ingest the settled files; True if all were ingested before the deadline."""
         for path in due:
             self.check()
             if time.monotonic() > self.deadline:
@@ -188,7 +188,7 @@ class _Scan:
         name = PurePosixPath(row.path).name
         try:
             with open_below(Path(self.folder.path), raw) as file:
-                # Before a film of gigabytes is read to its end for nothing.
+                # Refuse a video of gigabytes before reading all of it.
                 sniff(file.read(HEAD_BYTES), name)
                 with self.lease.writing():
                     receipt = receive(
@@ -203,7 +203,7 @@ class _Scan:
                     )
                     self._filed(row, receipt)
         except NotStored as error:
-            self._left(row, S.UNREADABLE, str(error))  # tried again at the next look
+            self._left(row, S.UNREADABLE, str(error))  # retried at the next scan
         except IngestionError as error:
             self._left(row, S.REFUSED, str(error))
         except OSError as error:
@@ -215,7 +215,7 @@ class _Scan:
             self.rows().filter(pk=row.pk).update(state=state, message=message)
 
     def _filed(self, row: WatchedFile, receipt: Receipt) -> None:
-        """Writes down which document a file became, and what that leaves without a file."""
+        """Record the document of a file; bin its earlier document if no file is left for it."""
         document, before = receipt.document, row.document
         own = document.source == self._source(row)
         self.counts["changed" if receipt.replaced else receipt.outcome] += not receipt.unchanged
@@ -227,7 +227,7 @@ class _Scan:
             message=message,
         )
         if receipt.replaced:
-            # Files with the bytes that this one had are documents of their own from now on.
+            # Other files with the old bytes become separate documents.
             alike = WatchedFile.objects.filter(document=document).exclude(pk=row.pk)
             alike.exclude(sha256=receipt.version.sha256).update(
                 state=S.SETTLING, sha256="", document=None
@@ -236,7 +236,7 @@ class _Scan:
             self._drop(before, row)
 
     def settle_moved(self) -> None:
-        """Documents whose file is missing, and whose bytes another file has, go over to that."""
+        """Assign documents whose file is missing to another file with the same bytes."""
         for row in self.missing().filter(document__deleted_at=None).select_related("document"):
             document = row.document
             if document is None or document.source != self._source(row):
@@ -247,13 +247,13 @@ class _Scan:
                         WatchedFile.objects.filter(pk=heir.pk).update(state=S.TAKEN, message="")
                     row.delete()
                 self.counts["moved"] += 1
-                # It was counted as a file that has another's bytes.
+                # The other file was counted as a duplicate.
                 self.counts["duplicate"] -= self.counts["duplicate"] > 0
 
     def suspicion(self) -> tuple[bool, str]:
-        """Whether more than half is gone, so that nothing is removed; and what to say of it.
+        """Whether over half of the files are missing, so that nothing is removed; and a message.
 
-        Nothing yet while new files settle that may be the same under other names.
+        The message is empty while settling new files may prove to be the missing ones, renamed.
         """
         held = self.rows().filter(document__isnull=False)
         gone = held.filter(missing_since__isnull=False, deletion_confirmed=False).count()
@@ -267,7 +267,7 @@ class _Scan:
         )
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Mirrors the deletion of files that two looks did not find."""
+        """Mirror the deletion of files that two scans did not find."""
         for row in self.missing().filter(path__in=list(paths)).select_related("document"):
             self._remove_one(row)
 
@@ -284,7 +284,7 @@ class _Scan:
             row.delete()
 
     def _drop(self, document: Document, row: WatchedFile) -> None:
-        """Puts a document into the bin that no file stands for, if that is wanted."""
+        """Move a document without any file to the bin, if the folder is set to do so."""
         wanted = self.folder.deletion == WatchedFolder.Deletion.BIN
         if wanted and document.deleted_at is None and _other_file(document, row) is None:
             self.counts["deleted"] += delete([document], acting_user=None)
@@ -300,6 +300,6 @@ def _row(folder: WatchedFolder, look: FolderListing, path: str) -> WatchedFile:
 
 
 def _other_file(document: Document, row: WatchedFile) -> WatchedFile | None:
-    """Another file that is there and has the document's bytes."""
+    """Another existing file with the document's bytes, or None."""
     others = WatchedFile.objects.filter(document=document, missing_since=None)
     return others.exclude(pk=row.pk).select_related("folder").first()

@@ -1,4 +1,4 @@
-"""`manage.py chunk_preview FILE`: a file's chunks before anything is indexed."""
+"""`manage.py chunk_preview FILE`: print a file's chunks without indexing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py embedding_space`: change the embedding model while people search."""
+"""`manage.py embedding_space`: change the embedding model without downtime."""
 
 from __future__ import annotations
 

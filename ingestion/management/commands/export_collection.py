@@ -1,4 +1,4 @@
-"""`manage.py export_collection NAME FILE.zip`: a collection with files, edits and judgements."""
+"""`manage.py export_collection NAME FILE.zip`: export files, edits and judgements."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ WEB_OPTIONS = ("depth", "max_pages", "other_hosts")
 REDRAW_SECONDS = 0.5
 SHOWN_ITEMS = 10
 
-# Kind, origin and options of an import that is still to be made.
+# Kind, origin and options of an import that is not created yet.
 Planned = tuple[Import.Kind, str, dict[str, Any]]
 
 
@@ -223,7 +223,7 @@ class Command(WaitingCommand):
 
 
 def _planned(options: dict[str, Any]) -> Iterator[Planned]:
-    """What to import: all single files together, then each other origin by itself."""
+    """The imports to create: one for all single files, then one for each other origin."""
     files, others = [], []
     for origin in options["origins"]:
         kind = options["kind"] or _kind_of(origin, options["depth"])
@@ -254,7 +254,7 @@ def _metadata(pairs: Sequence[str]) -> Metadata:
 
 
 def _start(collection: Collection, planned: Planned, language: str, metadata: Metadata) -> Import:
-    """The import, created but not run. Raises CommandError where it is refused."""
+    """Create an import without running it. Raises CommandError if it is refused."""
     kind, origin, given = planned
     try:
         return services.start(
@@ -273,7 +273,7 @@ def _start(collection: Collection, planned: Planned, language: str, metadata: Me
 
 
 def _kind_of(origin: str, depth: int | None) -> str:
-    """What an origin is: an address by its end and by whether links count, a file by its name."""
+    """The kind of an origin: of an address by its suffix and `depth`, of a file by its name."""
     if origin.startswith(("http://", "https://")):
         if origin.partition("?")[0].endswith((".xml", ".xml.gz")):
             return Kind.SITEMAP
@@ -287,7 +287,7 @@ def _kind_of(origin: str, depth: int | None) -> str:
 
 
 def _title(of: Import) -> str:
-    """Its origin, with the number of files where only some of a folder were named."""
+    """The import's origin, with the number of files if only some of a folder were named."""
     named = len(of.options.get(FILES, ()))
     return f"{named} file(s) in {of.origin}" if named else of.origin
 

@@ -1,4 +1,4 @@
-"""`manage.py purge`: permanently delete what is past its grace period; `--now`: the whole bin."""
+"""`manage.py purge`: delete expired items of the bin permanently; with `--now`, all of them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ingestion.intake.watching.services import checked_path, confirm_deletion, l
 from ingestion.management.base import PlainCommand, language_code
 from ingestion.models import Collection, WatchedFile, WatchedFolder
 
-# Between two looks at a file that may still be being written.
+# Between two scans of a file that may still be being written.
 SETTLE_SECONDS = 2.0
 IN_STEP = (WatchedFolder.State.OK, WatchedFolder.State.NEW)
 
@@ -104,7 +104,7 @@ class Command(PlainCommand):
         )
 
     def _stop(self, given: str, name: str) -> None:
-        # As given, too: since it was watched, a link may have taken the folder's place.
+        # The path as given, too: a link may have replaced the folder since.
         paths = (str(Path(given).resolve()), given)
         collections = Collection.objects.kept().filter(name=name)
         watching = WatchedFolder.objects.filter(collection__in=collections, path__in=paths)
@@ -132,7 +132,7 @@ class Command(PlainCommand):
 
 
 def _watched(names: list[str]) -> QuerySet[WatchedFolder]:
-    """The watched folders with these numbers or paths; all for none. Raises CommandError."""
+    """The watched folders with these IDs or paths (default: all). Raises CommandError."""
     folders = WatchedFolder.objects.filter(enabled=True)
     wanted = Q()
     for name in names:
