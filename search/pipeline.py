@@ -1,12 +1,12 @@
-"""Q: the question story. Read this first.
+"""Q: the search pipeline, end to end. Read this first.
 
     text -> Query -> Settled -> Candidates -> Ranking -> SearchResponse
             read     settle     find          ranking_of  results_for
 
-`search` is the one way from a question to an answer, for the page, the API and the tests. Each
-step has a module in `search.engine`: a question is read and settled (class, weights, signals), the
-database finds candidates with their raw scores, and they are ranked without it. What a reader sees
-of them is in `search.presentation`.
+`search` is the only entry point, for the page, the API and the tests. Each step has a module in
+`search.engine`: a question is parsed and settled (class, weights, signals), the database returns
+candidates with their raw scores, and they are ranked in memory. `search.presentation` renders the
+results.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def search(
     takes_part: TakesPart | None = None,
     configured: Configuration | None = None,
 ) -> SearchResponse:
-    """The results of `text` among what `viewer` may read, best first.
+    """The results for `text` among the chunks that `viewer` may read, best first.
 
-    `configured` is what it searches by in place of what administrators have saved.
-    `takes_part` is asked for the search's part where an experiment runs and nothing is forced.
+    `configured` replaces the saved configuration.
+    `takes_part` assigns the search's trial while an experiment runs and nothing is forced.
 
-    With `group` a document has one place, its best passage's, and near-duplicates share one.
+    With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
-    words that no searched text holds, and three more to search their correction. The order
+    words that no searched text contains, and three more to search their correction. The order
     never depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
     UnknownProfile, NoActiveProfile.
     """
@@ -77,7 +77,7 @@ def search(
 def _answer(
     text: str, asked: Request, configured: Configuration | None
 ) -> tuple[SearchResponse, Candidates]:
-    """The response to `text` as it stands, and its candidates; nothing for an empty query."""
+    """The response to `text` as typed, and its candidates; both empty for an empty query."""
     configured = configured or configuration.current()
     query = read(text, configured)
     trial = part_of(query, asked, configured)
@@ -112,7 +112,7 @@ def _answer(
 
 
 def _shown(response: SearchResponse, teams: Sequence[str], asked: Request) -> SearchResponse:
-    """The response with its page of results; `teams` has whose pick each group is, if mixed."""
+    """The response with its page of results; `teams`: of each group, if rankings were mixed."""
     started = time.perf_counter()
     shown = _page_of(response.groups, asked.page, asked.page_size)
     results = results_for(shown, viewer=asked.viewer, terms=response.terms)
@@ -125,13 +125,13 @@ def _shown(response: SearchResponse, teams: Sequence[str], asked: Request) -> Se
 
 
 def _page_of(places: Sequence[Place], page: int, page_size: int) -> Sequence[Place]:
-    """The groups of a page, or what stands for each, counted from 1; none beyond the last."""
+    """The slice of `places` on page `page`, counted from 1; empty beyond the last page."""
     first = (page - 1) * page_size
     return places[first : first + page_size]
 
 
 def _suggestion(response: SearchResponse, found: Candidates, asked: Request) -> str:
-    """The query with its unknown words as the searched text spells them; empty without any."""
+    """The query with its unknown words corrected; empty if there is no correction."""
     if not found.unknown or (response.page > 1 and response.total):
         return ""
     hidden = response.settled.hidden
@@ -140,5 +140,5 @@ def _suggestion(response: SearchResponse, found: Candidates, asked: Request) -> 
 
 
 def _since(started: float) -> float:
-    """Milliseconds since then."""
+    """Milliseconds since `started`."""
     return (time.perf_counter() - started) * 1000

@@ -1,4 +1,4 @@
-"""The words of a question: Query, Signal, Candidate, Weights, Contribution, Explanation, Hit.
+"""The search domain: Query, Signal, Candidate, Weights, Contribution, Explanation, Hit.
 
 Plain frozen values. No Django, no I/O.
 """

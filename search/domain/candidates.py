@@ -1,8 +1,8 @@
-"""Q3: the candidates of a question as columns: all that a ranking is made of, whatever the weights.
+"""Q3: the candidate set of a question as columns: the input of a ranking, independent of weights.
 
-A search finds the candidates that its profile looks for. A *wide* candidate set looks further and
-keeps which generator brought each candidate: from it the ranking takes what a search under any one
-profile would have found (docs/adr/0025-pools-and-what-if.md).
+A search retrieves the candidates that its profile asks for. A *wide* candidate set goes deeper and
+records the candidate generators of each candidate, so that a ranking can reduce it to the
+candidate set of a search under any one profile (docs/adr/0025-pools-and-what-if.md).
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ Integers = npt.NDArray[np.int64]
 Booleans = npt.NDArray[np.bool_]
 
 SIGNALS = tuple(Signal)
-# What brings candidates besides the signals. An identifier's holders have a depth of their own.
+# The candidate generators besides the signals. An identifier's holders have their own depth.
 HOLDERS, PINNED = "identifier", "pin"
 GENERATORS = (*(signal.value for signal in SIGNALS), HOLDERS, PINNED)
-# A code that more chunks hold is a common word there (`max_length` in Django's documentation):
-# in a longer query it is left to the keyword signal. A guess, twice the usual depth.
+# An identifier in more chunks than this is a common word (`max_length` in Django's documentation):
+# in a longer query only the keyword signal scores it. A guess, twice the usual depth.
 MAX_HOLDERS = 200
-# A wide candidate set has recency by this half-life in days, from which any other's follows.
+# The half-life in days of a wide candidate set's recency; any other is computed from it.
 WIDE_HALF_LIFE = 36_500
 ABSENT = -1
-HALF = np.dtype("<f2")  # what embeddings are kept as
+HALF = np.dtype("<f2")  # the dtype of stored embeddings
 
 
 def row_type(boosts: int) -> np.dtype[Any]:
-    """The columns of a candidate besides its embedding; `boosts` is how many boosts are counted.
+    """The dtype of a candidate's row without its embedding; `boosts`: the number of boosts counted.
 
-    `raw` has NaN for a signal that cannot score it; `places` its place from 1 in what each of
-    GENERATORS brought, 0 where it did not bring it. `form` points into `Candidates.forms`, and is
-    ABSENT, as `pin` is, where there is none.
+    `raw` is NaN for a signal that cannot score it; `places` is its rank (from 1) in each of
+    GENERATORS, 0 if that one did not return it. `form` indexes `Candidates.forms`; `form` and `pin`
+    are ABSENT if there is none.
     """
     return np.dtype(
         [
@@ -58,13 +58,13 @@ def row_type(boosts: int) -> np.dtype[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """The candidates of one query, a row each by ascending chunk id, and what retrieval learned.
+    """The candidate set of one query, a row each by ascending chunk id, with query statistics.
 
-    `embeddings` has a row for each candidate that is `embedded`, in their order; None where nobody
-    asked for them. `boosts` names what `counts` count (`ranking.boosts.sought`), in their order.
-    `terms` are the query's, rarest first; `unknown` those words that no searched text holds;
+    `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
+    requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order.
+    `terms` are the query's, rarest first; `unknown` its words that no searched text contains;
     `readings` the query under the text configurations searched. `by_meaning`: the vector signal
-    ran. `degraded` names the signals that could not. `at` is when they were found.
+    ran. `degraded` names the signals that failed. `at` is the time of retrieval.
     """
 
     query: Query
@@ -101,7 +101,7 @@ class Candidates:
     def candidate(self, row: int, raw: Sequence[float] | None = None) -> Candidate:
         """The candidate of a row as an object, without its embedding.
 
-        `raw` are the scores by signal that count in place of the row's.
+        `raw`: scores by signal that replace the row's.
         """
         found = self.rows[row]
         scores = found["raw"].tolist() if raw is None else raw
@@ -127,13 +127,13 @@ class Candidates:
 
     @cached_property
     def documents(self) -> tuple[Integers, Integers]:
-        """The documents, each once, and each candidate's as a place among them."""
+        """The distinct documents, and each candidate's index into them."""
         found, places = np.unique(self.rows["document"], return_inverse=True)
         return found, places
 
     @cached_property
     def embedding_rows(self) -> Integers:
-        """Where each candidate's embedding stands in `embeddings`."""
+        """The row of each candidate's embedding in `embeddings`."""
         return np.cumsum(self.rows["embedded"], dtype=np.int64) - 1
 
     @cached_property
@@ -147,11 +147,11 @@ class Candidates:
 
     @cached_property
     def duplicates(self) -> Mapping[int, frozenset[int]]:
-        """For each row that has near-duplicates the rows of these, whatever their documents."""
+        """The rows of the near-duplicates of each row that has any, in whatever document."""
         signed = np.flatnonzero(self.rows["signed"])
-        # Of a negative number numpy counts the magnitude's bits.
+        # Unsigned, because numpy counts the bits of a negative number's magnitude.
         bits = np.ascontiguousarray(self.rows["signature"][signed]).view(np.uint64)
-        # All at once: bands of bits in dictionaries, as in Manku 2007, take longer in Python.
+        # All pairs at once: hash tables of bit bands, as in Manku 2007, are slower in Python.
         alike = np.bitwise_count(bits[:, None] ^ bits[None, :]) <= signatures.MAX_DISTANCE
         if np.count_nonzero(alike) == len(signed):
             return {}
@@ -164,19 +164,19 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a search looks: so many candidates a signal, and the signals that run."""
+    """The reach of a search: its depth (candidates per signal), and the signals that run."""
 
     depth: int
     signals: frozenset[Signal]
 
     def brings(self, rows: npt.NDArray[Any]) -> Booleans:
-        """Whether each candidate of a wide set is one of this search's too."""
+        """Whether each candidate of a wide set belongs to this search's candidate set."""
         limits = np.array([self._limit(generator) for generator in GENERATORS])
         places = rows["places"]
         return np.asarray(((places > 0) & (places <= limits)).any(axis=1))
 
     def _limit(self, generator: str) -> float:
-        """The last place of a generator that this search still takes."""
+        """The last rank of a candidate generator that this search includes."""
         if generator == HOLDERS:
             return max(self.depth, MAX_HOLDERS)
         if generator == PINNED:
@@ -185,9 +185,9 @@ class Reach:
 
 
 def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:
-    """Recency by a half-life in days, `since` a wide candidate set was found that calls it `wide`.
+    """Recency for a half-life in days, from a candidate set's `wide` recency.
 
-    NaN where the wide one is.
+    `since`: the time since its retrieval. NaN where `wide` is.
     """
     with np.errstate(divide="ignore"):
         days = -np.log2(wide) * WIDE_HALF_LIFE + since / timedelta(days=1)
@@ -195,7 +195,7 @@ def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:
 
 
 def stacked(embeddings: Sequence[bytes | None]) -> npt.NDArray[Any]:
-    """Embeddings as the database sends them, big-endian, as rows; without those that are None."""
+    """Embeddings as the database sends them (big-endian) stacked as rows; None is skipped."""
     held = [each for each in embeddings if each is not None]
     if not held:
         return np.zeros((0, 1), HALF)

@@ -1,4 +1,4 @@
-"""The names that a ranking is described with: signals, classes, and the ways to choose from."""
+"""The enumerations of a ranking: signals, query classes, and the methods to choose from."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Signal(StrEnum):
-    """One way of telling that a chunk fits a query."""
+    """A measure of how well a chunk matches a query."""
 
     VECTOR = "vector"
     KEYWORD = "keyword"
@@ -26,7 +26,7 @@ class Comparison(StrEnum):
 
 
 class QueryClass(StrEnum):
-    """What kind of question it is: the union of the seed systems' classes."""
+    """The kind of a question: the union of the seed systems' classes."""
 
     LOOKUP = "lookup"
     CONCEPT = "concept"
@@ -75,7 +75,7 @@ class TitleScorer(StrEnum):
 
 
 class Classifier(StrEnum):
-    """Who tells a query's class; see `query.classifiers`. RULES are the administrators' rows."""
+    """How queries are classified; see `query.classifiers`. RULES are the administrators' rows."""
 
     RULES = "rules"
     NONE = "none"

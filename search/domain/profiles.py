@@ -21,14 +21,14 @@ from search.domain.questions import Weights
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """A change of the score for what a chunk's text holds or what kind of chunk it is.
+    """A change of the score for a chunk's text or kind.
 
-    `anchor` is a regular expression for the query: each different text that it matches (its first
-    group, if it has one) is an anchor, and the boost counts once for each that the chunk holds.
-    `pattern` is searched in the chunk, with regard to case; `{anchor}` in it stands for the
+    `anchor` is a regular expression for the query: each distinct text that it matches (its first
+    group, if it has one) is an anchor, and the boost counts once for each that the chunk contains.
+    `pattern` is searched in the chunk, case-sensitively; `{anchor}` in it is replaced by the
     anchor. Without a pattern the anchor itself is searched; without an anchor the pattern counts
     once. `kinds` are kinds of chunks ("code", "table"); empty: any. `amount` is a factor
-    (neutral: 1) or a term (neutral: 0). `query_class`: only for its queries.
+    (neutral: 1) or a term (neutral: 0). `query_class`: restricts it to queries of that class.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Boost:
 
 
 class About(StrEnum):
-    """What a knob of a profile is about: forms show the knobs in these groups."""
+    """The subject of a profile's knob; forms group the knobs by it."""
 
     READING = "reading"
     COMBINING = "combining"
@@ -59,16 +59,16 @@ _LOOKING = {"about": About.LOOKING}
 class Profile:
     """One version of the ranking, as a search uses it: a snapshot of a SearchProfile row.
 
-    Every field after `weights` is a knob. SearchProfile has a column for each, by its name; forms,
-    the API, drafts and differences go over the knobs there are.
+    Every field after `weights` is a knob. SearchProfile has a column of the same name for each;
+    forms, the API, drafts and differences iterate over the knobs.
 
-    `depth` is the number of candidates each signal brings. `keyword_budget`: at most so many
-    chunks are scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal counts
-    only for those that it brought. `bypass` is a regular expression: queries that it matches go
-    to the keywords alone. `feedback` is the share of the best score that likeness to the first
-    results is worth; 0 for none. `recency_half_life` is in days. Below `confidence_threshold`, in
-    [0, 1], a search says that it may not have found the answer; 0 for never. Raises
-    ValueError for a constant that makes no sense.
+    `depth` is the number of candidates each signal generates. `keyword_budget` is the maximum of
+    chunks scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal scores only the
+    candidates that it generated. `bypass` is a regular expression: queries that match it use
+    keywords alone. `feedback` is the weight of relevance feedback as a share of the best score;
+    0 for none. `recency_half_life` is in days. Below `confidence_threshold`, in [0, 1], a search
+    warns that it may not have found the answer; 0 for never. Raises ValueError for a constant out
+    of range.
     """
 
     name: str
@@ -104,12 +104,12 @@ class Profile:
             raise ValueError(f"A signal must bring 1 candidate or more, not {self.depth}.")
 
 
-# The others' raw scores have one reading: see `ranking.normalise`.
+# The other signals have a fixed normaliser: see `ranking.normalise`.
 NORMALISED = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
 
 
 def columns_of(name: str) -> tuple[str, ...]:
-    """The columns that hold the knob of this name: one, but for the normalisers."""
+    """The columns of the knob of this name: one, except for the normalisers."""
     if name == "normalisers":
         return tuple(f"{signal.value}_normaliser" for signal in NORMALISED)
     return (name,)
@@ -121,6 +121,6 @@ COLUMNS = tuple(column for each in KNOBS for column in columns_of(each.name))
 
 
 def columns_about(*groups: About) -> tuple[str, ...]:
-    """The columns of the knobs that are about any of these."""
+    """The columns of the knobs in any of these groups."""
     chosen = (each.name for each in KNOBS if each.metadata["about"] in groups)
     return tuple(column for name in chosen for column in columns_of(name))

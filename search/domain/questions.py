@@ -1,4 +1,4 @@
-"""A question, read: Weights, Query, Classification."""
+"""A parsed question: Weights, Query, Classification."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import date
 from ingestion.metadata import KEY
 from search.domain.choices import Comparison, QueryClass, Signal
 
-# Weights arrive as decimals from forms and JSON: a sum is right when it is this near to 1.
+# Weights arrive as decimals from forms and JSON: their sum may differ from 1 by this much.
 SUM_TOLERANCE = 1e-6
 
 _KEY = re.compile(KEY)
@@ -46,9 +46,9 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class QueryIdentifier:
-    """An identifier that a query names: as typed, and its forms to look up with their strengths.
+    """An identifier in a query: as typed, and its lookup forms with their strengths.
 
-    `loose`: only a query's leniency takes it for one (`ros 2`, a bare `0042`).
+    `loose`: recognised only by the lenient rules for queries (`ros 2`, a bare `0042`).
     """
 
     text: str
@@ -59,9 +59,9 @@ class QueryIdentifier:
 
 @dataclass(frozen=True, slots=True)
 class MetadataFilter:
-    """A condition on one key of a document's metadata; a list fits if one of its texts does.
+    """A condition on one key of a document's metadata; a list matches if one of its texts does.
 
-    Raises ValueError for a key that no metadata has, and, except for IS, for a value that is
+    Raises ValueError for a malformed key, and, except for IS, for a value that is
     neither a number nor a day (2026-01-31), month (2026-01) or year.
     """
 
@@ -77,26 +77,26 @@ class MetadataFilter:
 
     @property
     def number(self) -> str:
-        """The value where it is a number, in digits; otherwise empty."""
+        """The value if it is a number in digits; otherwise empty."""
         return self.value if _NUMBER.fullmatch(self.value) else ""
 
     @property
     def day(self) -> str:
-        """The value where it is a day, a month or a year; otherwise empty."""
+        """The value if it is a day, a month or a year; otherwise empty."""
         return self.value if _DAY.fullmatch(self.value) else ""
 
     def __str__(self) -> str:
-        """The condition as an address and, after `meta.`, a query state it."""
+        """The condition as written in a URL and, after `meta.`, in a query."""
         return f"{self.key}{self.comparison.value}{self.value}"
 
 
 @dataclass(frozen=True, slots=True)
 class QueryFilters:
-    """What a query's `field:value` operators name; empty fields name nothing.
+    """The filters of a query's `field:value` operators; empty fields filter nothing.
 
-    Of several values of a field any may fit, but of `titles` each must. `collections` are slugs
+    Any of a field's values may match, but all `titles` must. `collections` are slugs
     or names, `media_types` exact, `languages` ISO 639-1 codes, the days inclusive. Of `metadata`
-    any value of a key may fit (IS); every key and every other comparison must.
+    any of a key's values may match (IS), but every key and every other comparison must.
     """
 
     titles: tuple[str, ...] = ()
@@ -110,13 +110,13 @@ class QueryFilters:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question, read. `text` is what is asked, without the operators, for every signal.
+    """A parsed question. `text` is the query without its operators, for every signal.
 
-    `original` is what was typed; both have their white space collapsed and hold no control
-    characters. Every result contains each of `phrases` and none of `excluded`, fits `filters`
+    `original` is the query as typed; both have their white space collapsed and no control
+    characters. Every result contains each of `phrases` and none of `excluded`, matches `filters`
     and none of `unwanted`. `is_identifier`: the whole query is one identifier.
-    `needs_no_embedding`: one of a form that prose has no use for, so that its meaning adds
-    nothing (S1-29). `expansions`: what the synonyms of its words say in their place.
+    `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
+    nothing (ADR 2). `expansions` are the synonyms of its words.
     """
 
     text: str
@@ -139,7 +139,7 @@ class Query:
 class Classification:
     """A query's class and the rule that chose it; `confidence` is the rule's own, in [0, 1].
 
-    `weights`: from a classifier that weighs each query by itself, in place of the class's.
+    `weights`: from a classifier that sets them per query, in place of the class's.
     """
 
     query_class: QueryClass
@@ -150,7 +150,7 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistic:
-    """A lexeme of the query: in how many chunks it stands, and its idf."""
+    """A lexeme of the query: the number of chunks that contain it, and its idf."""
 
     lexeme: str
     chunks: int
@@ -159,7 +159,7 @@ class TermStatistic:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text configuration: in how many searched chunks, and the query's words it keeps.
+    """A text configuration: its number of searched chunks, and of the query's words it keeps.
 
     A configuration drops the stop words of its language.
     """
@@ -171,7 +171,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Pinned:
-    """A document that comes first for a question; with `edit_id`, by the passage that it marks."""
+    """A document pinned to the top for a question; with `edit_id`, by the passage of that edit."""
 
     document_id: int
     edit_id: int | None = None

@@ -1,4 +1,4 @@
-"""What is ranked and why, of what is shown: Candidate, Contribution, Explanation, Hit."""
+"""Ranked candidates and their explanations: Candidate, Contribution, Explanation, Hit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from search.domain.choices import Signal
 
 @dataclass(frozen=True, slots=True)
 class IdentifierMatch:
-    """How well a chunk holds an identifier of the query.
+    """How well a chunk matches an identifier of the query.
 
     `strength` is 1 for the full form, less for a tail; `place` is 0 title, 1 heading, 2 body.
     """
@@ -25,13 +25,13 @@ class IdentifierMatch:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A chunk that some signal found, with its raw score under every signal.
+    """A chunk that a candidate generator returned, with its raw score under every signal.
 
     A signal missing from `raw` did not run, or cannot score this chunk. A raw score of 0 or
-    less under keyword, title or synonym means that nothing matched. `boosts` counts what each
-    of the profile's boosts, by name, found in its text. `pin` is its document's place among
+    less under keyword, title or synonym means that nothing matched. `boosts` counts the matches
+    in its text of each of the profile's boosts, by name. `pin` is its document's place among
     those pinned to the query, from 0. `signature`: near-duplicates differ in few of its 64 bits.
-    `embedding` holds half-precision numbers, big-endian; None where none was asked for.
+    `embedding` holds half-precision numbers, big-endian; None if not requested.
     """
 
     chunk_id: int
@@ -45,7 +45,7 @@ class Candidate:
 
 
 class Operation(StrEnum):
-    """How a node of an explanation makes its value of its parts'."""
+    """How a node of an explanation combines its parts' values."""
 
     SUM = "sum"
     PRODUCT = "product"
@@ -66,7 +66,7 @@ class Leaf:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One signal's part of a score: `value` = `weight` x `strength`, which is made from `raw`."""
+    """One signal's part of a score: `value` = `weight` x `strength`, normalised from `raw`."""
 
     signal: Signal
     raw: float | None
@@ -92,7 +92,7 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Combination:
-    """A sum, product or largest of its parts."""
+    """The sum, product or maximum of its parts."""
 
     label: str
     operation: Operation
@@ -124,7 +124,7 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit stands where it stands: the tier first, then the score.
+    """Why a hit has its rank: the tier first, then the score.
 
     The score is the value of `root`, a tree over the contributions.
     """
@@ -145,9 +145,9 @@ class Explanation:
 
     @property
     def adjustments(self) -> tuple[tuple[Operation, Node], ...]:
-        """What was done to the contributions' combination, the first first.
+        """The factors and terms applied to the contributions' combination, in order.
 
-        Factors and terms: boosts, feedback. Applied in order they make the score.
+        They are boosts and feedback; the result is the score.
         """
         node, found = self.root, []
         while isinstance(node, Combination) and isinstance(node.parts[0], Combination):
@@ -156,7 +156,7 @@ class Explanation:
         return tuple(pair for step in reversed(found) for pair in step)
 
     def share(self, signal: Signal) -> float:
-        """What the signal contributed, before any boost; 0 when it did not."""
+        """The signal's contribution before any boost; 0 if none."""
         return math.fsum(part.value for part in self.contributions if part.signal is signal)
 
 
@@ -172,8 +172,8 @@ class Source(Protocol):
 class Hit:
     """A ranked candidate. `rank` counts from 1 over the whole ranking, not the page.
 
-    What it is and why it stands there is made of `source`'s columns when somebody asks: of the
-    hundreds of hits of a ranking a page shows ten.
+    Its candidate and explanation are built lazily from `source`'s columns: of the hundreds of hits
+    of a ranking a page shows ten.
     """
 
     chunk_id: int
@@ -183,7 +183,7 @@ class Hit:
     column: int
 
     def __eq__(self, other: object) -> bool:
-        """Whether the other is the same candidate, at the same rank for the same reasons."""
+        """Whether candidate, rank and explanation are equal."""
         if not isinstance(other, Hit) or self.rank != other.rank:
             return False
         ours, theirs = (self.candidate, self.explanation), (other.candidate, other.explanation)

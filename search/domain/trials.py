@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from search.domain.profiles import Profile
 
 Mix = Callable[[Sequence[int], Sequence[int]], Sequence[tuple[int, str]]]
-"""Two rankings of keys as one, each key once, with the team whose pick it is ("" for both's)."""
+"""Interleaves two rankings of keys, each key once, with the team that picked it ("" for both)."""
 
-# The arm of a search that shows both rankings.
+# The arm of a search that shows both rankings interleaved.
 MIXED = "mixed"
 
 
 @dataclass(frozen=True, slots=True)
 class RunningExperiment:
-    """The experiment that runs: its two profiles, and how visitors are dealt to them."""
+    """The running experiment: its two profiles, and how visitors are assigned to them."""
 
     pk: int
     interleaves: bool
@@ -28,9 +28,9 @@ class RunningExperiment:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a search shows in an experiment: one arm's ranking, or with `mix` both as one.
+    """A search's part in an experiment: one arm's ranking, or with `mix` both interleaved.
 
-    `profiles` are the arm's alone, or A's and B's. `named` is the one that the response names.
+    `profiles` are the arm's alone, or A's and B's. `named` is the one named in the response.
     """
 
     experiment: int
@@ -41,4 +41,4 @@ class Trial:
 
 
 TakesPart = Callable[[RunningExperiment, str, Profile | None], Trial | None]
-"""The part of whoever asks in an experiment, by the question and the active profile."""
+"""Assigns the trial of a search from the experiment, the question and the active profile."""

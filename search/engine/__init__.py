@@ -1,1 +1,1 @@
-"""How a question is answered: asked, settled, found, ranked, given back. Read `search.pipeline`."""
+"""The search engine: request, settle, find, rank, respond. Start with `search.pipeline`."""

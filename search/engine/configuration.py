@@ -1,4 +1,4 @@
-"""What every search is configured by, read once per change: profiles, rules, patterns, space."""
+"""The configuration of every search, cached until it changes: profiles, rules, patterns, space."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WATCHED = (
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A consistent reading of all that administrators decide about search."""
+    """A consistent snapshot of the administrators' search configuration."""
 
     stamp: int
     active: Profile | None
@@ -57,9 +57,9 @@ class Configuration:
     experiment: RunningExperiment | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
-        """The active profile, or the published one that `key` names: `name` or `name@version`.
+        """The active profile, or the published one given by `key`: `name` or `name@version`.
 
-        A name alone means its newest published version. Raises NoActiveProfile, UnknownProfile.
+        A name alone means its latest published version. Raises NoActiveProfile, UnknownProfile.
         """
         if not key:
             if self.active is None:
@@ -80,7 +80,7 @@ class Configuration:
 
 
 Experiments = Callable[[Mapping[int, Profile]], RunningExperiment | None]
-"""The experiment that runs, of the published profiles by the keys of their rows."""
+"""Returns the running experiment, given the published profiles by primary key."""
 
 _lock = threading.Lock()
 _held: Configuration | None = None
@@ -88,13 +88,13 @@ _experiment: Experiments = lambda profiles: None  # noqa: E731  # until an app r
 
 
 def register_experiments(running: Experiments) -> None:
-    """Ask `running` for the experiment of each configuration that is read from now on."""
+    """Register `running` as the source of the experiment in configurations read from now on."""
     global _experiment
     _experiment = running
 
 
 def current() -> Configuration:
-    """The configuration as it stands in the database; one query while nothing has changed."""
+    """The current configuration; one query while it is unchanged."""
     global _held
     stamp = ConfigurationStamp.objects.filter(pk=1).values_list("number", flat=True).first() or 0
     held = _held
@@ -106,9 +106,9 @@ def current() -> Configuration:
 
 
 def bump(**_signal: Any) -> None:
-    """Marks the configuration as changed, in the caller's transaction."""
-    # Random, not counted: two histories that part (a restored backup, a rolled back test)
-    # must not come to the same number.
+    """Mark the configuration as changed, in the caller's transaction."""
+    # Random, not a counter: diverging histories (a restored backup, a rolled back test)
+    # must not reach the same number.
     ConfigurationStamp.objects.update_or_create(pk=1, defaults={"number": secrets.randbits(62)})
 
 
@@ -135,7 +135,7 @@ def _read(stamp: int) -> Configuration:
 
 
 def _load_what_comes_next() -> None:
-    """Loads the model of a space that is ready to take over: no search waits for it then."""
+    """Preload the models of spaces ready to take over, so that no search waits for them."""
     ready = EmbeddingSpace.objects.filter(
         state=EmbeddingSpace.State.BUILDING, filled_at__isnull=False
     )
@@ -144,14 +144,14 @@ def _load_what_comes_next() -> None:
 
 
 def pinning_edits() -> QuerySet[ChunkEdit]:
-    """The hand edits that pin their passages to questions."""
+    """The manual edits that pin their passages to questions."""
     applied = ChunkEdit.objects.filter(state=ChunkEdit.State.APPLIED, disabled=False)
     pinning = applied.exclude(questions=[]).order_by("pk")
     return pinning.only("questions", "document")
 
 
 def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
-    """The space's own calibration, else the one that ships for its model; None for neither."""
+    """The space's own calibration, else the one shipped for its model, else None."""
     if space is None:
         return None
     row = Calibration.objects.filter(space=space).first()
@@ -165,7 +165,7 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
 
 
 def calibration_remark(space: EmbeddingSpace) -> list[str]:
-    """What to know of a space whose answers would carry no confidence; empty where they do."""
+    """A warning that the space has no calibration and so no confidence; empty if it has one."""
     if _calibration(space) is not None:
         return []
     return [

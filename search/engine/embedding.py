@@ -1,4 +1,4 @@
-"""Q3: the query's vector, within a time limit. A search never waits for a model or fails by it."""
+"""Q3: the query's vector, within a time limit. A slow or failing model never fails a search."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from search.domain import Signal
 
 logger = logging.getLogger(__name__)
 
-# One slow provider must not pile up threads without bound; a full pool counts as slow.
+# Bounds the threads that a slow provider can occupy; a full pool counts as slow.
 _pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="embed-query")
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The vector of a query, or the news that there is none. `milliseconds` is the time waited."""
+    """The vector of a query, or None. `milliseconds` is the time waited."""
 
     values: Sequence[float] | None = None
     degraded: tuple[Signal, ...] = ()
@@ -33,11 +33,11 @@ class QueryVector:
 
 
 def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
-    """The vector of `text` in `space`; degraded when the model fails or is slow."""
+    """The vector of `text` in `space`; degraded if the model fails or is slow."""
     started = time.perf_counter()
     values: Sequence[float] | None = None
     try:
-        # Here, not in the pool's thread, which is to need no database.
+        # Resolved here because the pool's threads must not use the database.
         future = _pool.submit(_embed, text, spaces.resolve(space))
         values = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
     except FutureTimeout:
@@ -49,7 +49,7 @@ def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
 
 
 def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
-    # The space's own embedder, or none: a question of one model never meets vectors of another.
+    # Only the space's own embedder: vectors of different models are not comparable.
     vector: Sequence[float] = (
         spaces.query_embedder(space)
         .embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
@@ -59,7 +59,7 @@ def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
 
 
 def warm_up() -> None:
-    """Loads the active space's model now, so that the first searcher does not wait for it."""
+    """Load the active space's model now, so that the first search does not wait for it."""
     try:
         spaces.embedder().embed_query("warm up")
     except (EmbeddingError, DatabaseError) as error:

@@ -1,7 +1,7 @@
-"""Q2-Q6 of a search that takes part in an experiment: whose ranking it shows, or both as one.
+"""Q2-Q6 of a search in an experiment: one arm's ranking, or both interleaved.
 
-Two rankings become one so that clicks compare them. Nothing is lost: what either ranking holds
-stands in the mixed one, under the explanation of the ranking whose pick it is.
+Interleaving lets clicks compare two rankings. No hit is lost: each hit of either ranking is in the
+mixed one, with the explanation of the ranking that picked it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from search.ranking.grouping import Group
 
 
 def part_of(query: Query, asked: Request, configured: Configuration) -> Trial | None:
-    """The search's part in the experiment that runs; none for a caller who forces anything."""
+    """The search's trial in the running experiment; None for a caller who forces anything."""
     running = configured.experiment
     if running is None or asked.takes_part is None or asked.choices.forced or query.is_empty:
         return None
@@ -30,9 +30,9 @@ def part_of(query: Query, asked: Request, configured: Configuration) -> Trial | 
 def mixed_ranking(
     query: Query, asked: Request, trial: Trial, mix: Mix, configured: Configuration
 ) -> tuple[Candidates, Ranking, tuple[str, ...]]:
-    """Both profiles' rankings as one, and whose pick each group is.
+    """The candidate set, both profiles' rankings interleaved, and the team of each group.
 
-    They come from one candidate set where the profiles' scorers are the same.
+    Both rank one candidate set if the profiles' scorers are the same.
     """
     settled = [settle(query, configured, each, asked.choices) for each in trial.profiles]
     if score_alike(*trial.profiles):
@@ -53,7 +53,7 @@ def mixed_ranking(
 def teams_of(
     results: Sequence[Result], groups: Sequence[Group[Hit]], teams: Sequence[str]
 ) -> tuple[str, ...]:
-    """Each result's team; nothing where no rankings were mixed."""
+    """Each result's team; empty if no rankings were mixed."""
     if not teams:
         return ()
     by_group = {id(group): team for group, team in zip(groups, teams, strict=True)}
@@ -62,17 +62,17 @@ def teams_of(
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """The mixed ranking, and whose pick each of its groups is: "a", "b", or "" for both's."""
+    """The mixed ranking, and the team that picked each of its groups: "a", "b", or "" for both."""
 
     ranking: Ranking
     teams: tuple[str, ...]
 
 
 def mixed(a: Ranking, b: Ranking, mix: Mix, *, grouped: bool) -> Mixed:
-    """Both rankings as one. Its confidence is the lower one; what is settled is A's.
+    """Both rankings interleaved, with the lower confidence and A's `settled`.
 
-    `grouped`: each document has one place; otherwise each passage. Near-duplicates that the one
-    ranking folds under another document than the other one does are the same place.
+    `grouped`: each document appears once; otherwise each passage. Near-duplicates that the two
+    rankings fold under different documents count as one.
     """
     ours = {_key(group, grouped=grouped): group for group in a.groups}
     theirs = _matched(b.groups, a.groups, grouped=grouped)
@@ -92,7 +92,7 @@ def _key(group: Group[Hit], *, grouped: bool) -> int:
 def _matched(
     groups: Sequence[Group[Hit]], others: Iterable[Group[Hit]], *, grouped: bool
 ) -> dict[int, Group[Hit]]:
-    """The groups by key: by that of the other ranking's group that folds their document away."""
+    """The groups by key: that of the other ranking's group which folds their document, if any."""
     folded = {
         copy.document_id: _key(other, grouped=grouped)
         for other in others
@@ -104,7 +104,7 @@ def _matched(
     for group in groups:
         key = _key(group, grouped=grouped)
         under = folded.get(key)
-        # Two of ours under one of theirs: the second keeps a place of its own.
+        # If one of their groups folds two of ours, the second keeps its own key.
         if under is not None and under not in taken:
             key = under
             taken.add(under)
@@ -113,7 +113,7 @@ def _matched(
 
 
 def _ranked(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
-    """The groups with one rank for each passage: near to what it was, the groups in their order."""
+    """The groups, in order, with unique ranks for their passages, close to the original ones."""
     placed: list[tuple[int, int, int, Hit]] = []
     at = 0
     for number, group in enumerate(groups):

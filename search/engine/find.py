@@ -1,4 +1,4 @@
-"""Q3: where a question looks, and the candidates that the database finds there."""
+"""Q3: the scope of a question, and the candidate set that the database returns for it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAY_HIDE = "search.change_hide"
 def find(
     settled: Settled, viewer: Viewer, filters: Filters, configured: Configuration
 ) -> Candidates:
-    """The candidates that the settled question looks for, and no more."""
+    """The candidate set of the settled question."""
     query, profile = settled.query, settled.profile
     wanted = Wanted(
         signals=settled.signals & set(OPTIONAL),
@@ -43,9 +43,9 @@ def find(
 def find_for_both(
     settled: Sequence[Settled], viewer: Viewer, filters: Filters, configured: Configuration
 ) -> Candidates:
-    """A wide candidate set for one question under several profiles; their scorers are the same.
+    """A wide candidate set for one question under several profiles with the same scorers.
 
-    The ranking takes of it what a search under each would have found.
+    The ranking reduces it to the candidate set of a search under each.
     """
     profiles = [each.profile for each in settled]
     signals = frozenset[Signal]().union(*(each.signals for each in settled))
@@ -73,10 +73,10 @@ def find_wide(
     viewer: Viewer,
     filters: Filters | None = None,
 ) -> Candidates:
-    """All that searches for `text` could find that look no further than this profile.
+    """A wide candidate set for `text`, for profiles that go no deeper than this one.
 
-    Every signal runs, and what brought each candidate is kept: it is ranked by any profile with
-    the same scorers, a depth no greater, and boosts whose patterns this one has.
+    Every signal runs, and the candidate generators of each candidate are recorded. Any profile with
+    the same scorers, a depth no greater, and boosts whose patterns this one has can rank it.
     Raises QueryTooLong, InvalidFilter, NothingAsked.
     """
     query = read(text, configured)
@@ -93,12 +93,12 @@ def find_wide(
 
 
 def scope_of(query: Query, viewer: Viewer, filters: Filters, hidden: frozenset[int]) -> Scope:
-    """Where the question looks: not in what is hidden from it."""
+    """The scope of the question, without the documents hidden from it."""
     return Scope.of(viewer, filters).narrowed_by(query).without(hidden)
 
 
 def _vector(query: Query, configured: Configuration, *, asked: bool) -> QueryVector:
-    """The query's vector; none where it can change nothing or there is no space yet."""
+    """The query's vector; empty if the vector signal does not run or there is no space yet."""
     if configured.space is None or not asked:
         return QueryVector()
     return embed_query(query.text, configured.space)
@@ -112,7 +112,7 @@ def _found(
     vector: QueryVector,
     wanted: Wanted,
 ) -> Candidates:
-    """What the database finds in the scope."""
+    """The candidate set that the database returns for the scope."""
     if wanted.places:
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE)
     found = retrieve(
@@ -127,7 +127,7 @@ def _found(
 
 
 def score_alike(one: Profile, other: Profile) -> bool:
-    """Whether one candidate set can serve searches under both: its raw scores are the same."""
+    """Whether both profiles give the same raw scores, so that they can share a candidate set."""
     return _scorers(one) == _scorers(other)
 
 
@@ -136,7 +136,7 @@ def _scorers(profile: Profile) -> tuple[str, int, str]:
 
 
 def together(found: Sequence[Candidates]) -> Candidates:
-    """The first of some candidate sets for one query, with what all of them took and lacked."""
+    """The first of several candidate sets for one query, with all their times and degradations."""
     first = found[0]
     steps = {step: sum(each.milliseconds[step] for each in found) for step in first.milliseconds}
     lacking = dict.fromkeys(signal for each in found for signal in each.degraded)
@@ -144,7 +144,7 @@ def together(found: Sequence[Candidates]) -> Candidates:
 
 
 def hiding_notes(hidden: Collection[int], viewer: Viewer) -> tuple[str, ...]:
-    """What is hidden from a question, for those who decide it and may read it."""
+    """A note naming the hidden documents, for viewers who may edit hides and read them."""
     if not hidden or viewer is None or not viewer.has_perm(MAY_HIDE):
         return ()
     rows = Document.objects.visible_to(viewer).filter(pk__in=hidden).order_by("title")

@@ -1,7 +1,7 @@
-"""Q4-Q6: candidates -> the ranking that is shown, tried again where it is unsure (S4-32).
+"""Q4-Q6: candidates -> the ranking shown, with a fallback ranking where confidence is low (ADR 17).
 
-`rankings` works on a batch of questions, without the database: the workbench's what-if, the gate's
-figures and the optimiser rank the golden queries by it, and `ranking_of` a live search as a batch
+`rankings` ranks a batch of questions, without the database: the workbench's what-if, the gate's
+figures and the optimiser rank the golden queries with it, and `ranking_of` a live search as a batch
 of one.
 """
 
@@ -37,7 +37,7 @@ SECOND_TRY_NOTE = (
 
 @dataclass(frozen=True, slots=True)
 class SecondTry:
-    """What stood before a second ranking under other weights took its place."""
+    """The weights and confidence of the first ranking that a fallback ranking replaced."""
 
     weights_before: Weights
     confidence_before: float
@@ -47,8 +47,8 @@ class SecondTry:
 class Rankings:
     """The rankings of a batch of questions under one profile.
 
-    `settled` are the questions with the weights that rank them. `confidence` is NaN where none is
-    known, or nobody asked. `second_tries` are by place in the batch.
+    `settled` are the questions with their final weights. `confidence` is NaN where unknown or not
+    requested. `second_tries` are by index in the batch.
     """
 
     settled: tuple[Settled, ...]
@@ -66,21 +66,21 @@ def rankings(
     group: bool = True,
     confident: bool | None = None,
 ) -> Rankings:
-    """Each question's ranking under the profile; where it is unsure, the surer of two.
+    """Each question's ranking under the profile, or a more confident fallback ranking.
 
-    The second is under shifted weights, for a confidence below the profile's threshold.
+    For a confidence below the profile's threshold the same candidates are ranked under shifted
+    weights, too.
 
-    `confident`: how sure each is, too; by itself only where the profile's threshold needs it.
-    Without `group` a ranking is shown a hit a place. The second ranking is of the same candidates.
-    A third, the other way, was measured too: to choose among more rankings by confidence made them
-    worse (docs/adr/0017-confidence.md).
+    `confident`: compute the confidences; by default only if the profile has a threshold. Without
+    `group` hits are not grouped by document. A third ranking, shifted the other way, was measured:
+    choosing among more rankings by confidence gave worse ones (docs/adr/0017-confidence.md).
     """
     leant = tuple(
         leaning(each, held.candidates, configured) if held.by_meaning else each
         for each, held in zip(settled, batch.prepared, strict=True)
     )
     ranked = _ranked(batch, leant, profile)
-    # Where the model does not know the language, the vectors say nothing of how sure it is.
+    # For a language that the model does not know, the vectors are no evidence of confidence.
     means = [
         held.by_meaning and before is after
         for held, before, after in zip(batch.prepared, settled, leant, strict=True)
@@ -101,7 +101,7 @@ def _ranked(batch: Batch, settled: Sequence[Settled], profile: Profile) -> Ranke
 def _sureness(
     ranked: Ranked, configured: Configuration, means: Sequence[bool], group: bool
 ) -> Floats:
-    """The confidence of each ranking; NaN where none is known."""
+    """The confidence of each ranking; NaN where unknown."""
     if configured.calibration is None:
         return np.full(len(means), np.nan)
     found = (
@@ -118,7 +118,7 @@ def _sureness(
 
 
 def shown_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
-    """The columns that stand for the places of a ranking, in its order."""
+    """The columns shown as results, in ranking order: one per group, or every one."""
     if group:
         return leaders(prepared, order)
     every: list[int] = order.tolist()
@@ -132,7 +132,7 @@ def _tried_again(
     means: Sequence[bool],
     group: bool,
 ) -> Rankings:
-    """The rankings with surer ones under shifted weights in place of those below the threshold."""
+    """The rankings, those below the threshold replaced by more confident fallback rankings."""
     others = {
         place: weights
         for place in np.flatnonzero(first.confidence < profile.confidence_threshold).tolist()
@@ -162,9 +162,9 @@ def _tried_again(
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One question's whole ranking: all hits, the same as what a page is cut from, how sure it is.
+    """One question's whole ranking: all hits, the same hits grouped for paging, the confidence.
 
-    `settled` has the weights that the hits are ranked under.
+    `settled` has the weights of the ranking.
     """
 
     settled: Settled
@@ -176,7 +176,7 @@ class Ranking:
 
     @property
     def documents(self) -> list[int]:
-        """The documents, each where its best hit stands."""
+        """The distinct documents, in the order of their best hits."""
         return list(dict.fromkeys(hit.document_id for hit in self.hits))
 
 
@@ -185,8 +185,8 @@ def ranking_of(
 ) -> Ranking:
     """The ranking of a question's candidates, without the database.
 
-    Of a wide candidate set it takes what a search under the profile would have found. With
-    `group` each document has one place, and so have near-duplicates.
+    A wide candidate set is first reduced to that of a search under the profile. With `group` each
+    document appears once, and near-duplicates are folded.
     """
     prepared = prepare(candidates, settled.profile, settled.signals, timezone.now())
     found = rankings(
@@ -211,7 +211,7 @@ def ranking_of(
 
 
 def hits_of(ranked: Ranked, place: int = 0) -> tuple[Hit, ...]:
-    """One query's hits, best first; each explains itself when asked."""
+    """One query's hits, best first, with lazy explanations."""
     prepared, order = ranked.batch.prepared[place], ranked.columns(place)
     source = _Source(ranked, place)
     rows = prepared.candidates.rows[prepared.rows[order]]
@@ -229,7 +229,7 @@ def _of_hits(group: Group[int], hits: dict[int, Hit]) -> Group[Hit]:
 
 @dataclass(slots=True, eq=False)
 class _Source:
-    """One query of a ranked batch, for its hits: what was explained once is kept."""
+    """One query of a ranked batch, as the source of its hits; caches their explanations."""
 
     ranked: Ranked
     place: int
@@ -248,5 +248,5 @@ class _Source:
 
 
 def is_low(sure: float | None, profile: Profile) -> bool:
-    """Whether a confidence is below the profile's threshold; one not known is not."""
+    """Whether a confidence is below the profile's threshold; False if unknown."""
     return sure is not None and sure < profile.confidence_threshold

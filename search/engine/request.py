@@ -1,4 +1,4 @@
-"""What is asked besides the words: by whom, among what, ranked how, and which page of it."""
+"""The parameters of a search besides its text: viewer, filters, ranking choices, page."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ MAX_PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a caller decides in place of the active profile and the classifier. Empty: nothing.
+    """The caller's overrides of the active profile and the classifier. Empty: none.
 
-    `exact`: the query stays as typed, also where it finds nothing and its correction would.
-    `snapshot` is a profile to rank by that need not be published: a draft under trial.
+    `exact`: search the query as typed, even if only its correction has results.
+    `snapshot` is a profile to rank by that need not be published, such as a draft under test.
     """
 
     profile: str = ""
@@ -28,7 +28,7 @@ class Choices:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """The names of what the caller decides."""
+        """The names of the caller's overrides."""
         decided = {
             "profile": bool(self.profile or self.snapshot),
             "class": self.query_class is not None,
@@ -42,7 +42,7 @@ NOTHING_FORCED = Choices()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What `search.pipeline.search` takes besides the text: see there."""
+    """The parameters of `search.pipeline.search` besides the text: see there."""
 
     viewer: Viewer
     filters: Filters

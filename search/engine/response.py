@@ -1,4 +1,4 @@
-"""Q7: one page of a ranking, with everything that shaped it: what a search gives back."""
+"""Q7: the response of a search: one page of a ranking, with everything that shaped it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
     `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
-    names the signals that could not run. `trial` is the search's part in an experiment; where that
-    mixes two rankings, `teams` says of each of `results` whose pick it is, "" for both's. `notes`
-    say in sentences why the weights are not the class's, and to those who decide it what is hidden.
-    `suggestion` is the query in better spelling, empty where there is none; `corrected_from` the
-    query as typed where it found nothing and this answers its correction. `milliseconds` has
-    `embed`, `retrieve`, `rank`, `show` and `total`.
+    names the signals that failed. `trial` is the search's part in an experiment; if that mixes two
+    rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are sentences
+    on why the weights are not the class's and, for those who may edit hides, on hidden documents.
+    `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
+    typed if it had no results and this answers its correction. `milliseconds` has `embed`,
+    `retrieve`, `rank`, `show` and `total`.
     """
 
     ranking: Ranking
@@ -70,45 +70,45 @@ class SearchResponse:
 
     @property
     def forced(self) -> tuple[str, ...]:
-        """What the caller decided: "profile", "class", "weights"."""
+        """The names of the caller's overrides: "profile", "class", "weights"."""
         return self.settled.forced
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The whole ranking: all candidates that the profile's depth brings."""
+        """The whole ranking: all candidates within the profile's depth."""
         return self.ranking.hits
 
     @property
     def groups(self) -> tuple[Group[Hit], ...]:
-        """The same hits folded by document; a group each unless `grouped`."""
+        """The hits grouped by document; one group per hit unless `grouped`."""
         return self.ranking.groups
 
     @property
     def confidence(self) -> float | None:
         """The probability that the first ten results answer the query, whatever page is shown.
 
-        None where the embedding space has no calibration.
+        None if the embedding space has no calibration.
         """
         return self.ranking.confidence
 
     @property
     def second_try(self) -> SecondTry | None:
-        """What stood before, where `weights` are not those asked for, but surer ones."""
+        """The first ranking's weights and confidence, if a fallback ranking replaced it."""
         return self.ranking.second_try
 
     @property
     def low_confidence(self) -> bool:
-        """Whether the first page may well hold no answer, as the profile draws the line."""
+        """Whether the confidence is below the profile's threshold."""
         return is_low(self.confidence, self.profile)
 
     @property
     def total(self) -> int:
-        """How many groups can be paged through."""
+        """The number of groups over all pages."""
         return len(self.groups)
 
     @property
     def first(self) -> int:
-        """The place of the first result of the page among all results, from 1."""
+        """The rank of the page's first result among all results, from 1."""
         return (self.page - 1) * self.page_size + 1
 
     @property

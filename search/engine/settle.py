@@ -1,8 +1,8 @@
-"""Q1-Q2: the question read, and what is settled about it: class and weights, signals, pins, hides.
+"""Q1-Q2: parse the question, and settle its class, weights, signals, pins and hides.
 
-A caller's word goes first, then the profile's bypass, then its classifier's. It is settled once,
-before anything is retrieved; what the ranking finds out afterwards (`leaning`, a second try)
-changes only the weights, and says so in a note.
+The caller's choice comes first, then the profile's bypass, then its classifier. A question is
+settled once, before retrieval; later adjustments (`leaning`, a fallback ranking) change only the
+weights, and add a note.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A question with all that decides what is retrieved for it, and the weights to rank by.
+    """A question with the parameters of its retrieval and the weights of its ranking.
 
-    `hidden` are the documents that administrators hide from it. `forced` names what the caller
-    decided; `notes` say in sentences why the weights are not the class's.
+    `hidden` are the documents that administrators hide from it. `forced` names the caller's
+    overrides; `notes` are sentences on why the weights are not the class's.
     """
 
     query: Query
@@ -50,12 +50,12 @@ class Settled:
     notes: tuple[str, ...] = ()
 
     def weighed(self, weights: Weights, note: str) -> Settled:
-        """The same under other weights, for the reason that the note gives."""
+        """A copy with other weights, and a note that gives the reason."""
         return replace(self, weights=weights, notes=(*self.notes, note))
 
 
 def read(text: str, configured: Configuration) -> Query:
-    """The question, read with the administrators' patterns and synonyms."""
+    """The query, parsed with the administrators' patterns and synonyms."""
     query = parse(text, configured.patterns)
     return replace(query, expansions=expansions(query.text, configured.synonyms))
 
@@ -63,7 +63,7 @@ def read(text: str, configured: Configuration) -> Query:
 def settle(
     query: Query, configured: Configuration, profile: Profile, choices: Choices = NOTHING_FORCED
 ) -> Settled:
-    """The question with its class and weights: a caller's word first, then the profile's."""
+    """The question with its class and weights: the caller's choice, else the profile's."""
     classification = classified(query, configured, profile, choices)
     return settled_as(classification, query, configured, profile, choices)
 
@@ -71,7 +71,7 @@ def settle(
 def classified(
     query: Query, configured: Configuration, profile: Profile, choices: Choices
 ) -> Classification:
-    """The class: what the caller says; else the bypass, which weighs by keywords alone (S1-28)."""
+    """The caller's class, else the classifier's; the bypass gives all weight to keywords."""
     if choices.query_class is not None:
         return Classification(choices.query_class, "asked for by the caller", 1.0)
     classification = classify_by(profile.classifier, query, configured.rules)
@@ -103,10 +103,10 @@ def settled_as(
 
 
 def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Signal]:
-    """The signals that run for a query under these weights, where they can.
+    """The signals to run for a query under these weights.
 
-    A bare identifier needs no vector (S1-29) under our own rules. The seed systems embed whatever
-    their bypass does not name, and so do their profiles.
+    A bare identifier needs no vector (ADR 2) under our own rules. The seed systems embed every
+    query that their bypass does not match, and so do their profiles.
     """
     optional = {signal for signal in OPTIONAL if weights.of(signal) > 0}
     ours = profile.classifier is Classifier.RULES and weights.keyword > 0
@@ -116,9 +116,9 @@ def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Sign
 
 
 def leaning(settled: Settled, candidates: Candidates, configured: Configuration) -> Settled:
-    """The weights nearer to the keywords for a language that the space's model does not know.
+    """The question with weight moved to keywords if the model does not know its language.
 
-    For candidates that were found by meaning too.
+    For candidate sets to which the vector signal contributed.
     """
     fixed = "weights" in settled.forced or not is_adaptive(settled.profile)
     if fixed or configured.space is None:

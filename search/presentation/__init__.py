@@ -1,1 +1,1 @@
-"""What a reader is shown of passages: results, snippets, a document's text, its sections."""
+"""Presentation of passages: results, snippets, a document's text, its sections."""

@@ -1,4 +1,4 @@
-"""How pages, admin and charts name signals, classes, measures and the reasons of a ranking."""
+"""Labels of signals, classes, measures and ranking reasons for pages, admin and charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.domain import Classification, Hit, KeywordScorer, Query, QueryClass,
 from search.presentation.results import Result
 from search.query.classify import FALLBACK_RULE
 
-# Translated when they are rendered, so that they are strings only then.
+# Lazily translated: they become strings when rendered.
 SIGNAL_LABELS: dict[Signal, Any] = {
     Signal.VECTOR: _("Meaning"),
     Signal.KEYWORD: _("Keywords"),
@@ -41,12 +41,12 @@ MEASURE_LABELS = {
     "P@5": "P@5",
     "Success@1": "Hit@1",
 }
-# The part of a bar for terms added to the signals: feedback, boosts.
+# The segment of a bar for terms added to the signals: feedback, boosts.
 ADDED = "added"
 
 
 def rule_text(classification: Classification) -> str:
-    """The rule that decided the class."""
+    """The rule that decided the class, as text."""
     if classification.rule == FALLBACK_RULE:
         return gettext("no rule matched")
     return gettext("rule: %(name)s") % {"name": classification.rule}

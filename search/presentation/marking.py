@@ -1,4 +1,4 @@
-"""Q7: a chunk's text with words marked, as Postgres finds them under the chunk's configuration."""
+"""Q7: a chunk's text with the words marked that Postgres matches in the chunk's configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingestion.lexical.ngrams import tidied_sql
 from search.presentation.snippets import MARK_END, MARK_START, mark_runs, restored
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
-_PARTED = "\ue002"  # like MARK_START it stands in no text
+_PARTED = "\ue002"  # private use: like MARK_START it never occurs in a text
 _MARKED = """
 ts_headline(ingestion_chunk.text_config::regconfig, {text}, {question}, %s)
 || '{parted}' || ingestion_chunk.text
@@ -19,7 +19,7 @@ ts_headline(ingestion_chunk.text_config::regconfig, {text}, {question}, %s)
 
 
 class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
-    """Finishes what Postgres marked: it reads no runs of letters, and was given a tidied text."""
+    """A marked text, completed: Postgres ignores runs of letters, and marks a tidied text."""
 
     def __init__(self, words: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
 def marked(question: str, *params: str) -> RawSQL:
     """The whole text, each match between MARK_START and MARK_END, for `snippet` or `highlight`.
 
-    `question` is SQL of ours for a tsquery over `ingestion_chunk`; `params` are its values.
+    `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
     sql = _MARKED.format(parted=_PARTED, text=tidied_sql("ingestion_chunk.text"), question=question)
     return RawSQL(sql, (*params, _OPTIONS), output_field=_MarkedText(" ".join(params)))

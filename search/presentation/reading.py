@@ -1,4 +1,4 @@
-"""A document as its reader sees it: passages in order, around the one that was found."""
+"""The reading view of a document: its passages in order, around the requested one."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.
 WINDOW = 40
-# Passages above the one asked for: what led to it matters less than what follows.
+# Passages above the requested one: the text before it matters less than the text after it.
 LEAD = 10
 MAX_HEADING_CHARS = 80
 MAX_PARTS = 500
 
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
-# Lines that follow on others and are set in: prose has none when it comes from a parser.
+# Indented continuation lines: prose from a parser has none.
 _INDENTED = re.compile(r"\S[^\n]*\n(?: {2,}|\t)[ \t]*\S")
 _ENDS = (".", "!", "?", ":", ";", ",", "…", "”", '"', ")")
 _SENTENCES = re.compile(r"[A-Z]\w*,? [^{}=;]*\w[.:?!]")
@@ -47,13 +47,13 @@ class Part:
     plain: str = ""
 
     def repeats(self, title: str) -> bool:
-        """Whether it is a heading that says no more than the document's title."""
+        """Whether it is a heading equal to the document's title."""
         return self.kind == "heading" and self.plain.casefold() == _squeezed(title).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The documents within an archive or a message that are listed, of `total`."""
+    """The listed documents of an archive or a message, out of `total`."""
 
     shown: tuple[Document, ...]
     total: int
@@ -61,7 +61,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk without what the chunk before it has shown already. `is_edited`: by hand."""
+    """A chunk without its overlap with the previous one. `is_edited`: by hand."""
 
     ordinal: int
     page: int | None
@@ -73,7 +73,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The passages shown of `total`, and where to open the document for those before and after."""
+    """The passages shown, out of `total`, and the passage to open for earlier and later ones."""
 
     passages: tuple[Passage, ...]
     total: int
@@ -90,7 +90,7 @@ class Reading:
 
 
 def parts_of(document: Document, *, viewer: Viewer) -> Parts:
-    """The documents that stood in this one, the first of them; one query."""
+    """The first MAX_PARTS documents contained in this one; one query."""
     readable = Document.objects.visible_to(viewer).filter(parent=document)
     shown = readable.select_related("latest").defer("title_terms", "latest__text")
     total = getattr(document, "part_count", 0)
@@ -102,7 +102,7 @@ def passages_of(
 ) -> Reading:
     """The passages around number `asked` (from 0; None: the beginning), the `words` marked.
 
-    One query, through the same door as search. `asked` beyond the end means the last.
+    One query, with the same permissions as search. `asked` beyond the end means the last.
     """
     total = document.current.chunk_count if document.current else 0
     if not total:
@@ -114,7 +114,7 @@ def passages_of(
         .filter(
             version=document.current_id,
             document=document,
-            # One more above: it tells what the first has in common with it.
+            # One more above, to compute the first one's overlap with it.
             ordinal__gte=first - 1,
             ordinal__lt=first + WINDOW,
         )
@@ -136,7 +136,7 @@ def marked_text(words: str) -> F | RawSQL:
     """The chunk's text with the words marked, each chunk under its own configuration."""
     if not words:
         return F("text")
-    # Any of the words, not all: a reader sees which ones stand where.
+    # Any of the words, not all: a reader sees where each one occurs.
     return marked(
         "replace(plainto_tsquery(ingestion_chunk.text_config::regconfig, %s)::text,"
         " ' & ', ' | ')::tsquery",
@@ -145,12 +145,12 @@ def marked_text(words: str) -> F | RawSQL:
 
 
 def passages_in(rows: Iterable[Any], asked: int, title: str) -> Iterator[Passage]:
-    """The passages of rows in order, the one with number `asked` told from the others."""
+    """The passages of rows in order, with number `asked` flagged."""
     return _passages(rows, 0, asked, title)
 
 
 def shown_text(before: dict[str, Any], row: dict[str, Any]) -> str:
-    """A chunk's plain text without what the one before it has shown; `before` may be empty."""
+    """A chunk's plain text without its overlap with `before`, which may be empty."""
     return _MARKS.sub("", _without(row["marked"], _repeated(before, row)))
 
 
@@ -158,13 +158,13 @@ def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -
     before: dict[str, Any] = {}
     for row in rows:
         if row["ordinal"] >= first:
-            # What the chunk before it holds too.
+            # The overlap with the previous chunk.
             repeated = _repeated(before, row)
             parts = _parts(_without(row["marked"], repeated), row["heading_path"], row["kind"])
             yield Passage(
                 ordinal=row["ordinal"],
                 page=row["page"],
-                # The page's own headline says the title.
+                # The page's own headline shows the title.
                 parts=tuple(part for part in parts if not part.repeats(title)),
                 is_asked=row["ordinal"] == target,
                 starts_page=row["page"] is not None and row["page"] != before.get("page"),
@@ -174,9 +174,9 @@ def _passages(rows: Iterable[Any], first: int, target: int | None, title: str) -
 
 
 def _repeated(before: dict[str, Any], row: dict[str, Any]) -> int:
-    """How many characters a chunk begins with that the one before it has shown.
+    """The number of characters at a chunk's start that overlap with the previous one.
 
-    Offsets are those of the parsed text: an edited chunk repeats it only where it begins alike.
+    Offsets refer to the parsed text: an edited chunk overlaps only if its start is unchanged.
     """
     count = max(0, before["end"] - row["start"]) if before else 0
     original = row["original"]
@@ -187,7 +187,7 @@ def _repeated(before: dict[str, Any], row: dict[str, Any]) -> int:
 
 
 def _without(marked: str, count: int) -> str:
-    """Marked text less its first `count` characters; a mark that reaches over is begun again."""
+    """Marked text without its first `count` characters; a mark across the cut is reopened."""
     if not count:
         return marked
     seen, is_open = 0, False
@@ -202,7 +202,7 @@ def _without(marked: str, count: int) -> str:
 
 
 def _parts(marked: str, path: Sequence[str], kind: str) -> Iterator[Part]:
-    """The passage's text by paragraphs; headings are known by the path that names them."""
+    """The passage's text by paragraphs; headings are recognised by the heading path."""
     names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
     texts = _BREAKS.split(marked.strip("\n"))
     plains = [_squeezed(_MARKS.sub("", text)) for text in texts]
@@ -228,7 +228,7 @@ def _parts(marked: str, path: Sequence[str], kind: str) -> Iterator[Part]:
 
 
 def _is_code(text: str, plain: str, kind: str) -> bool:
-    """Whether a paragraph is code. A chunk knows only the kind of most of it: a guess."""
+    """Whether a paragraph is code: a guess, since a chunk has only its predominant kind."""
     if kind == BlockKind.CODE:
         return not _SENTENCES.fullmatch(plain)
     return kind != BlockKind.TABLE and bool(_INDENTED.search(text))
@@ -237,8 +237,8 @@ def _is_code(text: str, plain: str, kind: str) -> bool:
 def _heads(plains: Sequence[str], position: int) -> bool:
     """Whether a paragraph looks like the heading of a section that was too small for a chunk.
 
-    The path of such a chunk names only what its sections have in common. A guess: a short line
-    without an end, between sentences.
+    The path of such a chunk has only its sections' common headings. A guess: a short line
+    without end punctuation, between sentences.
     """
     before, following = plains[:position][-1:], plains[position + 1 : position + 2]
     return (
@@ -255,7 +255,7 @@ def _ends(plain: str) -> bool:
 
 
 def _cells(text: str) -> tuple[tuple[SafeString, ...], ...]:
-    """A table's cells; empty for text that is none: every row must have as many as the first."""
+    """A table's cells; empty for other text: every row must have as many cells as the first."""
     rows = [line.split(CELL_SEPARATOR) for line in text.strip("\n").split("\n")]
     width = len(rows[0])
     if len(rows) < 2 or width < 2 or any(len(row) != width for row in rows):

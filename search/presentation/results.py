@@ -1,4 +1,4 @@
-"""Q7: hits -> what is shown, in one query through the same door as the search itself."""
+"""Q7: hits -> results to show, in one query with the same permissions as the search itself."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from search.presentation.marking import marked
 from search.presentation.snippets import SNIPPET_CHARS, snippet
 from search.ranking.grouping import Group
 
-# How many passages of the same document, and how many other documents, a result shows of those
-# folded under it, and how much of each: guesses. The rest are counted.
+# The maximum of folded passages, and of copies, shown under a result, and the characters of each:
+# guesses. The rest are counted.
 SHOWN_FOLDED = 3
 FOLDED_CHARS = 160
 Rows = dict[int, Mapping[str, Any]]
@@ -27,11 +27,11 @@ Rows = dict[int, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A group's best hit with what a reader sees of it. `snippet` is escaped HTML with <mark>.
+    """A group's best hit with its displayed fields. `snippet` is escaped HTML with <mark>.
 
-    `folded` are the best passages of the same document that are folded under it, `copies` the
-    best other documents with nearly the same text, one passage each; both in the ranking's order.
-    `is_edited`: a person changed the text by hand; `note` is theirs, for members of staff only.
+    `folded` are the best other passages of the same document, `copies` the best
+    near-duplicates from other documents, one passage each; both in the ranking's order.
+    `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's.
     """
 
@@ -62,12 +62,12 @@ class Result:
 
     @property
     def folded_count(self) -> int:
-        """How many passages are folded under this one, of its document and of others."""
+        """The number of passages folded under this one, of its document and of others."""
         return len(self.group.folded) + len(self.group.copies)
 
     @property
     def further_copies(self) -> int:
-        """How many documents with nearly the same text `copies` leaves out."""
+        """The number of documents with near-duplicates that `copies` omits."""
         documents = {hit.document_id for hit in self.group.copies}
         return len(documents) - len(self.copies)
 
@@ -79,10 +79,10 @@ def results_for(
     terms: Sequence[TermStatistic],
     held: Rows | None = None,
 ) -> tuple[Result, ...]:
-    """The results of `groups` in their order, what is folded with them.
+    """The results of `groups` in their order, with their folded passages.
 
-    A chunk deleted since it was ranked is left out; its group too, where it was the best. `held`
-    has rows read before for the same viewer and terms, by chunk; what is read now joins them.
+    A chunk deleted since it was ranked is omitted, with its group if it was the best. `held`
+    caches rows by chunk for the same viewer and terms; new rows are added to it.
     """
     if not groups:
         return ()
@@ -104,7 +104,7 @@ def results_for(
 
 
 def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic]) -> Rows:
-    """What is shown of these chunks, by chunk; of those that the viewer may read."""
+    """The displayed columns of the chunks that the viewer may read, by chunk."""
     rows = (
         Chunk.objects.visible_to(viewer)
         .filter(pk__in=list(chunks))
@@ -120,7 +120,7 @@ def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic])
 
 
 def _shown(group: Group[Hit]) -> Group[Hit]:
-    """What a result shows of a group: the best of each kind, of the copies one a document."""
+    """The part of a group that a result shows: the best of each kind, one copy per document."""
     documents = {hit.document_id: hit for hit in reversed(group.copies)}
     copies = sorted(documents.values(), key=lambda hit: hit.rank)
     return Group(group.best, group.folded[:SHOWN_FOLDED], tuple(copies[:SHOWN_FOLDED]))
@@ -159,7 +159,7 @@ def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
 
 
 def _for_staff(viewer: Viewer) -> tuple[str, ...]:
-    """The columns that only members of staff see."""
+    """The columns that only staff see."""
     return ("edit__note",) if viewer is not None and getattr(viewer, "is_staff", False) else ()
 
 

@@ -1,4 +1,4 @@
-"""Q7: a passage that was found -> the section around it, as a reader may see it."""
+"""Q7: a passage -> the section around it, as far as the viewer may read it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.presentation.reading import Passage, marked_text, passages_in, shown_text
 
-# Chunks looked at on each side: more than the budget holds, however short they are.
+# Chunks read on each side: more than fit in the budget, however short they are.
 REACH = 40
-# What Postgres' integers hold.
+# The range of Postgres' integers.
 MAX_ORDINAL = 2**31 - 1 - REACH
 
 
@@ -34,9 +34,9 @@ class Around:
 def section_around(
     document: Document, asked: int, *, viewer: Viewer, words: str = ""
 ) -> Around | None:
-    """The section around passage number `asked`, the `words` marked; None where it is not found.
+    """The section around passage number `asked`, the `words` marked; None if not found.
 
-    One query, through the same door as search: a passage disabled by hand is left out.
+    One query, with the same permissions as search: a passage disabled by hand is omitted.
     """
     if asked > MAX_ORDINAL:
         return None
@@ -77,19 +77,19 @@ def _neighbour(row: Mapping[str, Any]) -> Neighbour:
 
 
 def _is_seen_whole(section: Section, asked: int, document: Document) -> bool:
-    """Whether the section's ends lie within what was looked at."""
+    """Whether both ends of the section lie within the chunks read."""
     last = document.current.chunk_count - 1 if document.current else 0
     begins = section.first > asked - REACH or section.first == 0
     return begins and (section.last < asked + REACH or section.last >= last)
 
 
 def _text(rows: Sequence[dict[str, Any]]) -> str:
-    """The chunks' texts in order, each without what the one before it holds too."""
+    """The chunks' texts in order, without their overlaps."""
     pieces: list[str] = []
     before: dict[str, Any] = {}
     for row in rows:
         if pieces:
-            # Sentences of one paragraph have a space between them, blocks an empty line.
+            # A space between sentences of one paragraph, an empty line between blocks.
             pieces.append(" " if row["start"] - before["end"] <= 1 else BLOCK_SEPARATOR)
         pieces.append(shown_text(before, row))
         before = row

@@ -10,11 +10,11 @@ from django.utils.safestring import SafeString, mark_safe
 
 from ingestion.lexical.ngrams import units
 
-# Private-use characters: they survive escaping and stand in no text (parsers may leave none).
+# Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
 SNIPPET_CHARS = 300
 
-# Between blocks that no punctuation parts: a heading and its text, the items of a list.
+# Between blocks without punctuation, such as a heading and its text, or the items of a list.
 _BLOCK_BREAK = re.compile(r"\n\s*\n\s*(?=\S)")
 _PARTED = frozenset(".!?:;,")
 _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
@@ -24,10 +24,10 @@ _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 
 
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
-    """About `length` characters around most of the query's words, as escaped HTML with <mark>.
+    """About `length` characters with most of the query's words, as escaped HTML with <mark>.
 
-    `marked` has each matched word between MARK_START and MARK_END. Begins and ends at words,
-    with an ellipsis where text is left out and a dot between blocks that run together.
+    `marked` has each matched word between MARK_START and MARK_END. The snippet begins and ends at
+    word boundaries, with an ellipsis for omitted text and a dot between joined blocks.
     """
     flowing = _BLOCK_BREAK.sub(_block_break, marked.strip())
     plain, marks = _unmark(" ".join(flowing.split()))
@@ -36,20 +36,20 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
 
 
 def _block_break(found: re.Match[str]) -> str:
-    """A dot in the place of the break between two blocks, unless punctuation parts them."""
+    """A dot in place of the break between two blocks, unless punctuation separates them."""
     before = found.string[found.start() - 1]
     return found.group() if before in _PARTED or before.isspace() else " · "
 
 
 def highlight(marked: str) -> SafeString:
-    """The whole marked text as escaped HTML with <mark>, its white space kept."""
+    """The whole marked text as escaped HTML with <mark>, white space preserved."""
     escaped = escape(marked)
     html = escaped.replace(MARK_START, "<mark>").replace(MARK_END, "</mark>")
     return mark_safe(html)  # noqa: S308  # escaped above
 
 
 def mark_runs(marked: str, words: str) -> str:
-    """`marked` with the `words` marked too that stand within runs of letters without spaces.
+    """`marked` with also those `words` marked that occur in runs of letters without spaces.
 
     `words` may be a query, or a tsquery's text.
     """
@@ -62,7 +62,7 @@ def mark_runs(marked: str, words: str) -> str:
 
 
 def restored(marked: str, text: str) -> str:
-    """The marks of `marked` in `text`, of which it differs in single characters."""
+    """`text` with the marks of `marked`, which differs from it in single characters only."""
     parts = _MARKS.split(marked)
     if sum(map(len, parts[::2])) != len(text):
         return marked
@@ -74,7 +74,7 @@ def restored(marked: str, text: str) -> str:
 
 
 def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
-    """The pairs of neighbouring letters to mark, and letters that stand alone and in no pair."""
+    """The pairs of adjacent letters to mark, and the letters that are in no pair."""
     found = units(words)
     pairs = {(a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start}
     return pairs, {unit for *_, unit in found} - {unit for pair in pairs for unit in pair}
@@ -117,7 +117,7 @@ def _unmark(marked: str) -> tuple[str, list[tuple[int, int]]]:
 
 
 def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int, int]:
-    """The [start, end) of the window that holds most different words, the earliest of equals."""
+    """The [start, end) of the window with the most distinct words, the earliest of equals."""
     if len(plain) <= length:
         return 0, len(plain)
     lead = length // 5
@@ -129,13 +129,13 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     start = first.start() if first and first.start() < best + lead else best
     if start + length >= len(plain):
         return start, len(plain)
-    # Some scripts part no words by spaces: the nearest may be far off.
+    # Some scripts do not separate words by spaces: the nearest space may be far away.
     end = plain.rfind(" ", start + length - lead, start + length)
     return start, end if end > start else start + length
 
 
 def _words_within(words: list[tuple[int, int, str]], start: int, length: int) -> int:
-    """How many different words stand whole within the window."""
+    """The number of distinct words that lie entirely within the window."""
     return len({word for a, b, word in words if a >= start and b <= start + length})
 
 

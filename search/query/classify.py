@@ -27,7 +27,7 @@ _TESTS: Mapping[str, Predicate] = MappingProxyType(
 class ClassifierRule:
     """One row of the classifier: a pattern or the name of a predicate, never both.
 
-    `pattern` is searched in the query's text, without regard to case. `examples` are queries
+    `pattern` is searched in the query's text, case-insensitively. `examples` are queries
     that the rule must match, `counter_examples` ones that it must not.
     """
 
@@ -41,7 +41,7 @@ class ClassifierRule:
 
 
 def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
-    """The class of the first rule that matches; `general` when none does."""
+    """The class of the first rule that matches; `general` if none does."""
     for rule in rules:
         if _matches(rule, query):
             return Classification(rule.query_class, rule.name, rule.confidence)
@@ -51,9 +51,9 @@ def classify(query: Query, rules: Sequence[ClassifierRule]) -> Classification:
 def check_rule(
     rule: ClassifierRule, patterns: Sequence[Pattern] = DEFAULT_PATTERNS
 ) -> dict[str, list[str]]:
-    """Sentences on what is wrong with a rule, by the field they are about; none for a good one.
+    """The problems of a rule as sentences, by field; empty for a valid rule.
 
-    `patterns` say what the examples' identifiers are.
+    `patterns` recognise the identifiers in the examples.
     """
     if bool(rule.pattern) == bool(rule.predicate):
         return {"pattern": ["Give either a pattern or a predicate: one of the two decides."]}

@@ -1,4 +1,4 @@
-"""Q1: the synonyms of what a query says."""
+"""Q1: the synonyms, pins and hides of a query."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import TypeVar
 
 Pin = TypeVar("Pin")
 
-# Each brings as many rows as any term of the query; a guess that keeps a search quick.
+# Each adds as many rows as any term of the query; a guess that keeps a search fast.
 MAX_EXPANSIONS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SynonymGroup:
-    """Terms that stand for one another; `one_way`: only the first stands for the others."""
+    """Terms that are synonyms; `one_way`: only the first is expanded to the others."""
 
     terms: tuple[str, ...]
     one_way: bool = False
@@ -25,14 +25,14 @@ class SynonymGroup:
 
 @dataclass(frozen=True, slots=True)
 class Synonyms:
-    """All groups, ready to be looked up: folded term -> what it stands for, and one pattern."""
+    """All groups, indexed: folded term -> its synonyms, and one pattern that matches the terms."""
 
     expansions: Mapping[str, tuple[str, ...]]
     pattern: re.Pattern[str]
 
     @classmethod
     def of(cls, groups: Iterable[SynonymGroup]) -> Synonyms | None:
-        """The groups; None where there are none."""
+        """The index of the groups; None without any."""
         found: dict[str, dict[str, None]] = {}
         for group in groups:
             for term in group.terms[:1] if group.one_way else group.terms:
@@ -41,14 +41,14 @@ class Synonyms:
         found.pop("", None)
         if not found:
             return None
-        # The longest first, so that "forward kinematics" is not read as "forward".
+        # The longest first, so that "forward kinematics" does not match as "forward".
         names = sorted(found, key=lambda name: (-len(name), name))
         pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, names))})(?!\w)")
         return cls({name: tuple(others) for name, others in found.items()}, pattern)
 
 
 def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:
-    """What the synonyms of the query's words and phrases say, each once, in their order."""
+    """The synonyms of the query's words and phrases, each once, in order."""
     if synonyms is None:
         return ()
     folded = fold_query(text)
@@ -59,22 +59,22 @@ def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def fold_query(text: str) -> str:
-    """A query as it is compared with others: NFKC, without regard to case and spacing."""
+    """A query normalised for comparison: NFKC, case-folded, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _says(folded: str, term: str) -> bool:
-    """Whether the query says the term already."""
+    """Whether the query already contains the term."""
     return re.search(rf"(?<!\w){re.escape(fold_query(term))}(?!\w)", folded) is not None
 
 
 def pins_for(text: str, pins: Mapping[str, Sequence[Pin]]) -> tuple[Pin, ...]:
-    """What is pinned to just this query, in its order."""
+    """The pins of exactly this query, in order."""
     return tuple(pins.get(fold_query(text), ()))
 
 
 def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int]:
-    """The documents that are hidden from just this query or from every one."""
+    """The documents hidden from exactly this query or from every query."""
     if not hides:
         return frozenset()
     return hides.get("", frozenset()) | hides.get(fold_query(text), frozenset())

@@ -1,4 +1,4 @@
-"""Q1: the field:value operators of a query -> what it is narrowed to, and what it leaves out."""
+"""Q1: the field:value operators of a query -> its filters and exclusions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from search.errors import InvalidFilter
 # `language` before `lang`: the names are tried in this order.
 FIELDS = ("title", "collection", "type", "language", "lang", "before", "after")
 METADATA = "meta"
-# In a query a colon may stand before a comparison, as some search engines write it.
+# In a query a colon may precede a comparison, as in some search engines.
 METADATA_FIELD = rf"(?a:{METADATA}\.(?P<key>{KEY})(?P<comparison>:?[<>]=?|:))"
 _CONDITION = re.compile(rf"(?a:(?P<key>{KEY})(?P<comparison>[<>]=?|:))(?P<value>.+)", re.IGNORECASE)
 _OR_QUOTE = "To search for the words themselves, put them in quotes."
@@ -24,9 +24,9 @@ _OR_QUOTE = "To search for the words themselves, put them in quotes."
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator of a query: a field's name, `phrase` or `unwanted`; `written` as it stands.
+    """One operator of a query: a field's name, `phrase` or `unwanted`; `written`: its source.
 
-    `key` and `comparison` are those of the field `meta`.
+    `key` and `comparison` belong to the field `meta`.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Operator:
 
 
 def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilters]:
-    """What the field operators narrow to, and what they leave out. Raises InvalidFilter."""
+    """The filters of the field operators, and their exclusions. Raises InvalidFilter."""
     fields = [one for one in operators if one.name in (*FIELDS, METADATA)]
     wanted = _filters([one for one in fields if not one.negated])
     if wanted.after and wanted.before and wanted.after > wanted.before:
@@ -64,7 +64,7 @@ def _filters(operators: Sequence[Operator]) -> QueryFilters:
 
 
 def metadata_filter(text: str) -> MetadataFilter:
-    """The condition that `KEY:value`, `KEY>=value` or the like states. Raises InvalidFilter."""
+    """The condition of a text such as `KEY:value` or `KEY>=value`. Raises InvalidFilter."""
     match = _CONDITION.fullmatch(clean(text))
     if match is None:
         raise InvalidFilter(
@@ -87,7 +87,7 @@ def _condition(operator: Operator) -> MetadataFilter:
 
 
 def _media_types(operator: Operator) -> tuple[str, ...]:
-    """The media types of an extension (pdf), a media type, or a label's beginning (word)."""
+    """The media types for an extension (pdf), a media type, or a label's first words (word)."""
     given = operator.value.casefold()
     if known := SUPPORTED.get(f".{given.removeprefix('.')}"):
         return (known.media_type,)

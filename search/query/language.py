@@ -1,4 +1,4 @@
-"""Q2: the language that a search is in, and the weights for one that the model does not know."""
+"""Q2: the language of a search, and the weights for one that the model does not know."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ingestion.lexical.languages import TEXT_CONFIGS, text_config
 from ingestion.lexical.ngrams import units
 from search.domain import Classifier, Profile, Reading, Weights
 
-# Of the vector's weight. German questions on German text with a model that knows English alone
+# Share of the vector's weight. German questions on German text with an English-only model
 # (xquad_de, 238 queries): nDCG@10 .930 at 1, .936 at .75, .934 at .5, .932 at .25, .926 at 0.
 VECTOR_KEPT = 0.5
-# By so many stop words a query must be nearer to its language than to any other. One may be a word
+# The minimum lead in stop words of the query's language over any other. A single one may be a word
 # of another language ("die casting"). A guess.
 SURE = 2
 
-# The first word of a letter's Unicode name -> its language. Kana tells Japanese from Chinese.
+# First word of a letter's Unicode name -> its language. Kana distinguishes Japanese from Chinese.
 _SCRIPTS = {
     "HIRAGANA": ("ja", "Japanese"),
     "KATAKANA": ("ja", "Japanese"),
@@ -33,17 +33,17 @@ _WORDS = re.compile(r"[^\W\d_]+")
 
 
 def configs_of(languages: Sequence[str]) -> tuple[str, ...]:
-    """The text configurations of the languages, by their codes; not those that have none."""
+    """The text configurations of the language codes; codes without one are skipped."""
     return tuple({TEXT_CONFIGS[code]: None for code in languages if code in TEXT_CONFIGS})
 
 
 def unfamiliar(text: str, readings: Sequence[Reading], known: Sequence[str]) -> str:
-    """The name of the language a search is in when it is none of `known`, the model's codes.
+    """The name of the search's language if it is not in `known`, the model's language codes.
 
-    Empty where the model knows it, knows many (`known` is empty), or nobody can tell. The
-    query's own language decides where its script or its stop words tell it, otherwise the one
-    that most of the searched chunks are in. A question in a language that they are not in
-    changes nothing: only the model can bridge the two, as far as it can.
+    Empty if the model knows it or is multilingual (`known` is empty), or the language is unclear.
+    It is the query's own if its script or stop words reveal it, otherwise that of most of the
+    searched chunks. Empty, too, for a script that no searched chunk has: only the model can then
+    match across languages.
     """
     searched = [reading for reading in readings if reading.chunks > 0]
     if not known or not searched:
@@ -54,24 +54,24 @@ def unfamiliar(text: str, readings: Sequence[Reading], known: Sequence[str]) -> 
         return name if held and code not in known else ""
     main = max(searched, key=lambda reading: (reading.chunks, reading.config))
     config = _own(readings) or main.config
-    # `simple` reads what has no configuration or was not recognised.
+    # `simple` is for languages without a configuration, or not recognised.
     is_named = config in TEXT_CONFIGS.values()
     return config.title() if is_named and config not in configs_of(known) else ""
 
 
 def is_adaptive(profile: Profile) -> bool:
-    """Whether the profile leaves its weights to the query. Fixed ones are meant as they are."""
+    """Whether the profile's weights depend on the query. Fixed weights are never adjusted."""
     return profile.classifier is Classifier.RULES and len(set(profile.weights.values())) > 1
 
 
 def leaning_on_keywords(weights: Weights) -> Weights:
-    """The weights with part of the vector's share given to the keywords."""
+    """The weights with part of the vector's share moved to the keywords."""
     vector = weights.vector * VECTOR_KEPT
     return replace(weights, vector=vector, keyword=weights.keyword + weights.vector - vector)
 
 
 def _own(readings: Sequence[Reading]) -> str:
-    """The configuration that takes clearly most of the query's words for stop words, or empty."""
+    """The configuration with clearly the most stop words in the query, or empty."""
     ordered = sorted(readings, key=lambda reading: reading.words)
     if len(ordered) < 2 or ordered[1].words - ordered[0].words < SURE:
         return ""
@@ -79,7 +79,7 @@ def _own(readings: Sequence[Reading]) -> str:
 
 
 def _script(text: str) -> tuple[str, str] | None:
-    """The language whose script most of the text is in; None for scripts that part words."""
+    """The language of the text's main script; None for scripts that separate words."""
     letters = "".join(text[start:end] for start, end, _ in units(text))
     words = [word for word in _WORDS.findall(text) if not units(word)]
     if len(units(text)) <= len(words):

@@ -1,8 +1,8 @@
 """Q1: string -> Query: operators, text, identifiers.
 
-The operators: "exact words", -word, -"exact words", field:value with a field of FIELDS; of
-metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). What is none of them, stray quotes and
-hyphens among it, is plain text.
+The operators: "exact words", -word, -"exact words", field:value with a field of FIELDS; for
+metadata meta.KEY:value and meta.KEY>=value (or >, <, <=). Everything else, stray quotes and
+hyphens included, is plain text.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from search.domain import Query, QueryIdentifier
 from search.errors import NothingAsked, QueryTooLong
 from search.query.fields import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
-MAX_QUERY_CHARS = 500  # S5-01
+MAX_QUERY_CHARS = 500  # as in the seed system Physical AI
 QUOTES = " `'\"“”‘’«»?!.,"
 _MARKS = '"“”„«»'
 _ENDS = ".,;:!?)"
 
-# A hyphen before a digit or a single letter is a negative number or a command's option (-5, -v).
+# A hyphen before a digit or a single letter is a negative number or a command-line option (-5, -v).
 _OPERATOR = re.compile(
     rf"""
       (?<!\S) (?P<minus>-?) (?: (?P<field>{"|".join(FIELDS)}) : | {METADATA_FIELD})
@@ -37,9 +37,9 @@ _OPERATOR = re.compile(
 
 
 def parse(text: str, patterns: Sequence[Pattern]) -> Query:
-    """The query that `text` states; an empty Query for white space.
+    """The parsed query; an empty Query for white space.
 
-    Raises QueryTooLong, InvalidFilter, and NothingAsked when there are only operators that narrow.
+    Raises QueryTooLong, InvalidFilter, and NothingAsked if there are only filters and exclusions.
     """
     clean = clean_text(text)
     if len(clean) > MAX_QUERY_CHARS:
@@ -50,7 +50,7 @@ def parse(text: str, patterns: Sequence[Pattern]) -> Query:
     operators, asked = _split(clean)
     filters, unwanted = filters_of(operators)
     if clean and not asked:
-        # "title:pumps" alone asks for what it narrows to.
+        # "title:pumps" alone searches for its own value.
         asked = " ".join(filters.titles)
         if not asked:
             raise NothingAsked(
@@ -69,7 +69,7 @@ def parse(text: str, patterns: Sequence[Pattern]) -> Query:
 
 
 def asked_words(text: str) -> str:
-    """The words that `text` asks for, without its operators; whatever they say."""
+    """The words of `text` without its operators, which are not validated."""
     return _split(clean_text(text))[1]
 
 
@@ -79,7 +79,7 @@ def clean_text(text: str) -> str:
 
 
 def _split(clean: str) -> tuple[list[Operator], str]:
-    """The operators in their order, and the words that are asked: plain text and phrases."""
+    """The operators in order, and the words to search for: plain text and phrases."""
     operators: list[Operator] = []
     asked: list[str] = []
     position = 0
@@ -99,7 +99,7 @@ def _split(clean: str) -> tuple[list[Operator], str]:
 
 
 def _operator(match: re.Match[str]) -> Operator | None:
-    """What a match states; None where nothing but marks would be left of its value."""
+    """The operator of a match; None if its value has no letter or digit."""
     key, comparison = match["key"] or "", match["comparison"] or ":"
     if match["field"] or key:
         quoted, bare = match["quoted"], match["bare"]

@@ -1,4 +1,4 @@
-"""Q2: what a rule can ask of a query that no pattern can: its identifiers, its shape."""
+"""Q2: predicates of rules, for tests beyond patterns: a query's identifiers and shape."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NAME = re.compile(r"(?:[^\W\d_]*[A-ZÄÖÜÀ-Þ][^\W_]*|[^\W_]*\d[^\W_]*)")
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A test of a query, and what it asks in words for the administrator who chooses it."""
+    """A test of a query, with a description for administrators."""
 
     description: str
     test: Callable[[Query], bool]
@@ -28,12 +28,12 @@ def is_identifier(query: Query) -> bool:
 
 
 def names_identifier(query: Query) -> bool:
-    """Only what a text would be read for too: “take 5” names none, though D 5 would be one."""
+    """Whether it has a strict identifier, as in texts: “take 5” has none, though D 5 is one."""
     return any(not identifier.loose for identifier in query.identifiers)
 
 
 def is_name(query: Query) -> bool:
-    """A capital or a digit makes a single word a name: Aboleth, SLAM, v2; not pumps."""
+    """Whether it is a single word with a capital or a digit: Aboleth, SLAM, v2; not pumps."""
     words = _WORD.findall(query.text)
     return len(words) == 1 and _NAME.fullmatch(words[0]) is not None
 

@@ -1,8 +1,8 @@
-"""Q2: the rules that ship, in the order in which they are tried, as data.
+"""Q2: the shipped rules as data, in evaluation order.
 
-Every pattern works on word boundaries: a tenant is no "nan", a prefix tree nothing to fix, a
-canvas no "vs" (F4-02, F5-01). Identifiers come before question words: "What is VectorStore" asks
-for a name, "What is Python" for an explanation (part 2, D5).
+Every pattern matches at word boundaries: "nan" does not match tenant, nor "fix" prefix, nor "vs"
+canvas. Identifiers come before question words: "What is VectorStore" asks
+for a name, "What is Python" for an explanation.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from search.domain import QueryClass
 from search.query.classify import ClassifierRule
 
-# What an office does with the verbs of programming: "how do I create a ticket".
+# Office nouns that share verbs with programming: "how do I create a ticket".
 _OFFICE = (
     r"(?:leave|vacation|holidays?|expenses?|tickets?|badges?|rooms?|accounts?|printers?|vpn|car|"
     r"reimbursement|overtime|invoices?|phones?|laptops?|appointments?|meetings?|mailbox|calendar|"

@@ -1,4 +1,4 @@
-"""Q1: the words of a query that may be misspelt, and the query with them corrected."""
+"""Q1: the potentially misspelt words of a query, and their correction."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from search.domain import Query
 from search.query.parse import MAX_QUERY_CHARS
 
 # Elasticsearch's fuzziness AUTO leaves words of up to 2 letters alone, allows one edit up to 5
-# letters and two beyond. Words of 3 letters have too many neighbours to mean one of them.
+# letters and two beyond. Words of 3 letters have too many neighbours to pick one.
 MIN_LETTERS = 4
 ONE_EDIT_UP_TO = 5
-MAX_LETTERS = 40  # longer ones are no words
+MAX_LETTERS = 40  # longer tokens are not words
 MAX_WORDS = 8  # a guess that bounds the query's cost
 
 _QUOTES = '"“”„«»'
-# Left as typed: what is quoted, fields and what they name, excluded words.
+# Never corrected: quoted text, fields with their values, excluded words.
 _OPERATORS = re.compile(
     rf"[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$) | \S*:\S* | (?<!\S)-\S+"
     r" | (?<!\S)meta\.\S+",
@@ -30,7 +30,7 @@ _AROUND = "`'\"“”‘’«»?!.,;()[]{}…"
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a query: as typed, and where it begins in the query."""
+    """A word of a query: as typed, and its start offset in the query."""
 
     text: str
     start: int
@@ -42,14 +42,14 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A word that the searched text holds, near to one of the query; in how many chunks."""
+    """A word of the searched text that is near to one of the query; `chunks` contain it."""
 
     text: str
     chunks: int
 
 
 def correctable(query: Query) -> tuple[Word, ...]:
-    """The query's plain words: none of an operator, a phrase, an identifier, or with digits."""
+    """The query's plain words: not in an operator, phrase or identifier, and without digits."""
     original = query.original
     taken = [match.span() for match in _OPERATORS.finditer(original)]
     codes = {part for one in query.identifiers for part in (one.text, *one.text.split())}
@@ -65,7 +65,7 @@ def correctable(query: Query) -> tuple[Word, ...]:
 
 
 def corrected(query: Query, neighbours: Mapping[str, Sequence[Neighbour]]) -> str:
-    """The query with each word of `neighbours` in its nearest spelling; empty if none is near."""
+    """The query with each word replaced by its nearest neighbour; empty if none is near."""
     text, position, changed = [], 0, False
     for word in correctable(query):
         nearest = _nearest(word.text, neighbours.get(word.text, ()))
@@ -77,9 +77,9 @@ def corrected(query: Query, neighbours: Mapping[str, Sequence[Neighbour]]) -> st
 
 
 def edit_distance(one: str, other: str) -> int:
-    """The insertions, deletions, replacements and swaps of neighbours between two words.
+    """The number of insertions, deletions, replacements and swaps of adjacent letters.
 
-    Damerau's (1964), with no letter edited twice.
+    Damerau's distance (1964), with no letter edited twice.
     """
     before: list[int] = []
     row = list(range(len(other) + 1))
@@ -95,7 +95,7 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def _is_plain(word: str) -> bool:
-    """Whether it is a word of prose: letters alone, no capital within, no run without spaces."""
+    """Whether it is an ordinary word: only letters, no inner capital, no run without spaces."""
     return (
         MIN_LETTERS <= len(word) <= MAX_LETTERS
         and word.isalpha()
@@ -105,7 +105,7 @@ def _is_plain(word: str) -> bool:
 
 
 def _nearest(word: str, neighbours: Sequence[Neighbour]) -> str:
-    """The nearest of the neighbours, of equals the most frequent; empty if all are too far."""
+    """The nearest neighbour, of equals the most frequent; empty if all are too far."""
     allowed = 1 if len(word) <= ONE_EDIT_UP_TO else 2
     typed = word.lower()
     measured = sorted(

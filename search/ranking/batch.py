@@ -1,8 +1,8 @@
-"""Q4: candidates of many queries -> what no weight changes, side by side in arrays.
+"""Q4: candidates of many queries -> their weight-independent values, batched in arrays.
 
 A live search is a batch of one; the workbench, the optimiser and the calibration rank hundreds of
-queries at once. The columns of a query stand in the order that decides between equal scores: a
-stable sort by score is the ranking.
+queries at once. The columns of a query are in tie-breaking order: a stable sort by score is the
+ranking.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ _ALWAYS = np.array([signal in ALWAYS_FIND for signal in SIGNALS])
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """One query's candidates as a search under some profile finds them, whatever its weights.
+    """One query's candidates under a profile, independent of its weights.
 
-    `rows` point into the candidates. `raw`, `strengths` and `finds` have a column for each signal:
-    `raw` is NaN, `strengths` 0 where the signal has no score; `finds` says whether it found the
-    candidate at all. `leads`: what holds an identifier of the query comes before every score.
+    `rows` index the candidates. `raw`, `strengths` and `finds` have a column for each signal:
+    `raw` is NaN, `strengths` 0 where the signal has no score; `finds` is true if it matched the
+    candidate. `leads`: candidates with an identifier of the query come before every score.
     """
 
     candidates: Candidates
@@ -58,17 +58,17 @@ class Prepared:
 
     @cached_property
     def documents(self) -> Integers:
-        """Each candidate's document, as a place in `candidates.documents`."""
+        """Each candidate's document, as an index into `candidates.documents`."""
         return self.candidates.documents[1][self.rows]
 
     @cached_property
     def has_run(self) -> Booleans:
-        """Whether each signal has scored any candidate."""
+        """Whether each signal scored any candidate."""
         return np.asarray(~np.isnan(self.raw).all(axis=0))
 
     @cached_property
     def pins(self) -> Integers:
-        """Each candidate's place among the pinned ones; ABSENT for one that is not pinned."""
+        """Each candidate's place among the pinned ones; ABSENT if not pinned."""
         return self.candidates.rows["pin"][self.rows].astype(np.int64)
 
     @cached_property
@@ -78,7 +78,7 @@ class Prepared:
 
     @cached_property
     def embedded(self) -> Booleans:
-        """Whether each candidate has an embedding that counts."""
+        """Whether each candidate has an embedding and the vector signal runs."""
         held: Booleans = self.candidates.rows["embedded"][self.rows] & self.by_meaning
         return held
 
@@ -89,9 +89,9 @@ def prepare(
     signals: frozenset[Signal],
     now: datetime | None = None,
 ) -> Prepared:
-    """The candidates that a search under the profile finds with these signals, and their strengths.
+    """The candidates of a search under the profile with these signals, and their strengths.
 
-    Of a wide candidate set it takes those, as recent as they are `now`; any other is taken whole.
+    A wide candidate set is reduced to them, with recency as of `now`; any other is used whole.
     """
     rows = candidates.rows
     raw = rows["raw"]
@@ -125,7 +125,7 @@ def prepare(
 
 
 def prepared_by(profile: Profile) -> object:
-    """All of the profile that `prepare` reads: the same for profiles that prepare alike."""
+    """A key of the profile fields that `prepare` reads: equal if it gives the same result."""
     return (
         profile.depth,
         profile.fusion,
@@ -137,9 +137,9 @@ def prepared_by(profile: Profile) -> object:
 
 
 def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
-    """One signal's strengths in the order of its raw scores; 0 where it has none.
+    """One signal's strengths in the order of its raw scores; 0 for NaN.
 
-    The scores come by chunk id, which decides between equals.
+    The scores are in order of chunk id, which breaks ties.
     """
     scored = np.flatnonzero(~np.isnan(raw))
     if profile.own_candidates_only:
@@ -158,9 +158,9 @@ def strengths_of(raw: Floats, signal: Signal, profile: Profile) -> Floats:
 class Batch:
     """Prepared queries side by side: a row a query, a column a candidate.
 
-    Beyond a query's candidates `valid` is false. `strengths` and `finds` are an array for each
-    signal. `documents` are places among a query's own, `counts` what each boost found by its
-    `sought` name. `holders` hold an identifier of the query that does not lead.
+    `valid` is false beyond a query's candidates. `strengths` and `finds` have an array for each
+    signal. `documents` index a query's own documents, `counts` has the matches of each boost by its
+    `sought` key. `holders` contain an identifier of the query that does not lead.
     """
 
     prepared: tuple[Prepared, ...]
@@ -173,7 +173,7 @@ class Batch:
     counts: Mapping[str, Integers]
 
     def only(self, places: Sequence[int]) -> Batch:
-        """The batch of the queries at these places."""
+        """The batch of the queries at these indices."""
         return Batch.of([self.prepared[place] for place in places])
 
     @classmethod

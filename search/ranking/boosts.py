@@ -1,7 +1,7 @@
-"""Q6: boosts: factors and terms that the score gets for what a chunk holds or is.
+"""Q6: boosts: factors and terms applied to the score for a chunk's text or kind.
 
-What is searched in the chunks is found by the database (`retrieval.boosts`); here are the
-anchors that a query names, and the arithmetic.
+The database counts the matches in chunks (`retrieval.boosts`); this module finds the anchors in
+a query, and does the arithmetic.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from search.domain import (
 )
 
 MAX_BOOSTS = 20
-# A question names few codes; whoever pastes a page does not mean each of its numbers.
+# A question names few codes; in a pasted page not every number is meant.
 MAX_ANCHORS = 10
 MAX_AMOUNT = 100.0
 _FIELDS = {each.name for each in fields(Boost)}
@@ -43,7 +43,7 @@ def boosted(
 ) -> Floats:
     """The scores after all boosts, in their order; a row a query, `classes` are the queries'.
 
-    `counts` says how often each boost applies, by its `sought` name.
+    `counts` is how often each boost applies, by its `sought` key.
     """
     for boost in boosts:
         if (counted := counts.get(sought(boost))) is None:
@@ -60,7 +60,7 @@ def boosted(
 def with_boosts(
     score: Node, candidate: Candidate, query_class: QueryClass, boosts: Sequence[Boost]
 ) -> Node:
-    """One candidate's score after all boosts as a tree; the score itself where none applies."""
+    """One candidate's score after all boosts as a tree; the score itself if none applies."""
     for boost in applicable(boosts, query_class):
         if times := candidate.boosts.get(sought(boost), 0):
             leaves = (Leaf(f"boost: {boost.name}", boost.amount),) * times
@@ -71,24 +71,24 @@ def with_boosts(
 
 @lru_cache(maxsize=256)
 def sought(boost: Boost) -> str:
-    """A name for what the boost looks for, the same whatever it is called and worth."""
+    """A key for the boost's search criteria, independent of its name and amount."""
     looked_for = json.dumps([boost.anchor, boost.pattern, sorted(boost.kinds)])
     return hashlib.sha256(looked_for.encode()).hexdigest()[:16]
 
 
 def by_sought(boosts: Sequence[Boost]) -> tuple[Boost, ...]:
-    """The boosts under their `sought` names, each once: what retrieval counts."""
+    """The distinct boosts, named by their `sought` keys, for retrieval to count."""
     named = {sought(boost): boost for boost in boosts}
     return tuple(replace(boost, name=name, query_class=None) for name, boost in named.items())
 
 
 def applicable(boosts: Sequence[Boost], query_class: QueryClass) -> tuple[Boost, ...]:
-    """The boosts that a query of this class may get, in their order."""
+    """The boosts that apply to a query of this class, in their order."""
     return tuple(boost for boost in boosts if boost.query_class in (None, query_class))
 
 
 def anchors(boost: Boost, text: str) -> tuple[str, ...]:
-    """The texts in the query that the boost looks for in chunks, each once, in their order."""
+    """The boost's anchors in the query, each once, in order."""
     if not boost.anchor:
         return ()
     matches = _compiled(boost.anchor).finditer(text)
@@ -97,7 +97,7 @@ def anchors(boost: Boost, text: str) -> tuple[str, ...]:
 
 
 def parse_boosts(rows: object) -> tuple[Boost, ...]:
-    """The boosts that a list of JSON objects describes, with the fields of `Boost` by name.
+    """The boosts described by a list of JSON objects with the fields of `Boost`.
 
     Raises ValueError with a sentence that says which one is wrong and why.
     """
@@ -153,7 +153,7 @@ def _boost(place: int, row: object) -> Boost:
 
 
 def _check_patterns(what: str, *, name: str, anchor: str, pattern: str) -> None:
-    """Raises ValueError for a pattern that cannot be read. Postgres' own reads much the same."""
+    """Raise ValueError for an invalid pattern. Postgres' syntax is nearly the same."""
     del name
     try:
         re.compile(anchor)

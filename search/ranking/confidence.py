@@ -1,9 +1,9 @@
-"""Q6: how likely it is that the first page answers the query: a calibrated probability (F4-05).
+"""Q6: the calibrated probability that the first page answers the query (ADR 17).
 
 A logistic model (Platt 1999; fitted by `manage.py calibrate`) reads the raw scores of the first
-ten hits. It never reads the fused score, whose scale is another one under every profile, so that a
-confidence means the same under all of them. What is fitted belongs to one embedding space: models
-differ in how near they put what has nothing to do with each other.
+ten hits. It never reads the fused score, whose scale differs between profiles, so that a
+confidence means the same under all of them. A calibration belongs to one embedding space: models
+differ in the similarity of unrelated texts.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from search.ranking.fusion import KEYWORD, VECTOR
 FIRST_PAGE = 10
 # The most that BM25 gives for one term is idf * (k1 + 1), with the k1 of `ingestion.lexical.terms`.
 BM25_BOUND = 2.2
-# No judged question is an identifier or pinned. That one answer in twenty is none is a guess.
+# No judged question is an identifier or pinned. That one such answer in twenty is wrong is a guess.
 DOUBT = 0.05
 
 
 class Ran(StrEnum):
-    """Which of the signals that a confidence reads are there to be read."""
+    """The signals available as evidence for a confidence."""
 
     BOTH = "both"
     VECTOR = "vector"
     KEYWORD = "keyword"
 
 
-# Few, so that they hold on collections they were not fitted on: of 20 tried on six judged
-# collections, more gained nothing on one left out (docs/adr/0017-confidence.md).
+# Few, so that they generalise to other collections: of 20 tried on six judged collections, more
+# gained nothing on a held-out one (docs/adr/0017-confidence.md).
 FEATURES: Mapping[Ran, tuple[str, ...]] = {
     Ran.BOTH: ("cosine", "keyword", "keyword_lead", "agreement", "terms"),
     Ran.VECTOR: ("cosine", "cosine_lead"),
@@ -46,13 +46,13 @@ FEATURES: Mapping[Ran, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the raw scores say of a ranking's first ten hits.
+    """Features of the raw scores of a ranking's first ten hits.
 
-    `cosine` is the first hit's; `keyword` is its BM25 as a share of the most that the query's terms
-    could give, (k1 + 1) * sum of idf. A lead is how far the best document of the ten is above the
-    next, on the same scales. `agreement` is 1 where the best chunks by meaning and by keywords
-    stand in one document, else 0; `terms` is ln(1 + the query's terms that the library knows),
-    for long questions are never covered whole.
+    `cosine` is the first hit's; `keyword` is its BM25 as a share of the query's maximum,
+    (k1 + 1) * sum of idf. A lead is the margin of the best document of the ten over the next,
+    on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are in one
+    document, else 0; `terms` is ln(1 + the query's terms in the library's vocabulary), since long
+    questions are never fully covered.
     """
 
     ran: Ran
@@ -72,13 +72,13 @@ class Evidence:
         *,
         by_meaning: bool = True,
     ) -> Self | None:
-        """The evidence of a whole ranking, a column a place; None where no signal can be read.
+        """The evidence of a whole ranking, a column per rank; None if no signal can be read.
 
-        Without `by_meaning` the vectors are not read: of a language that the model does not know.
+        Without `by_meaning` the vectors are ignored, for a language that the model does not know.
         """
         shown = columns[:FIRST_PAGE]
         vector = by_meaning and bool(shown) and not math.isnan(prepared.raw[shown[0], VECTOR])
-        # The other scorers have other scales, or none.
+        # The other scorers have other scales, or no fixed one.
         keyword = bool(shown) and scorer is KeywordScorer.BM25
         if not (vector or keyword):
             return None
@@ -112,7 +112,7 @@ class Logistic:
         odds = self.intercept + math.fsum(
             slope * getattr(evidence, feature) for feature, slope in self.slopes.items()
         )
-        # Beyond this exp overflows and p is 0 or 1 to all digits.
+        # Beyond this exp overflows, and p is 0 or 1 in double precision.
         return 1 / (1 + math.exp(-min(max(odds, -700.0), 700.0)))
 
 
@@ -124,7 +124,7 @@ class Calibration:
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """What `as_json` wrote. Raises ValueError for anything else."""
+        """The calibration that `as_json` serialised. Raises ValueError for anything else."""
         try:
             models = {
                 ran: Logistic(
@@ -157,9 +157,9 @@ def confidence(
 ) -> float | None:
     """The probability, in [0, 1], that one of the first ten of `columns` answers the query.
 
-    `columns` is the whole ranking as shown, one a place. None where the space has no calibration,
-    or no signal that one reads has run; 0 where nothing was found. A query that is one identifier
-    is answered by what holds it and by nothing else, one with a pinned document by that.
+    `columns` is the whole ranking as shown, one per rank. None if the space has no calibration,
+    or none of its signals ran; 0 if there are no results. A query that is one identifier
+    is answered only by chunks that contain it, one with a pinned document by that document.
     """
     if calibration is None:
         return None
@@ -168,7 +168,7 @@ def confidence(
     first, query = prepared.candidates.rows[prepared.rows[columns[0]]], prepared.candidates.query
     if first["pin"] != ABSENT:
         return 1 - DOUBT
-    # A name that prose could hold too (VectorStore) may be spoken of without being held.
+    # A name that also occurs in prose (VectorStore) may be discussed without a match.
     held = first["form"] != ABSENT
     if query.is_identifier and (held or query.needs_no_embedding):
         strength = float(first["strength"]) if held else 0.0
@@ -180,9 +180,9 @@ def confidence(
 
 
 def shifted(weights: Weights) -> Weights | None:
-    """The weights of a second try: half each of what meaning and keywords have together.
+    """The weights of the fallback ranking: meaning and keywords share their sum equally.
 
-    None where they have that already, or one of them has no weight: such a profile wants it so.
+    None if they are equal already, or one of them is 0, which is then the profile's intention.
     """
     if not (weights.vector and weights.keyword) or weights.vector == weights.keyword:
         return None
@@ -199,17 +199,17 @@ def shipped(fingerprint: str) -> Calibration | None:
 
 
 def _best(prepared: Prepared, columns: Sequence[int], scores: Floats) -> int | None:
-    """The document of the chunk with the highest score, of equals that with the lowest chunk id."""
+    """The document of the highest-scoring chunk, with ties broken by the lowest chunk id."""
     highest = scores.max()
     if highest <= 0:
         return None
     equals = [columns[i] for i in np.flatnonzero(scores == highest).tolist()]
-    # The candidates' rows stand by chunk id.
+    # The candidates' rows are in order of chunk id.
     return int(prepared.documents[min(equals, key=lambda column: prepared.rows[column])])
 
 
 def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
-    """The best document's score less the next one's; its own where there is no other."""
+    """The best document's score minus the next one's; its own if there is no other."""
     best: dict[int, float] = {}
     for document, score in zip(documents, scores, strict=True):
         best[document] = max(best.get(document, 0.0), score)
@@ -217,9 +217,9 @@ def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
     return first - second
 
 
-# By the beginning of a model's fingerprint, which its weights' hash ends. Fitted in November 2026
-# to the half of squad20_dev (1,500 answerable questions), cranfield and med that seed 0 keeps; what
-# it reached on the other half and on collections never seen is in docs/relevance.md, "Confidence".
+# By the prefix of a model's fingerprint, which ends with a hash of its weights. Fitted in November
+# 2026 to the half of squad20_dev (1,500 answerable questions), cranfield and med that seed 0 keeps;
+# for results on the other half and on unseen collections see docs/relevance.md, "Confidence".
 SHIPPED: Mapping[str, Calibration] = {
     "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": Calibration(
         {

@@ -1,8 +1,8 @@
-"""Q5: pseudo-relevance feedback: what is like the best of a first ranking is likely to be good.
+"""Q5: pseudo-relevance feedback: candidates similar to the top of a first ranking score higher.
 
-Relevant passages resemble one another (van Rijsbergen's cluster hypothesis, 1979), so the best of
-a first ranking say more of what is wanted than the query's few words (Rocchio 1971; with
-embeddings, Li et al., ACM TOIS 2023). Each candidate gets a share of its mean cosine to them.
+Relevant passages resemble one another (van Rijsbergen's cluster hypothesis, 1979), so the top of
+a first ranking describes the information need better than the query's few words (Rocchio 1971; with
+embeddings, Li et al., ACM TOIS 2023). A share of its mean cosine to them is added to each score.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from search.domain import Combination, Floats, Integers, Leaf, Node, Operation
 from search.ranking.batch import Prepared
 
 # Three documents were better than two, four, five or ten on six judged collections, and are few
-# enough to be right (docs/relevance.md).
+# enough to be mostly relevant (docs/relevance.md).
 EXAMPLES = 3
-# Half-precision embeddings hold three. How many rows are multiplied at a time decides the last
-# bits: without them equals stay equal.
+# Half-precision embeddings have three. The last bits depend on how many rows are multiplied at a
+# time: rounding keeps ties equal.
 COSINE_DIGITS = 9
 
 
@@ -43,7 +43,7 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
 
 
 def with_feedback(score: Node, cosine: float, weight: float) -> Node:
-    """The score, and `weight` times the candidate's likeness to the best of the first ranking."""
+    """The score plus `weight` times the candidate's similarity to the top of the first ranking."""
     parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
     extra = Combination("likeness to the first results", Operation.PRODUCT, parts)
     return Combination("score and feedback", Operation.SUM, (score, extra))

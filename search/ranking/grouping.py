@@ -1,7 +1,7 @@
 """Q6: a ranking -> groups: each document by its best hit, near-duplicates under the better one.
 
-Grouping takes nothing away and changes no order: every hit stands in exactly one group, and the
-groups stand as their best hits do. It reads the whole ranking, so that no page changes it.
+Grouping drops and reorders nothing: every hit is in exactly one group, and groups are in the order
+of their best hits. It reads the whole ranking, so that it does not depend on the page.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Group(Generic[T]):
-    """A document's place in a ranking: its best hit, and what is folded under it, best first.
+    """A document in a ranking: its best hit, and the hits folded under it, best first.
 
-    `folded` are the other hits of the same document; `copies` hits of other documents with nearly
-    the text of one of this group's. A hit is a column, or what is shown of one.
+    `folded` are the other hits of the same document; `copies` hits of other documents that are
+    near-duplicates of one of this group's. A hit is a column, or an object made from one.
     """
 
     best: T
@@ -34,9 +34,9 @@ class Group(Generic[T]):
 def grouped(prepared: Prepared, order: Integers) -> list[Group[int]]:
     """The groups of a ranking, in the order of their best columns.
 
-    A column goes to its document's group; else to that of the best column before it that it is a
-    near-duplicate of; else it begins a group. What is pinned is never folded under another
-    document, nor what names one identifier of the query under what names another.
+    A column joins its document's group; else that of its best near-duplicate before it; else it
+    starts a group. A pinned candidate is never folded under another document, nor one that matches
+    an identifier of the query under one that does not match the same.
     """
     duplicates = prepared.candidates.duplicates
     documents, rows = prepared.documents.tolist(), prepared.rows.tolist()
@@ -62,7 +62,7 @@ def grouped(prepared: Prepared, order: Integers) -> list[Group[int]]:
 
 
 def leaders(prepared: Prepared, order: Integers) -> list[int]:
-    """The best columns of the groups, in their order."""
+    """The groups' best columns, in order."""
     if prepared.candidates.duplicates:
         return [group.best for group in grouped(prepared, order)]
     _, first = np.unique(prepared.documents[order], return_index=True)
@@ -73,9 +73,9 @@ def leaders(prepared: Prepared, order: Integers) -> list[int]:
 def _original(
     prepared: Prepared, row: int, alike: Collection[int], placed: Mapping[int, int]
 ) -> int | None:
-    """The best placed row under which its near-duplicate `row` may stand; None for none.
+    """The best placed row under which its near-duplicate `row` may be folded, or None.
 
-    `placed` are the rows in the ranking's order.
+    `placed` has the rows in the ranking's order.
     """
     candidates = prepared.candidates.rows
     if not alike or candidates["pin"][row] != ABSENT:

@@ -1,7 +1,7 @@
 """Q4: raw scores -> strengths.
 
 Each normaliser takes one signal's raw scores over the union of all signals' candidates and
-returns strengths in the same order: in [0, 1], except `none`, which leaves scores as they are.
+returns strengths in the same order: in [0, 1], except `none`, which returns scores unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from search.domain import Floats, Normaliser, Signal
 
 RECIPROCAL_RANK_K = 60  # Cormack, Clarke & Buettcher 2009, as for RRF; ranks from 1
 
-# The normaliser of a signal that a profile names none for.
+# The default normaliser of each signal.
 USUAL = {
     Signal.VECTOR: Normaliser.NONE,
     Signal.KEYWORD: Normaliser.MAX,
@@ -26,7 +26,7 @@ USUAL = {
 
 
 def none(scores: Floats) -> Floats:
-    """The raw scores themselves, whatever their range: some seed systems add them unscaled."""
+    """The raw scores unchanged, whatever their range: some seed systems add them unscaled."""
     return scores
 
 
@@ -47,10 +47,10 @@ def minmax(scores: Floats) -> Floats:
 
 
 def zscore(scores: Floats) -> Floats:
-    """The normal distribution's share below each score's z: .5 at the mean, .84 one deviation up.
+    """The normal distribution function of each score's z: .5 at the mean, .84 one deviation up.
 
-    z alone leaves [0, 1]; its distribution function keeps the order and the distances near
-    the mean.
+    z itself is not in [0, 1]; its distribution function preserves the order, and the distances
+    near the mean.
     """
     deviation = scores.std() if len(scores) and scores.min() < scores.max() else 0.0
     if not deviation:
@@ -60,7 +60,7 @@ def zscore(scores: Floats) -> Floats:
 
 
 def reciprocal_rank(scores: Floats) -> Floats:
-    """(k + 1) / (k + rank), so that rank 1 gets 1; equal scores share a rank; 0 for none found."""
+    """(k + 1) / (k + rank), so that rank 1 gets 1; equal scores share a rank; 0 for no match."""
     above = len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
     k = RECIPROCAL_RANK_K
     return np.where(scores > 0, (k + 1) / (k + 1 + above), 0.0)

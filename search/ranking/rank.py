@@ -1,8 +1,8 @@
 """Q5-Q6: the one ranking: a batch of queries and their weights -> orders, scores, explanations.
 
-The scores are made over arrays, for all queries at once. `Ranked.explanation` makes one
-candidate's score again as a tree, of the same numbers: its leaves give the score. A signal, boost
-or knob has its arithmetic and its explanation side by side: fusion, boosts, tiers, feedback.
+The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
+candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,
+boost or knob are side by side in one module: fusion, boosts, tiers, feedback.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from search.ranking.fusion import (
 )
 from search.ranking.tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 
-# Sums of the same parts in another order differ in their last bits: such scores are equal.
+# Sums of the same parts in another order differ in their last bits: rounding makes them equal.
 SCORE_DIGITS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """A batch in its order: the columns of each query, best first, and their scores by column.
+    """A ranked batch: the columns of each query, best first, and their scores by column.
 
     `weights` and `classes` are the queries'. `likeness` has the feedback's weight and the cosines
-    by column, for each query, by its place, that has feedback.
+    by column, by index of the queries that have feedback.
     """
 
     batch: Batch
@@ -63,7 +63,7 @@ class Ranked:
         return self.order[place, : len(self.batch.prepared[place])]
 
     def replaced(self, places: Sequence[int], others: Ranked, taken: Sequence[int]) -> Ranked:
-        """The same with the rankings of `others` at `taken` in the place of those at `places`."""
+        """A copy with the rankings at `places` replaced by those of `others` at `taken`."""
         order, scores, tiers = self.order.copy(), self.scores.copy(), self.tiers.copy()
         weights, alike = list(self.weights), dict(self.likeness)
         width = others.order.shape[1]
@@ -77,13 +77,13 @@ class Ranked:
         )
 
     def candidate(self, place: int, column: int) -> Candidate:
-        """A column's candidate as an object, with the raw scores that count."""
+        """A column's candidate as an object, with its prepared raw scores."""
         prepared = self.batch.prepared[place]
         row = int(prepared.rows[column])
         return prepared.candidates.candidate(row, prepared.raw[column].tolist())
 
     def explanation(self, place: int, column: int) -> Explanation:
-        """Why a column stands where it stands, of the numbers that ranked it."""
+        """The explanation of a column's rank, from the numbers that ranked it."""
         prepared, candidate = self.batch.prepared[place], self.candidate(place, column)
         parts = self._contributions(place, column, candidate)
         found = {
@@ -118,8 +118,8 @@ def rank(
 ) -> Ranked:
     """Each query's candidates, best first: by tier, then score, then keyword score, then chunk id.
 
-    `weights` and `classes` are the queries', the rest is the profile's. With feedback it is a
-    second ranking, which adds each candidate's likeness to the best of the first.
+    `weights` and `classes` are the queries', the rest is the profile's. With relevance feedback
+    it ranks twice, and adds each candidate's similarity to the top of the first ranking.
     """
     shares = np.array([[each.of(signal) for signal in SIGNALS] for each in weights])
     shares = shares.reshape(len(weights), len(SIGNALS))
@@ -144,7 +144,7 @@ def rank(
 
 
 def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:
-    """The columns by tier, then score; of equals the first column comes first."""
+    """The columns by tier, then score, then column."""
     falling = np.where(batch.valid, -np.round(scores, SCORE_DIGITS), np.inf)
     order = np.argsort(falling, axis=1, kind="stable")
     if (tiers[batch.valid] != PLAIN).any():
@@ -154,7 +154,7 @@ def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:
 
 
 def _pinned(batch: Batch, order: Integers, tiers: Integers) -> Integers:
-    """The tiers with what is pinned before all else."""
+    """The tiers with pinned candidates first."""
     tiers = tiers.copy()
     for place, each in enumerate(batch.prepared):
         if each.is_pinned:
@@ -168,9 +168,9 @@ def _pinned(batch: Batch, order: Integers, tiers: Integers) -> Integers:
 def _alike(
     batch: Batch, order: Integers, scores: Floats, shares: Floats, profile: Profile
 ) -> dict[int, tuple[float, Floats]]:
-    """What likeness to the best of the first ranking is worth, and each column's, by query.
+    """The weight of relevance feedback and each column's mean cosine, by query.
 
-    Nothing for a query that meaning has no weight for.
+    Queries whose vector weight is 0 are left out.
     """
     found = {}
     for place in np.flatnonzero(shares[:, VECTOR]).tolist():

@@ -1,4 +1,4 @@
-"""Q6: tiers. What is pinned comes first, then what holds an identifier of the query (D2)."""
+"""Q6: tiers: pinned candidates first, then those with an identifier of the query (ADR 2)."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from search.domain import (
 
 PLACES = ("title", "heading", "text")
 # A candidate's tier as a number: pins are below 0, identifiers from 0, the rest from PLAIN.
-# SECOND is what only one of meaning and keywords found, where that matters; BEYOND no candidate.
+# SECOND: matched by only one of meaning and keywords, if `both_first`; BEYOND: no candidate.
 PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
 
-# Who says more than this besides a short code tells a story, and does not ask for the code: on
+# With more other words than this, a query is not a lookup of the short code that it contains: on
 # SciFact the tier costs nothing up to 4 other words, and .11 nDCG@10 beyond (ADR 2).
 MOST_OTHER_TERMS = 4
-# What holding a short code is worth then. 1.03 to 1.3 do equally well there.
+# The boost for containing the code in such a query. 1.03 to 1.3 perform equally well there.
 HOLDER_FACTOR = 1.1
-# Signs and numbers that no word of a sentence has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
+# Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
 _DISTINCTIVE = re.compile(r"\d\D*\d\D*\d\D*\d|[_@§.:()\\]|^--")
 
 
 def identifiers_lead(query: Query, terms: Sequence[TermStatistic]) -> bool:
-    """Whether what holds an identifier of the query comes before every score.
+    """Whether candidates with an identifier of the query come before every score.
 
-    So it is where an identifier is like no word (it has four digits, or signs), or where the query
-    says little besides. Otherwise it is one word of many (IL-10, D40), and counts as a boost.
+    True if an identifier is distinctive (four digits, or symbols), or the query has few other
+    words. Otherwise it is one word of many (IL-10, D40), and counts as a boost.
     """
     if query.is_identifier or any(_is_distinctive(named) for named in query.identifiers):
         return True
     said = " ".join(named.text for named in query.identifiers).casefold()
-    # A word may stand under several languages' stems, which begin alike.
+    # A word may have stems in several languages, which begin alike.
     others = {term.lexeme[:4] for term in terms if term.lexeme not in said}
     return len(others) <= MOST_OTHER_TERMS
 
@@ -57,13 +57,13 @@ def _is_distinctive(named: QueryIdentifier) -> bool:
 
 
 def holding(score: Node, match: IdentifierMatch) -> Node:
-    """The score of a chunk that holds an identifier which does not lead."""
+    """The score of a chunk that contains an identifier which does not lead."""
     leaf = Leaf(f"names {match.form}", HOLDER_FACTOR)
     return Combination("names an identifier", Operation.PRODUCT, (score, leaf))
 
 
 def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
-    """The tier of each candidate but for pins: full forms before partial ones, then by place."""
+    """The tier of each candidate without pins: full forms before partial ones, then by place."""
     tiers = np.full(len(rows), PLAIN, np.int64)
     held = np.flatnonzero(rows["form"] != ABSENT)
     if leads and len(held):
@@ -75,7 +75,7 @@ def tiers_of(rows: npt.NDArray[Any], *, leads: bool) -> Integers:
 
 
 def with_pins(tiers: Integers, pins: Integers, documents: Integers, order: Integers) -> Integers:
-    """One query's tiers with the best chunk of each pinned document before all, by its pin."""
+    """One query's tiers with the best chunk of each pinned document first, in the pins' order."""
     tiers = tiers.copy()
     seen: set[int] = set()
     for column in order[pins[order] != ABSENT].tolist():
@@ -86,7 +86,7 @@ def with_pins(tiers: Integers, pins: Integers, documents: Integers, order: Integ
 
 
 def tier(number: int, candidate: Candidate) -> Tier:
-    """A tier in words: the candidate's, that has this number."""
+    """The candidate's tier with its reason, from the tier's number."""
     match = candidate.identifier
     if number < 0:
         place = float(candidate.pin or 0)

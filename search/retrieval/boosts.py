@@ -1,4 +1,4 @@
-"""Q3: what the candidates hold of what a profile's boosts look for."""
+"""Q3: SQL that counts the matches of a profile's boosts in the candidates."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from search.retrieval.sql import literally
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
-    """An expression over chunk `c` for each boost that can count, by its name; their parameters.
+    """An expression over chunk `c` by name of each boost that can match, and their parameters.
 
-    Each counts the boost's patterns that the chunk's text holds.
+    Each counts the boost's patterns that match the chunk's text.
     """
     expressions: dict[str, str] = {}
     params: dict[str, Any] = {}
@@ -31,9 +31,9 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
 
 
 def patterns(boost: Boost, text: str) -> tuple[str, ...]:
-    """The regular expressions (of Postgres) that count for a query, one an anchor.
+    """The Postgres regular expressions of a boost for a query, one per anchor.
 
-    Empty: nothing can count; ("",): every chunk of the boost's kinds does.
+    Empty: nothing can match; ("",): every chunk of the boost's kinds does.
     """
     if not boost.anchor:
         return (boost.pattern,)

@@ -1,6 +1,6 @@
-"""Where a question may look: what the viewer may read, narrowed by filters and by the query.
+"""The scope of a question: the chunks that the viewer may read, narrowed by filters and query.
 
-All of them only ever take chunks away.
+Narrowing only ever removes chunks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Filters:
     """Empty fields filter nothing. `after` and `before` are inclusive days of the document's date.
 
     `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
-    ISO 639-1 codes, `metadata` conditions of which one key's values are alternatives.
+    ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives.
     """
 
     collections: tuple[str, ...] = ()
@@ -41,9 +41,9 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The chunks that a question may find, and the collections that its statistics come from.
+    """The chunks that a question may return, and the collections of its statistics.
 
-    `narrowed`: the chunks may be fewer than the collections hold.
+    `narrowed`: the chunks may be fewer than those of the collections.
     """
 
     chunks: QuerySet[Chunk]
@@ -52,7 +52,7 @@ class Scope:
 
     @classmethod
     def of(cls, viewer: Viewer, filters: Filters) -> Self:
-        """Everything `viewer` may read that the filters leave; an unknown value leaves nothing."""
+        """The chunks that `viewer` may read and that match the filters; none for unknown values."""
         chunks = Chunk.objects.visible_to(viewer, collections=filters.collections)
         collections = Collection.objects.visible_to(viewer)
         if filters.collections:
@@ -63,7 +63,7 @@ class Scope:
         return cls(fitting, collections, narrowed=fitting is not chunks)
 
     def narrowed_by(self, query: Query) -> Self:
-        """What is left that holds the query's phrases, fits its filters, and none it excludes."""
+        """The scope restricted by the query's phrases, filters and exclusions."""
         chunks, collections = self.chunks, self.collections
         wanted, unwanted = query.filters, query.unwanted
         if wanted.collections or unwanted.collections:
@@ -92,7 +92,7 @@ class Scope:
         return type(self)(chunks, collections, narrowed)
 
     def without(self, documents: Container[int]) -> Self:
-        """What is left without these documents, by their ids."""
+        """The scope without these documents, by id."""
         if not documents:
             return self
         chunks = self.chunks.exclude(document_id__in=sorted(documents))
@@ -100,7 +100,7 @@ class Scope:
 
 
 def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:
-    """The chunks that fit the filters' types, languages, days and metadata."""
+    """The chunks that match the filters' types, languages, days and metadata."""
     if filters.media_types:
         chunks = chunks.filter(version__media_type__in=filters.media_types)
     if filters.languages:
@@ -115,7 +115,7 @@ def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QueryS
 
 
 def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
-    """Collections with one of the slugs or names, whatever the case; `empty`: for no names."""
+    """A condition for one of the slugs or names, case-insensitive; `empty`: all, for no names."""
     if not names:
         return Q() if empty else Q(pk__in=())
     named = Q()

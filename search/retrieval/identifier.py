@@ -1,4 +1,4 @@
-"""Q3: the identifier lane: chunks that hold a code which the query names (decision D2)."""
+"""Q3: the identifier lane: chunks that contain an identifier of the query (ADR 2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ingestion.models import Chunk
 from search.domain import MAX_HOLDERS, Profile, Query
 from search.retrieval.lexical import bm25
 
-# Common tables: the forms asked for, without those that are common words.
+# Common table: the query's forms, without common words.
 TABLES = """
 asked AS MATERIALIZED (
     SELECT form, strength
@@ -27,7 +27,7 @@ asked AS MATERIALIZED (
 ),
 """
 
-# One of the two sides must be whole: codes that share no more than a tail are strangers
+# One of the two sides must be a full form: identifiers that share only a tail are unrelated
 # (`ingestion.identifiers.match_strength`).
 MATCH = """
 LEFT JOIN LATERAL (
@@ -47,7 +47,7 @@ ingestion_identifier.form IN (
 
 
 def params(query: Query) -> dict[str, Any]:
-    """What the common tables need: every form of the query's identifiers, strongest first."""
+    """The parameters of the common table: the query's identifier forms, with best strengths."""
     forms: dict[str, float] = {}
     for identifier in query.identifiers:
         for form, strength in identifier.forms:
@@ -61,9 +61,9 @@ def params(query: Query) -> dict[str, Any]:
 
 
 def holders(chunks: QuerySet[Chunk], profile: Profile) -> QuerySet[Chunk, Any]:
-    """Chunks that hold a form asked for: whole forms first, then by place, then by BM25."""
+    """Chunks that contain a form of the query: full forms first, then by place, then by BM25."""
     score = RawSQL(bm25("ingestion_chunk"), (), FloatField())
-    # The plain condition brings the identifiers' table into the query, which _HELD reads.
+    # The plain condition joins the identifiers' table, which _HELD reads.
     held = chunks.filter(
         RawSQL(_HELD, (), output_field=BooleanField()), identifiers__strength__gt=0
     )

@@ -1,8 +1,8 @@
 """Q3: the keyword signal.
 
 BM25 (Robertson & Zaragoza 2009) as the inner product of a chunk's term weights with the
-query's idf, ln(1 + (N - df + .5) / (df + .5)) (decision D1). The idf and N are those of the
-collections that the viewer may read, so that nothing of the others shows in a score.
+query's idf, ln(1 + (N - df + .5) / (df + .5)) (ADR 1). The idf and N are those of the
+collections that the viewer may read, so that scores reveal nothing about the others.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from search.query.language import configs_of
 from search.retrieval.pruning import pruned
 from search.retrieval.sql import SignalSQL
 
-# How often the lexemes of a table `lexeme` stand in the searched collections, and what they weigh.
-# A lexeme is looked up as it stands in the index, so it is quoted, never parsed again.
+# The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
+# A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
 _TERMS = """
 {prefix}frequency AS (
     SELECT lexeme, sum(chunks) AS chunks
@@ -44,7 +44,7 @@ _TERMS = """
     FROM {prefix}frequency f, corpus
 )
 """
-# The weights of the terms as a vector, by the ids that chunks keep them under.
+# The weights of the terms as a vector, indexed by the term ids of chunks.
 _WEIGHTS = """
 (SELECT ('{{' || string_agg(id || ':' || idf, ',') || '}}/1000000000')::sparsevec
  FROM (SELECT steelyard_term_id(lexeme) AS id, max(idf)::real AS idf
@@ -58,7 +58,7 @@ def terms(prefix: str = "") -> str:
 
 
 def weights(prefix: str = "") -> str:
-    """The column `weights` of a query's row: what BM25 takes the chunks' terms times."""
+    """The column `weights` of a query's row, which BM25 multiplies with the chunks' terms."""
     return _WEIGHTS.format(prefix=prefix).strip()
 
 
@@ -94,8 +94,8 @@ question AS MATERIALIZED (
 )
 """
 
-# What the statement says of the query as a whole: its terms, rarest first; which of the words asked
-# about no searched text holds under any configuration; what each configuration keeps of it.
+# Query statistics: its terms, rarest first; those of %(words)s that no searched text contains under
+# any configuration; the number of its words that each configuration keeps.
 FINDINGS = """
 json_build_object(
     'terms',
@@ -121,7 +121,7 @@ json_build_object(
 
 
 def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict[str, Any]:
-    """What the common tables need of a query: `words` to ask about, the model's `languages`."""
+    """The parameters of the common tables; `words` are checked against the vocabulary."""
     return {
         "text": query.text,
         "spaced": spaced(query.text),
@@ -131,12 +131,12 @@ def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict
 
 
 def bm25(chunk: str, query: str = "question") -> str:
-    """BM25 of the chunk that goes by that name; `query` is the table with the query's weights."""
+    """BM25 of the chunk with that alias; `query` is the table with the query's weights."""
     return f"-({chunk}.terms <#> (SELECT weights FROM {query}))"
 
 
-# concept-rag's (F2-01): terms of over 2 letters, counted in every word that contains one; no idf;
-# k1 1.5, b .75, and every collection's average length taken for 100 words. At most 2.5 a term.
+# As in concept-rag: terms of over 2 letters, counted in every word that contains one; no idf;
+# k1 1.5, b .75, and a fixed average length of 100 words. At most 2.5 a term.
 _BM25_FIXED = r"""(
     SELECT coalesce(sum(tf * (1.5 + 1) / (tf + 1.5 * (1 - 0.75 + 0.75 * words / 100.0))), 0)::float8
     FROM (
@@ -158,12 +158,12 @@ _SCORES = {
     ),
     KeywordScorer.BM25_FIXED: _BM25_FIXED,
 }
-# It reads each chunk's words again: only the candidates', which BM25 finds for it.
+# It rereads each chunk's words, so it scores only candidates that BM25 generates.
 _FOUND_BY = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
 
 
 def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
-    """The keyword signal: raw scores of 0 or more; 0 where no term of the query stands.
+    """The keyword signal: raw scores of 0 or more; 0 for a chunk without a term of the query.
 
     `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1].
     """

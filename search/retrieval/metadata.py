@@ -1,7 +1,7 @@
-"""Q3: conditions on the metadata of documents as SQL, and the values that a search can offer.
+"""Q3: conditions on the metadata of documents as SQL, and the values to offer as facets.
 
 A document's metadata has a GIN index. Equality is containment, which the index answers; the other
-comparisons are JSON paths, for which it finds the documents that have the key at all.
+comparisons are JSON paths, for which it only finds the documents that have the key.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from search.domain import Comparison, MetadataFilter
 from search.retrieval.sql import named
 
 _COLUMN = "document__metadata"
-# A day or a moment, as `ingestion.metadata` writes dates. Dates compare as the texts they are.
+# A date or a date and time, as `ingestion.metadata` writes them. They compare as text.
 _DATE = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-# Sorts after all that can follow a day in a moment: what is on that day is not after it.
+# Sorts after any time of a day, so that all times of a day count as that day.
 _LATER = "~"
 _LATE_BOUNDS = (Comparison.AT_MOST, Comparison.ABOVE)
 
-# Equal values are counted before lists are taken apart: most documents have one of few.
+# Equal values are counted before lists are unnested: most documents share few values.
 _VALUES = """
 WITH held AS (
     SELECT key, metadata -> key AS value, count(*) AS documents
@@ -45,7 +45,7 @@ ORDER BY key, documents DESC, value
 
 
 def fitting(conditions: Sequence[MetadataFilter]) -> Q:
-    """What chunks fit: of the values that one key may equal any, all other conditions."""
+    """The conditions combined: any of the values that a key may equal, and all comparisons."""
     equal = [one for one in conditions if one.comparison is Comparison.IS]
     compared = [one for one in conditions if one.comparison is not Comparison.IS]
     wanted = Q()
@@ -57,9 +57,9 @@ def fitting(conditions: Sequence[MetadataFilter]) -> Q:
 
 
 def fits(condition: MetadataFilter) -> Q:
-    """The condition as one on chunks."""
+    """The condition as a Q on chunks."""
     if condition.comparison is not Comparison.IS:
-        # The index knows the documents that have the key; it does not look into paths like these.
+        # The index finds documents by key; it does not support paths like these.
         has_key = Q(**{f"{_COLUMN}__has_key": condition.key})
         return has_key & Q(_PathFinds(F(_COLUMN), _Path(Value(_path(condition)))))
     key, value = condition.key, condition.value
@@ -72,7 +72,7 @@ def fits(condition: MetadataFilter) -> Q:
 def most_held(
     documents: QuerySet[Document], keys: Iterable[str], *, most: int
 ) -> list[tuple[str, str, int]]:
-    """Each key's values with the number of documents that have them: the `most` frequent ones.
+    """Each key's `most` frequent values, with the number of documents that have them.
 
     By key, the most frequent first. One query.
     """
@@ -89,7 +89,7 @@ class _Path(Func):
 
 
 class _PathFinds(Func):
-    """`metadata @? path`: whether the path leads to anything; never an error."""
+    """`metadata @? path`: whether the path matches anything; never an error."""
 
     template = "(%(expressions)s)"
     arg_joiner = " @? "
@@ -98,9 +98,9 @@ class _PathFinds(Func):
 
 
 def _path(condition: MetadataFilter) -> str:
-    """The JSON path to what fits: a number, or a text that reads as one; a day or a moment.
+    """The JSON path to matching values: numbers, also as text; dates, also with a time.
 
-    Key and value hold nothing that has to be quoted: see `MetadataFilter`.
+    Key and value need no quoting: see `MetadataFilter`.
     """
     operator, tests = condition.comparison.value, []
     if condition.number:

@@ -1,7 +1,7 @@
 """Q3: the quoted phrases and excluded words of a query, as conditions on chunks.
 
-They stand in the scope that every signal starts from, so that none can go round them. A phrase is
-read under each chunk's own text configuration, against lexemes that hold its title and headings.
+They are part of the scope of every signal, so that none can bypass them. A phrase is
+parsed under each chunk's own text configuration, and matched to lexemes of title, headings, text.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.ngrams import IN_RUN, has_part, spaced
 from search.retrieval.sql import literally
 
-# The readings under all text configurations at once (search migration 0003): a constant for the
-# planner, which an index can find and whose selectivity it knows; a query that changes with the
-# row's configuration would read every row. Where a reading has no lexemes ("to be", "C++") it
-# lets all pass, and the second condition decides.
+# The phrase under all text configurations at once (a function of the search migrations): a constant
+# for the planner, with a known selectivity, that an index can answer; a query that depends on the
+# row's configuration would read every row. If the phrase has no lexemes ("to be", "C++") it
+# matches all rows, and the second condition decides.
 _ANY_READING = "steelyard_phrase(%s)"
 _OWN_READING = "phraseto_tsquery(ingestion_chunk.text_config::regconfig, %s)"
 _LITERALLY = """
 (ingestion_chunk.text ~* %s OR array_to_string(ingestion_chunk.heading_path, E'\\n') ~* %s
  OR (SELECT title ~* %s FROM ingestion_document WHERE id = ingestion_chunk.document_id))
 """
-# What the parsers of Postgres drop and yet tells C++ from C, A* from A. Hyphens and the marks of
-# sentences are left to them.
+# Symbols that Postgres' parsers drop although they distinguish C++ from C, A* from A. Hyphens and
+# punctuation are left to the parsers.
 _SYMBOLS = re.compile(r"[^\w\s,.;:!?'’()/、。，．：；！？（）「」『』・…-]")
 
 
@@ -44,8 +44,8 @@ def lacks(phrase: str) -> RawSQL:
 def titled(phrase: str, *, negated: bool = False) -> RawSQL:
     """The condition that the title of a chunk's document contains `phrase`, or does not.
 
-    The documents come as an array that Postgres fills once ahead of the scan; a join could cost
-    the vector index its order.
+    The documents are an array that Postgres evaluates once before the scan; a join could prevent
+    an ordered scan of the vector index.
     """
     pattern, read = _pattern(phrase), spaced(phrase)
     if has_part(phrase):
@@ -78,9 +78,9 @@ def _containing(phrase: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _pattern(phrase: str) -> str:
-    """A regular expression of Postgres: the words as they are, whatever stands between them.
+    """A Postgres regular expression for the literal words, with any non-word characters between.
 
-    A letter that is written without spaces between the words ends none.
+    No word boundary is required next to letters of scripts written without spaces.
     """
     words = (word.strip(",.;:!?") or word for word in phrase.split())
     escaped = r"\W+".join(map(literally, words))

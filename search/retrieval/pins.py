@@ -1,4 +1,4 @@
-"""Q3: the documents and passages that an administrator pinned to just this query."""
+"""Q3: the documents and passages that an administrator pinned to exactly this query."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ingestion.models import Chunk
 from search.domain import Pinned
 from search.retrieval.lexical import bm25
 
-# The place of a candidate's document among the pins, from 0. Of a document that is pinned by one of
-# its passages only that passage has a place: it is then the one that is shown.
+# The place of a candidate's document among the pins, from 0. If a document is pinned by one of
+# its passages, only that passage has a place, so that it is the one shown.
 PLACE = """CASE WHEN coalesce((%(pinned_edits)s::bigint[])[
         array_position(%(pinned)s::bigint[], c.document_id)], 0) IN (0, c.edit_id)
     THEN array_position(%(pinned)s::bigint[], c.document_id) - 1 END"""
 
 
 def params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
-    """The parameters of PLACE. No edit has the id 0, which stands for none."""
+    """The parameters of PLACE. The id 0 means no edit."""
     return {
         "pinned": [pin.document_id for pin in pins],
         "pinned_edits": [pin.edit_id or 0 for pin in pins],
@@ -28,7 +28,7 @@ def params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
 
 
 def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[Chunk, Any]:
-    """The pinned passages, and of each pinned document the chunk that fits the query's words best.
+    """The pinned passages, and the chunk of each pinned document with the highest BM25.
 
     Of equals the first.
     """

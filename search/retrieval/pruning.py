@@ -1,8 +1,8 @@
-"""Q3: which chunks the keyword signal scores: those that can reach the top (decision 13).
+"""Q3: candidate pruning for the keyword signal: score only chunks that can reach the top (ADR 13).
 
-MaxScore (Turtle & Flood 1995) in steps that Postgres can run: the chunks that hold a rare term
-set a bar; of the others only those are scored whose terms could carry them over it. No term adds
-more than its idf times k1 + 1, however often it stands.
+MaxScore (Turtle & Flood 1995) in steps that Postgres can run: the chunks with a rare term
+set a threshold (the bar); of the others only those are scored whose terms could exceed it. No term
+adds more than its idf times k1 + 1, however often it occurs.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ingestion.models import Chunk
 from search.domain import Profile
 from search.retrieval.sql import named
 
-# Terms from the rarest on until they stand in so many chunks set the bar. `benchmarks.pruning`:
-# the least time, and 1,000 hardly more.
+# The rarest terms, up to this many chunks in total, set the bar. `benchmarks.pruning`:
+# the fastest value, and 1,000 is hardly slower.
 SEED_CHUNKS = 500
-# The bar is the score of this rank: so many are sure to be the best. A page; of a list of 100 it
-# costs less than 1%; at 30 it would cost none, for a sixth more time (decision 13).
+# The bar is the score at this rank: this many are exact. One page; it loses less than 1% of a list
+# of 100; 30 would lose none, for a sixth more time (ADR 13).
 SURE_RANKS = 10
 
-# What carries a chunk over the bar, of the common terms. `most` is what a term can add, `rest` that
-# of it and all commoner ones together. A chunk whose rarest common term has a `rest` below the bar
-# is out; where that term alone does not reach the bar, one of the others must stand there too
-# that does, with all that are commoner still. The index answers such pairs from its posting lists.
-# Only terms within the budget begin a pair: under a filter that leaves the bar low the search does
-# not go through every chunk, and the condition of a question of 60 words stays small.
+# The common terms that can lift a chunk over the bar. `most` is a term's maximum score, `rest` the
+# sum for it and all commoner terms. A chunk whose rarest common term has a `rest` below the bar
+# is pruned; if that term alone does not reach the bar, the chunk must also contain one of the
+# others that does, with all commoner ones. The index answers such pairs from its posting lists.
+# Only terms within the budget begin a pair: under a filter with a low bar the search does
+# not scan every chunk, and the condition of a question of 60 words stays small.
 PAIRS = """
 SELECT string_agg(
            CASE WHEN most > score THEN quoted
@@ -42,9 +42,9 @@ FROM common, bar
 WHERE rest > score AND chunks_before < %(budget)s
 """
 
-# A seed that spends half of the budget has been cut. Then all terms count as common, each for what
-# it adds where it stands once in a chunk of average length: the other half of the budget goes to
-# the chunks that hold several.
+# A seed that uses half of the budget is truncated. Then all terms count as common, each with its
+# score for one occurrence in a chunk of average length: the other half of the budget goes to
+# chunks with several terms.
 _TABLES = """
 seed({columns}) AS MATERIALIZED ({seed}),
 bar AS MATERIALIZED (
@@ -71,10 +71,10 @@ _SEED_TERMS = """
 (SELECT string_agg(quoted, ' | ')::tsquery FROM term WHERE chunks_before < {seed_chunks})
 """
 
-# Stands for the terms in the statement of either part.
+# Placeholder for the terms in the statement of either part.
 _SOUGHT = "sought_terms"
 
-# The best of each part first: to sort out the chunks in both by UNION takes long over thousands.
+# Limited before the UNION, whose deduplication of thousands of chunks is slow.
 _FIND = """
 SELECT id FROM (
     (SELECT id, score FROM seed ORDER BY score DESC NULLS LAST, id LIMIT {depth})
@@ -90,15 +90,15 @@ def pruned(
 ) -> tuple[str, str, dict[str, Any]]:
     """Common tables, the statement that selects the best `depth` ids by `order`, and parameters.
 
-    Both are expressions over `ingestion_chunk`. By `bm25` the best `SURE_RANKS` are those of
-    scoring every chunk, unless the budget ran out; by another order they are those of the chunks
-    that BM25 lets through.
+    `order` and `bm25` are expressions over `ingestion_chunk`. Ordered by `bm25` the best
+    `SURE_RANKS` equal those of scoring every chunk, unless the budget ran out; by another order
+    they are the best of the chunks that BM25 does not prune.
     """
     half = max(1, profile.keyword_budget // 2)
-    # One column where the order is BM25: Postgres would compute two equal ones twice.
+    # One column if the order is BM25: Postgres would compute two equal ones twice.
     scores = {"score": order} if order == bm25 else {"score": order, "bm25": bm25}
     seed_sql, params = named(_scored(chunks, scores), "scored")
-    other_sql = seed_sql  # compiled once for both, where their columns are the same
+    other_sql = seed_sql  # compiled once for both if their columns are the same
     if order != bm25:
         other_sql, other_params = named(_scored(chunks, {"score": order}), "other")
         params |= other_params
@@ -118,7 +118,7 @@ def pruned(
 
 
 def _scored(chunks: QuerySet[Chunk], scores: dict[str, str]) -> QuerySet[Chunk, Any]:
-    """The chunks whose lexemes fit what _SOUGHT stands for, in no order, with their scores."""
+    """The chunks whose lexemes match the terms of _SOUGHT, unordered, with their scores."""
     holding = RawSQL(  # constant text: the values come from the common tables
         f"ingestion_chunk.lexemes @@ {_SOUGHT}", (), output_field=BooleanField()
     )

@@ -1,4 +1,4 @@
-"""Q3: the recency signal: how new the version that a chunk stands in is."""
+"""Q3: the recency signal: the age of a chunk's document version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SCORE = """
 
 
 def recency(profile: Profile) -> SignalSQL:
-    """The recency signal, in (0, 1]: 1 for now, halved with each half-life. It finds nothing.
+    """The recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
 
     Exponential decay as in Li & Croft, Time-based language models, CIKM 2003.
     """

@@ -1,7 +1,7 @@
-"""Q3: the words of the searched collections that are spelt like an unknown one; one query.
+"""Q3: the words of the searched collections spelt like an unknown one; one query.
 
-The vocabulary is the document frequencies': stems. What is shown must be a word, so it comes out
-of a chunk that holds the stem. Nothing of a collection that is not searched is ever read.
+The vocabulary is that of the document frequencies: stems. A suggestion must be a word, so it is
+read from a chunk with the stem. Collections outside the scope are never read.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from search.query.spelling import Neighbour
 from search.retrieval.filters import Scope
 from search.retrieval.sql import named
 
-# Few miss the first letter (Pollock & Zamora 1984), and it makes this quick: of 137,000 stems a
-# trigram index leaves 25,000 to be compared with a word, the plain index of a letter some 6,000.
-# Of trigrams in common. Two letters swapped in the middle of a word of six leave .27 (pyhton).
+# The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
+# stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.
+# Trigram similarity. Two letters swapped in the middle of a word of six leave .27 (pyhton).
 MIN_SIMILARITY = 0.2
-# Guesses that bound the work: stems a word is compared with, chunks read for each of them.
+# Guesses that bound the work: stems kept per word, chunks read per stem.
 MOST_STEMS = 8
-# Of three the first may all say “relation” where “related” was meant.
+# With three, all may contain “relation” where “related” was meant.
 MOST_CHUNKS = 10
-# Stemmers take endings off; the beginning of a word they leave alone.
+# Letters that a word shares with its stem: stemmers remove only endings.
 SAME_BEGINNING = 2
-# Letters more or fewer.
+# The maximum difference in length, in letters.
 MOST_DIFFERENCE = 2
 
 _STATEMENT = f"""
@@ -93,7 +93,7 @@ WHERE nearest.lexeme = ANY(tsvector_to_array(
 
 
 def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neighbour]]:
-    """For each of the words those of the scope that are spelt alike, in no order; maybe none."""
+    """The similarly spelt words of the scope for each word, unordered; possibly none."""
     readable, readable_params = named(scope.collections.order_by().values("pk"), "readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
     statement = _STATEMENT.format(readable=readable, chunks=chunks)

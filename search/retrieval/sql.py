@@ -1,4 +1,4 @@
-"""The pieces a signal brings to the one statement."""
+"""Q3: a signal's parts of the retrieval statement, and SQL helpers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ingestion.models import Chunk
 class SignalSQL:
     """One signal's part of the statement.
 
-    `find` selects the ids of its candidates, cut to the profile's depth; None when it only
-    scores. `score` is an expression over chunk `c` and document `d`, NULL where the signal cannot
-    score the chunk. Both may read the common tables `term` and `question`, and `tables` of the
-    signal's own, which follow those. `score_params` are those of all this text, by name.
-    `embedding` is an expression for the chunk's own, as bytes.
+    `find` selects the ids of its candidates, limited to the profile's depth; None if it only
+    scores. `score` is an expression over chunk `c` and document `d`, NULL if the signal cannot
+    score the chunk. Both may read the common tables `term` and `question`, and the signal's own
+    `tables`, which follow those. `score_params` are the parameters of all this SQL, by name.
+    `embedding` is an expression for the chunk's embedding, as bytes.
     """
 
     score: str
@@ -31,9 +31,9 @@ class SignalSQL:
 
 
 def literally(text: str) -> str:
-    """The text as a regular expression of Postgres that matches just it.
+    """The text as a Postgres regular expression that matches it literally.
 
-    Postgres takes marks of letters for letters, and a backslash before a letter for an error.
+    Postgres treats combining marks as letters, and a backslash before a letter as an error.
     """
     return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)
 

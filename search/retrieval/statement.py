@@ -1,4 +1,4 @@
-"""Q3: the one statement of a question: finds the union, scores all of it on every signal."""
+"""Q3: the one statement of a question: unites all candidates, scores each on every signal."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from search.retrieval.vector import index_settings, vector
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search wants of the candidates besides the signals that always run.
+    """The options of a retrieval besides the signals that always run.
 
-    `signals` are the optional ones that count; `embeddings`: their embeddings too; `pins` what
-    stands first, in order; `words` those of the query that are looked up in the vocabulary.
-    `places`: what brought each candidate, so that a search that looks less far can be told from it.
+    `signals` are the optional ones to run; `embeddings`: return embeddings; `pins` are the pinned
+    documents, in order; `words` those of the query to check against the vocabulary. `places`:
+    return each candidate's ranks by candidate generator, as a wide candidate set needs them.
     """
 
     signals: frozenset[Signal] = frozenset()
@@ -66,7 +66,7 @@ candidate(id, places) AS MATERIALIZED (
 ),
 """.strip()
 
-# Each finder returns its ids in its own order, which the numbers keep.
+# Each candidate generator returns its ids in its own order, which the numbers preserve.
 _PLACED = """
 brought(id, finder, place) AS MATERIALIZED (
     {found}
@@ -163,7 +163,7 @@ def _statement(
     query: Query,
     wanted: Wanted,
 ) -> tuple[str, dict[str, Any]]:
-    """The statement's text and the parameters of its generated parts, all of them by name."""
+    """The statement's text and the parameters of its generated parts, by name."""
     readable, params = named(scope.collections.order_by().values("pk"), "readable")
     found: dict[str, str] = {}
     for name, finder in finders.items():
@@ -172,7 +172,7 @@ def _statement(
             continue
         found[name], values = named(finder, f"found_{name}")
         params.update(values)
-    # In the order in which `_read` reads them.
+    # In the order that `_read` expects.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
     embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
     tables = [signal.tables for signal in signals.values()]
@@ -192,12 +192,12 @@ def _statement(
 
 
 def _union(found: Mapping[str, str]) -> str:
-    """The table of the candidates: what any finder brings."""
+    """The table of the candidates of all candidate generators."""
     return _CANDIDATES.format(found="\n    UNION\n    ".join(f"({sql})" for sql in found.values()))
 
 
 def _placed(found: Mapping[str, str]) -> str:
-    """The same, with the place of each candidate in the order of each finder that brings it."""
+    """The same, with each candidate's rank in each candidate generator that returns it."""
     parts = [
         f"SELECT id, '{name}' AS finder, row_number() OVER () AS place FROM ({sql}) AS part(id)"
         for name, sql in found.items()
@@ -206,12 +206,12 @@ def _placed(found: Mapping[str, str]) -> str:
 
 
 def _brings_embeddings(signals: dict[Signal, SignalSQL], wanted: Wanted) -> bool:
-    """Whether there are embeddings to bring along, and somebody asks for them."""
+    """Whether embeddings are requested and the vector signal runs."""
     return wanted.embeddings and Signal.VECTOR in signals
 
 
 def _run(statement: str, params: dict[str, Any], settings: dict[str, str]) -> list[tuple[Any, ...]]:
-    """The statement's rows. The settings travel with it and end with it."""
+    """The statement's rows. The settings are sent with it and apply to it alone."""
     set_all = ", ".join(
         f"set_config('{name}', '{value}', true)" for name, value in settings.items()
     )
@@ -228,7 +228,7 @@ def _read(
     signals: tuple[Signal, ...],
     wanted: Wanted,
 ) -> Candidates:
-    """The statement's rows as columns, by chunk id; `counted` are the boosts that could count."""
+    """The statement's rows as columns, by chunk id; `counted` are the boosts that can match."""
     boosts = tuple(boost.name for boost in wanted.boosts)
     findings = found[0][0]
     brought = sorted((row[1:] for row in found if row[1] is not None), key=itemgetter(0))
@@ -265,6 +265,6 @@ def _read(
 
 
 def _known(values: Sequence[Any], otherwise: float) -> tuple[list[Any], list[bool]]:
-    """The values with `otherwise` in the place of None, and which of them were there."""
+    """The values with `otherwise` in place of None, and whether each was not None."""
     there = [value is not None for value in values]
     return [otherwise if value is None else value for value in values], there

@@ -1,4 +1,4 @@
-"""Q3: the synonym signal: BM25 of what the synonyms of the query's words say in their place."""
+"""Q3: the synonym signal: BM25 of the synonyms of the query's words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from search.domain import Profile, Query
 from search.retrieval import lexical
 from search.retrieval.sql import SignalSQL
 
-# Common tables after those of the keyword signal. Lexemes that the query has itself count there.
+# Common tables after those of the keyword signal, which already scores the query's own lexemes.
 TABLES = f"""
 expansion_lexeme AS (
     SELECT DISTINCT l.lexeme
@@ -30,7 +30,7 @@ expansion AS MATERIALIZED (
 
 
 def synonym(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQL:
-    """The synonym signal: raw scores of 0 or more, as BM25's; 0 where no expansion stands."""
+    """The synonym signal: BM25 raw scores of 0 or more; 0 for a chunk without an expansion."""
     found = chunks.filter(
         RawSQL(  # constant text: the values come from the common tables
             "ingestion_chunk.lexemes @@ (SELECT rare_term FROM expansion)",

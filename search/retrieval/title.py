@@ -1,6 +1,6 @@
-"""Q3: the title signal: how much of the query a document's title says, found by its own index.
+"""Q3: the title signal: how much of the query a document's title covers, with its own index.
 
-`coverage` is the share of the query's idf mass that stands in the title. `once` and `per_term`
+`coverage` is the share of the query's idf mass that is in the title. `once` and `per_term`
 are concept-rag's rule: 10 when any term is in the title, or 10 for each.
 """
 
@@ -24,7 +24,7 @@ _SCORES = {
 
 
 def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
-    """The title signal, in [0, 1] for `coverage`; a document is found by its first chunk."""
+    """The title signal, in [0, 1] for `coverage`; a document's candidate is its first chunk."""
     score = _SCORES[profile.title_scorer]
     found = chunks.filter(ordinal=0).filter(
         RawSQL(  # constant text: the values come from the common tables
@@ -32,7 +32,7 @@ def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
             (),
             output_field=BooleanField(),
         ),
-        # Brings the document's table into the query, which the raw condition reads.
+        # Joins the document's table, which the raw condition reads.
         document__title_terms__isnull=False,
     )
     strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())

@@ -1,7 +1,7 @@
 """Q3: the vector signal: the nearest chunks of the scope, by HNSW or, in a small scope, exactly.
 
-HNSW walks from near to far and drops what the scope does not hold: the fewer chunks it leaves,
-the longer the walk. A small scope is read whole instead, and so is one that the walk left short.
+An HNSW scan goes from near to far and drops chunks outside the scope: the smaller the scope, the
+longer the scan. A small scope is searched exactly instead, and so is one with too few results.
 """
 
 from __future__ import annotations
@@ -17,28 +17,29 @@ from search.domain import Profile
 from search.retrieval.filters import Scope
 from search.retrieval.sql import SignalSQL, named
 
-# The largest scope that is read whole. Of 200,000 chunks the walk to 5,000 took four times as long;
-# to 10,000 it was the sooner, but missed 6% of the ten nearest (benchmarks/README.md).
+# The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
+# 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).
 SMALL_SCOPE = 10_000
-# HNSW keeps this many neighbours in mind at least. Of 200,000 chunks it misses 4% of the ten
+# The minimum of `hnsw.ef_search`. Of 200,000 chunks HNSW misses 4% of the ten
 # nearest at 100 and 2% at 400, for 2 ms more (benchmarks/README.md).
 MIN_EF_SEARCH = 400
 MAX_EF_SEARCH = 1_000  # pgvector's own limit
-# A walk ends here, filled or not: pgvector's default. A scope that it leaves short is read whole.
+# A scan ends here, complete or not: pgvector's default. With too few results an exact one follows.
 MAX_SCAN_TUPLES = 20_000
 
-# `few` holds a small scope, `near` what HNSW finds in any other; `{size}` counts the scope.
+# `few` holds a small scope, `near` the HNSW results in any other; `{size}` counts the scope.
 _TABLES = """
 few(id) AS MATERIALIZED ({few}),
 near(id) AS MATERIALIZED ({near}),
 """
 
-# Stand for the condition and the distance in the statement of either branch.
+# Placeholders for the condition and the distance in the statement of either branch.
 _WHEN, _DISTANCE = "when_so_large", "distance_to_query"
 
-# The condition of a branch reads no row: Postgres evaluates it once and, where it is false, never
-# starts the branch. Without the cast no index fits the order, so that these two are exact. The ids
-# of a small scope come as an array: of a join the planner knows no size, and reads every embedding.
+# A branch's condition depends on no row: Postgres evaluates it once and, if it is false, never
+# starts the branch. Without the cast no index matches the order, so these two are exact. The ids
+# of a small scope are an array: for a join the planner has no size estimate, and reads every
+# embedding.
 _FIND = """
 SELECT id FROM near
 UNION ALL
@@ -63,7 +64,7 @@ def vector(
     )
     return SignalSQL(
         score=f"(SELECT 1 - ((e.vector::{cast}) <=> %(embedding)s::{cast}) {own})",
-        # Without pgvector's header of four bytes: big-endian half-precision numbers.
+        # Big-endian half-precision numbers, without pgvector's header of four bytes.
         embedding=f"(SELECT substring(halfvec_send(e.vector) FROM 5) {own})",
         find=find,
         score_params={"embedding": literal, **params},
@@ -74,11 +75,11 @@ def vector(
 def _finder(
     scope: Scope, profile: Profile, space: EmbeddingSpace
 ) -> tuple[str, str, dict[str, Any]]:
-    """The tables of the nearest chunks, what selects them, and the parameters of both."""
+    """The tables of the nearest chunks, the SQL that selects them, and the parameters of both."""
     small, depth = max(SMALL_SCOPE, profile.depth), int(profile.depth)
     in_space = scope.chunks.filter(embeddings__space_id=space.pk)
 
-    # How large the scope is costs nothing when it is whole collections: they are counted.
+    # The size of a scope of whole collections is known from their statistics.
     if scope.narrowed:
         size, few = "(SELECT count(*) FROM few)", scope.chunks.order_by()[: small + 1]
     else:
@@ -92,7 +93,7 @@ def _finder(
     exact = "ingestion_chunkembedding.vector <=> %(embedding)s::halfvec"
 
     few_sql, few_params = named(few.values("pk"), "few")
-    # Compiled once for both: they differ in their condition and in the distance.
+    # Compiled once for both: they differ only in the condition and the distance.
     nearest = in_space.filter(_condition(_WHEN)).order_by(RawSQL(_DISTANCE, (), FloatField()))
     sql, params = named(nearest.values("pk")[:depth], "near")
     near_sql = sql.replace(_WHEN, f"{size} > {small}").replace(_DISTANCE, near)
@@ -107,7 +108,7 @@ def _finder(
 def index_settings(profile: Profile) -> dict[str, str]:
     """The settings of the vector index for one statement.
 
-    In relaxed order a walk keeps what it meets late, though nearer than what it has returned;
+    In relaxed order a scan keeps chunks met late, even if nearer than those already returned;
     the candidates need no order.
     """
     return {
@@ -118,7 +119,7 @@ def index_settings(profile: Profile) -> dict[str, str]:
 
 
 def _condition(sql: str) -> RawSQL:
-    """A condition of constants and common tables, none of them a value from outside."""
+    """A condition of constants and common tables, without external values."""
     return RawSQL(sql, (), output_field=BooleanField())
 
 

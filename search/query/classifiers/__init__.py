@@ -1,7 +1,7 @@
 """Q2: the named classifiers, one a file: Query -> Classification. A profile chooses one.
 
-Those of the seed systems decide as their documents say, misfires included: they are there to
-compare with. The shipped rules (`query.rules`) are the ones to rely on.
+Those of the seed systems reproduce their documents, misfires included, for comparison. The shipped
+rules (`query.rules`) are the recommended ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMED: Mapping[Classifier, Classify] = MappingProxyType(
 def classify_by(
     classifier: Classifier, query: Query, rules: Sequence[ClassifierRule]
 ) -> Classification:
-    """What `classifier` says of the query; `rules` are those of Classifier.RULES."""
+    """The classification of the query by `classifier`; `rules` are those of Classifier.RULES."""
     if classifier is Classifier.RULES:
         return classify(query, rules)
     return NAMED[classifier](query)

@@ -1,4 +1,4 @@
-"""IndexFoundry as shipped: weights of each query's own, by its anchors and its length (F1-01)."""
+"""IndexFoundry as shipped: weights per query, from its anchors and its length (F1-01)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from search.domain import Classification, Query, QueryClass, Weights
 from search.query.classifiers.typed import CERTAIN, typed
 
-# A capital and digits, capitals and digits, a long number, something in quotes.
+# A capital and digits, capitals and digits, a long number, a quoted text.
 CODES = (r"\b[A-Z]\d{1,3}\b", r"\b[A-Z]{2,3}\d{1,4}\b", r"\b\d{3,}\b")
 QUOTED = r'"([^"]+)"'
 BROAD_WORDS = frozenset(
@@ -25,7 +25,7 @@ def anchors(text: str) -> tuple[str, ...]:
 
 
 def specificity(text: str) -> float:
-    """How much a text asks for one thing, in [0, 1]: more for anchors and for few words."""
+    """The specificity of a text, in [0, 1]: higher for anchors and for few words."""
     words = [word for word in text.split() if len(word) > 2]
     by_length = 0.2 if len(words) <= 3 else 0.1 if len(words) <= 6 else 0.0
     broad = BROAD_WORDS & set(_WORDS.findall(text.lower()))

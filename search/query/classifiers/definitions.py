@@ -1,4 +1,4 @@
-"""The textbook's fourth alternative: definitions and explanations apart (S3-25)."""
+"""The textbook's fourth alternative: definitions versus explanations (S3-25)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The order: "What is <Name>", an identifier, then lookup, debug, code, concept by their signs.
 Confidence is .6 and .15 more for each sign of the class, .95 at most. Restated from the
-described behaviour: the signs are words and forms that the record's examples and its known
-misfires show, and are looked for within words too: a tenant holds "nan", a prefix "fix" (F4-02).
+described behaviour: the signs are words and forms from the record's examples and its known
+misfires, and match within words too: "nan" in tenant, "fix" in prefix (F4-02).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ IDENTIFIER = 0.9
 GENERAL = 0.5
 BASE, EACH_SIGN, MOST = 0.6, 0.15, 0.95
 
-# How a query of the class begins, and what stands in it anywhere; of each tuple, one sign.
+# The openings of queries of the class, and words anywhere in them; each tuple is one sign.
 _OPENINGS: Mapping[QueryClass, tuple[tuple[str, ...], ...]] = {
     QueryClass.LOOKUP: (("where is ", "where are "), ("find ", "locate ")),
     QueryClass.CONCEPT: (
@@ -68,7 +68,7 @@ def by_mind(query: Query) -> Classification:
 
 
 def _signs(text: str, query_class: QueryClass) -> int:
-    """How many signs of the class the text has."""
+    """The number of signs of the class in the text."""
     lowered = text.lower()
     count = sum(lowered.startswith(words) for words in _OPENINGS.get(query_class, ()))
     count += sum(any(w in lowered for w in words) for words in _WITHIN.get(query_class, ()))

@@ -7,6 +7,6 @@ from search.query.classifiers.typed import CERTAIN
 
 
 def always_general(query: Query) -> Classification:
-    """General, whatever is asked."""
+    """General for every query."""
     del query
     return Classification(QueryClass.GENERAL, "no classifier", CERTAIN)

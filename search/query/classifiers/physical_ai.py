@@ -1,7 +1,7 @@
 """Physical AI's phrases as its document prints them (S5-20 to S5-23).
 
-They are looked for anywhere, within words too: "vs" in revs, "fix" in prefix (F5-01). The first
-class whose phrase is found decides, so "what is the problem" is a concept, not a failure.
+They match anywhere, within words too: "vs" in revs, "fix" in prefix (F5-01). The first
+class with a matching phrase decides, so "what is the problem" is a concept, not a failure.
 """
 
 from __future__ import annotations
@@ -33,6 +33,6 @@ def phrase_class(text: str, order: Sequence[QueryClass] = PRINTED) -> tuple[Quer
 
 
 def by_physical_ai(query: Query) -> Classification:
-    """The class in the printed order; general, with the base weights, when nothing is found."""
+    """The class in the printed order; general, with the base weights, if no phrase matches."""
     query_class, phrase = phrase_class(typed(query))
     return Classification(query_class, f"“{phrase}”" if phrase else "no phrase", CERTAIN)

@@ -1,13 +1,13 @@
-"""What the seed systems' classifiers read: the text as it was typed."""
+"""The input of the seed systems' classifiers: the text as typed."""
 
 from __future__ import annotations
 
 from search.domain import Query
 
-# None of the seeds but Mind states how sure its classifier is: a rule that fits is certain.
+# No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0
 
 
 def typed(query: Query) -> str:
-    """The query with its punctuation, quotes and operators, which the seeds do not read apart."""
+    """The query with its punctuation, quotes and operators, which the seeds do not parse."""
     return query.original or query.text
