@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.db import IntegrityError, transaction
 
-from search import presets
 from search.models import ClassRule
 from search.query.rules import RULES
+from search.tuning.installing import install_presets
 
 pytestmark = pytest.mark.django_db
 
@@ -25,7 +25,7 @@ def test_are_installed_in_their_order() -> None:
 def test_installing_again_changes_no_row() -> None:
     ClassRule.objects.filter(position=10).update(confidence=0.5)
     before = list(ClassRule.objects.values())
-    presets.install()
+    install_presets()
     assert list(ClassRule.objects.values()) == before
 
 
