@@ -12,13 +12,9 @@ import re
 import unicodedata
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from django.db.models import QuerySet
 
 # The most bits in which near-duplicates differ. Manku 2007 uses 3 for whole web pages; a passage
 # of 150 words needs more, because each word is a larger share of it.
@@ -42,7 +38,6 @@ _WORDS = re.compile(
 )
 
 _Hashes = npt.NDArray[np.uint64]
-_FILL_BATCH = 500
 
 
 def signature(text: str) -> int | None:
@@ -66,22 +61,6 @@ def signature(text: str) -> int | None:
 def distance(one: int, other: int) -> int:
     """The Hamming distance of two signatures: 0 to 64."""
     return ((one ^ other) & 0xFFFF_FFFF_FFFF_FFFF).bit_count()
-
-
-def fill_signatures(chunks: QuerySet[Any]) -> int:
-    """Compute missing signatures of chunks; return how many were set.
-
-    `chunks` may use a migration's model. Works in batches by id, so that it can be resumed.
-    """
-    filled, last = 0, 0
-    waiting = chunks.filter(signature__isnull=True).order_by("pk").only("pk", "text")
-    while batch := list(waiting.filter(pk__gt=last)[:_FILL_BATCH]):
-        last = batch[-1].pk
-        for chunk in batch:
-            chunk.signature = signature(chunk.text)
-        signed = [chunk for chunk in batch if chunk.signature is not None]
-        filled += chunks.model._default_manager.bulk_update(signed, ["signature"])
-    return filled
 
 
 def _folded(text: str) -> str:

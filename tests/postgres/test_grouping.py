@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
-from django.db import connection
-from django.db.migrations.loader import MigrationLoader
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
-from ingestion.lexical.signatures import fill_signatures, signature
+from ingestion.lexical.signatures import signature
 from ingestion.models import Chunk, Document
 from search.pipeline import SearchResponse, search
 from search.presentation.results import results_for
@@ -44,17 +42,6 @@ def test_every_chunk_that_is_long_enough_has_its_signature(repeats: SimpleNamesp
     assert all(chunk.signature == signature(chunk.text) for chunk in chunks)
     short = repeats.other.chunks.get()
     assert short.signature is None
-
-
-def test_chunks_from_before_get_theirs_in_a_migration(repeats: SimpleNamespace) -> None:
-    historical = MigrationLoader(connection).project_state().apps.get_model("ingestion", "Chunk")
-    before = dict(Chunk.objects.values_list("pk", "signature"))
-    signed = [pk for pk, bits in before.items() if bits is not None]
-    Chunk.objects.filter(pk__in=signed[1:]).update(signature=None)
-
-    assert fill_signatures(historical.objects.all()) == len(signed) - 1
-    assert dict(Chunk.objects.values_list("pk", "signature")) == before
-    assert fill_signatures(historical.objects.all()) == 0
 
 
 def test_a_document_has_one_place_and_copies_share_it(repeats: SimpleNamespace) -> None:
