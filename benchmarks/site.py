@@ -98,7 +98,7 @@ def receive(
 def wait_until_finished() -> None:
     """Returns when every version is ready. Raises when one failed."""
     from ingestion.models import DocumentVersion, State
-    from ingestion.models.library import UNFINISHED
+    from ingestion.models.versions import UNFINISHED
 
     while DocumentVersion.objects.filter(state__in=UNFINISHED).exists():
         time.sleep(0.1)

@@ -66,7 +66,7 @@ def main() -> None:
 
 def parsing(files: list[Path]) -> None:
     """Pages per second, each file in a child process under the limits, as a worker reads it."""
-    from ingestion.documents.opening import open_file
+    from ingestion.documents.previewing import open_file
     from ingestion.errors import IngestionError
 
     def pages_of(path: Path) -> int:
@@ -183,7 +183,7 @@ def memory(count: int) -> None:
 def waiting(count: int, pdfs: int) -> None:
     """Seconds from the upload of a one-page note until search finds it."""
     from ingestion.models import DocumentVersion, Lane
-    from ingestion.models.library import UNFINISHED
+    from ingestion.models.versions import UNFINISHED
 
     uploads = ("--queues", "interactive,maintenance", "--concurrency", "1", "-n", "uploads@%h")
     with worker(CORES), worker(1, *uploads), a_collection("waiting") as collection:

@@ -48,7 +48,7 @@ def _warm_up() -> None:
     from django.db import connection
     from django.urls import get_resolver
 
-    from search.engine.embedding import warm_up
+    from search.engine.find import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is
     try:

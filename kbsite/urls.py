@@ -1,4 +1,4 @@
-"""The root URL configuration."""
+"""The root URL configuration, and the health endpoint."""
 
 from __future__ import annotations
 
@@ -6,10 +6,38 @@ from typing import NoReturn
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.http import Http404, HttpRequest
+from django.core.cache import cache
+from django.db import DatabaseError, connection
+from django.http import Http404, HttpRequest, JsonResponse
 from django.urls import include, path
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from redis.exceptions import RedisError
 
-from kbsite.health import health
+
+@never_cache
+@require_safe
+def health(request: HttpRequest) -> JsonResponse:
+    """Which of the servers behind the site respond; status 503 unless all do."""
+    answers = {"database": _database_answers(), "redis": _redis_answers()}
+    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+
+
+def _database_answers() -> bool:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return False
+    return True
+
+
+def _redis_answers() -> bool:
+    try:
+        cache.get("health")
+    except (RedisError, OSError):
+        return False
+    return True
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:

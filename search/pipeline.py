@@ -23,11 +23,10 @@ from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
 from search.engine.rank import Ranking, ranking_of
-from search.engine.request import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request
 from search.engine.response import SearchResponse
-from search.engine.settle import read, settle
+from search.engine.settle import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request, read, settle
 from search.presentation.results import results_for
-from search.query.spelling import corrected
+from search.query.expand import corrected
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
 

@@ -17,7 +17,7 @@ from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
-from search.tuning.evaluation import golden_comparison
+from search.tuning.evaluation import golden
 from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents
 from tests.support.laws import load_profiles
@@ -96,7 +96,7 @@ def documents(harbour: dict[str, Document], db: None, administrator: User) -> di
 @pytest.fixture
 def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles take their turns once: more rounds only make latencies surer."""
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import SAFE_METHODS, AllowAny
 
-from common.api.permissions import OPEN, needed
+from common.api.access import OPEN, needed
 
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",

@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from common.api.pagination import Pages
-from common.api.permissions import ActionPermission
+from common.api.access import ActionPermission
+from common.api.lists import Pages
 from common.api.serializers import refuse_unknown
 
 Row = TypeVar("Row", bound="Any")

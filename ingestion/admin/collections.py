@@ -22,13 +22,12 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminT
 
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.fields import LanguageField, language_name
-from ingestion.admin.metadata import MetadataKeysField
+from ingestion.admin.fields import LanguageField, MetadataKeysField, language_name
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 # Settings used to process documents: a change applies to a document when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}

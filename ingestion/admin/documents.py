@@ -23,8 +23,8 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, deletion_summary
 from common.admin.progress import LiveCells
 from ingestion import services
-from ingestion.admin import cells
-from ingestion.admin.fields import LanguageField
+from ingestion.admin import status
+from ingestion.admin.fields import LanguageField, MetadataField
 from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
@@ -32,13 +32,10 @@ from ingestion.admin.filters import (
     StateFilter,
     TypeFilter,
 )
-from ingestion.admin.metadata import MetadataField
-from ingestion.admin.passages import PassagePages
-from ingestion.admin.preview import preview_page
+from ingestion.admin.intake import upload_page, web_import_page
+from ingestion.admin.passages import PassagePages, preview_page
 from ingestion.admin.status import status_of
-from ingestion.admin.uploads import upload_page
 from ingestion.admin.versions import VersionPages
-from ingestion.admin.web_import import web_import_page
 from ingestion.models import Chunk, Document, DocumentVersion
 
 
@@ -106,15 +103,15 @@ class DocumentAdmin(
 
     @admin.display(description=_("title"), ordering="title")
     def title_cell(self, document: Document) -> SafeString:
-        return cells.title(document)
+        return status.title(document)
 
     @admin.display(description=_("state"), ordering="latest__state")
     def state_cell(self, document: Document) -> SafeString:
-        return cells.state(document)
+        return status.state(document)
 
     @admin.display(description=_("passages"), ordering="current__chunk_count")
     def chunks_cell(self, document: Document) -> SafeString:
-        return cells.chunks(document)
+        return status.chunks(document)
 
     @admin.display(description=_("size"), ordering="latest__size")
     def size(self, document: Document) -> str:

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.admin.fields import language_name
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.models import Collection, SourceKind, State
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 Choices = list[tuple[str, str]]

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from common.admin.pages import OwnPages, actor
 from ingestion import services
 from ingestion.errors import IngestionError
-from ingestion.files.downloads import download
+from ingestion.files.storage import download
 from ingestion.models import Document, DocumentVersion, State
 
 

@@ -14,11 +14,11 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.permissions import requires
+from common.api.access import requires
 from common.api.requests import actor
 from common.api.viewsets import EditableViewSet
 from ingestion import collections, services
-from ingestion.api.serializers.collections import CollectionSerializer, sees_groups
+from ingestion.api.serializers.library import CollectionSerializer, sees_groups
 from ingestion.exporting import writing
 from ingestion.models import Collection
 

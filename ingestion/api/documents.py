@@ -17,13 +17,12 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from common.api.access import OPEN, requires
 from common.api.errors import Conflict
-from common.api.filters import ChoicesFilter, FilterSet, ValuesFilter
-from common.api.permissions import OPEN, requires
+from common.api.lists import ChoicesFilter, FilterSet, ValuesFilter
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
-from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.documents import (
     DocumentChangeSerializer,
     DocumentDetailSerializer,
@@ -33,7 +32,8 @@ from ingestion.api.serializers.documents import (
     ReceiptSerializer,
     VersionSerializer,
 )
-from ingestion.files.downloads import download
+from ingestion.api.uploads import HEADER, once
+from ingestion.files.storage import download
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.library import DocumentQuerySet
 

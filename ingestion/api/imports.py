@@ -13,16 +13,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.errors import Conflict
-from common.api.filters import ChoicesFilter, FilterSet
+from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ReadViewSet
-from ingestion.api.idempotency import HEADER, once
 from ingestion.api.serializers.imports import (
     ImportItemSerializer,
     ImportRequestSerializer,
     ImportSerializer,
     WatchedFolderSerializer,
 )
+from ingestion.api.uploads import HEADER, once
 from ingestion.intake.importing import services
 from ingestion.intake.importing.services import counts_of
 from ingestion.models import Import, ImportItem, WatchedFolder

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from rest_framework.routers import SimpleRouter
 
-from ingestion.api.batches import BatchViewSet
 from ingestion.api.collections import CollectionViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
-from ingestion.api.patterns import IdentifierPatternViewSet
-from ingestion.api.spaces import SpaceViewSet
+from ingestion.api.settings import IdentifierPatternViewSet, SpaceViewSet
+from ingestion.api.uploads import BatchViewSet
 
 DOCUMENT = "documents/<uuid:public_id>"
 

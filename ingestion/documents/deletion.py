@@ -29,7 +29,7 @@ from ingestion.documents.activation import remove_unused
 from ingestion.errors import StateConflict
 from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 if TYPE_CHECKING:
     from common.accounts.models import User

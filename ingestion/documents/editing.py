@@ -23,9 +23,8 @@ from ingestion import spaces
 from ingestion.audit import log
 from ingestion.chunking.prefix import TextLimits
 from ingestion.documents import versions
-from ingestion.edits.carrying import anchor
+from ingestion.edits.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.edits.merging import rebased
-from ingestion.edits.rewriting import parsed_text, patterns, rewrite
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
 from ingestion.lexical import terms
@@ -39,7 +38,7 @@ from ingestion.models import (
     State,
 )
 from ingestion.models.edits import MAX_QUESTION_CHARS
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import leave_to_backfill, store, texts_of
 

@@ -1,4 +1,4 @@
-"""Preview a file's chunks: parsed like an upload, chunked as requested, nothing stored."""
+"""U2: parse a file with the limits of the settings; preview its chunks, storing nothing."""
 
 from __future__ import annotations
 
@@ -6,13 +6,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from django.conf import settings
+
 from ingestion import spaces
 from ingestion.chunking import ChunkingOptions, chunk_blocks
-from ingestion.documents.opening import open_file
 from ingestion.domain import BlockKind, ChunkDraft, ParsedDocument, extracted_text
 from ingestion.embedding import Embedder
 from ingestion.lexical.languages import detect_language, primary_code
+from ingestion.parsing import Ocr, ParseLimits, parse_file
+from ingestion.parsing.ocr import SWITCHED_OFF, installed
 from ingestion.parsing.titles import title_from_file_name
+
+
+def open_file(
+    path: Path, file_name: str, *, parts_to: Path | None = None, ocr_pages: int | None = None
+) -> ParsedDocument:
+    """The file's blocks and metadata; embedded files are copied to the folder `parts_to`.
+
+    OCR reads at most `ocr_pages` scanned pages (default and maximum: the setting OCR_PAGES).
+    """
+    most = settings.OCR_PAGES if ocr_pages is None else min(ocr_pages, settings.OCR_PAGES)
+    limits = ParseLimits.of(settings.PARSE_LIMITS)
+    return parse_file(path, file_name, limits, ocr=_ocr(most), parts_to=parts_to)
+
+
+def _ocr(pages: int) -> Ocr:
+    """The OCR of scanned pages, or the reason why it is not available."""
+    if settings.OCR == "off":
+        return Ocr(pages=pages, lacking=SWITCHED_OFF)
+    return installed(settings.OCR_LANGUAGES, folder=settings.TESSDATA_PREFIX, pages=pages)
+
 
 # Few: somebody is waiting for the preview.
 OCR_PAGES = 5

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from ingestion.documents import steps
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 LOOK_SECONDS = 0.4
 LINE_SECONDS = 5.0  # between two lines if there is no terminal for a bar

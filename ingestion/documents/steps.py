@@ -21,8 +21,8 @@ from common import backoff
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
-from ingestion.documents import activation, parts, reuse
-from ingestion.documents.opening import open_file
+from ingestion.documents import activation, parts, versions
+from ingestion.documents.previewing import open_file
 from ingestion.domain import (
     BlockKind,
     ChunkDraft,
@@ -31,8 +31,8 @@ from ingestion.domain import (
     extracted_text,
 )
 from ingestion.edits import carrying
-from ingestion.edits.rewriting import names_of
-from ingestion.edits.rewriting import patterns as known_patterns
+from ingestion.edits.carrying import names_of
+from ingestion.edits.carrying import patterns as known_patterns
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -130,7 +130,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
     carrying.carry(lease, spaces.embedder().tokenizer)
     named = with_file_name(version.title, version.file_name)
     terms.read_terms(version.pk, title=named)
-    reuse.copy_vectors(lease)
+    versions.copy_vectors(lease)
     count = version.chunks.count()
     lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
 

@@ -1,19 +1,21 @@
-"""The versions of a document: queue a new one, revert to an older one."""
+"""The versions of a document: queue a new one, revert to an older one, reuse vectors."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import CHANGE
-from django.db import transaction
+from django.db import connection, transaction
+from django.db.models import F
 
-from common.jobs import enqueue
+from common.jobs import Lease, enqueue
 from ingestion.audit import log
 from ingestion.documents.activation import finish
 from ingestion.errors import StateConflict
 from ingestion.files import storage
 from ingestion.models import Document, DocumentVersion, Lane, State
-from ingestion.models.library import UNFINISHED
+from ingestion.models.index import WRITTEN_STATES
+from ingestion.models.versions import UNFINISHED
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -108,3 +110,35 @@ def file_of(version: DocumentVersion) -> storage.StoredFile:
     return storage.StoredFile(
         str(version.file.name), version.file_name, version.size, version.sha256, version.media_type
     )
+
+
+# As in `spaces.filling`, the space is locked so that it cannot be deleted before its vectors.
+_COPY = """
+INSERT INTO ingestion_chunkembedding (chunk_id, space_id, vector)
+SELECT DISTINCT ON (fresh.id, held.space_id) fresh.id, held.space_id, held.vector
+FROM ingestion_chunk fresh
+JOIN ingestion_chunk old
+  ON old.version_id = %(old)s AND old.content_hash = fresh.content_hash
+ AND old.heading_path = fresh.heading_path
+JOIN ingestion_chunkembedding held ON held.chunk_id = old.id
+JOIN (
+    SELECT id FROM ingestion_embeddingspace WHERE state = ANY(%(states)s) FOR KEY SHARE
+) space ON space.id = held.space_id
+WHERE fresh.version_id = %(fresh)s
+ON CONFLICT DO NOTHING
+"""
+
+
+def copy_vectors(lease: Lease[DocumentVersion]) -> int:
+    """Copy vectors from the document's searchable version to the new one; return how many."""
+    document_id = lease.row.document_id
+    with lease.writing() as version, connection.cursor() as cursor:
+        searched = DocumentVersion.objects.filter(
+            document__pk=document_id, document__current=F("pk"), title=version.title
+        )
+        old = searched.values_list("pk", flat=True).first()
+        if old is None:
+            return 0
+        states = [state.value for state in WRITTEN_STATES]
+        cursor.execute(_COPY, {"old": old, "fresh": version.pk, "states": states})
+        return int(cursor.rowcount)

@@ -1,22 +1,22 @@
-"""Carry hand edits over from one version of a document to the next.
+"""Carry hand edits over from one version of a document to the next, and rewrite the edited chunks.
 
-    carry  -> apply each edit to its passage of the new version, before it becomes searchable
-    settle -> once it is searchable: update the anchors, list edits without a passage
-
-Until `settle`, the edits keep the anchors of the current version, so that nothing changes if the
-new one fails.
+carry  -> apply each edit to its passage of the new version, before it becomes searchable
+settle -> once it is searchable: update the anchors, list edits without a passage
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from django.db.models import Q
 from django.utils.translation import gettext
 
 from common.jobs import Lease
-from ingestion.edits.anchoring import Anchor, Fit, Place, fits
-from ingestion.edits.rewriting import parsed_hash, parsed_text, patterns, rewrite
+from ingestion.edits.anchoring import Anchor, Fit, Place, fits, text_hash
 from ingestion.embedding.protocol import Tokenizer
-from ingestion.models import Chunk, ChunkEdit, DocumentVersion
+from ingestion.identifiers import Pattern, placed_forms
+from ingestion.lexical.signatures import signature
+from ingestion.models import Chunk, ChunkEdit, DocumentVersion, Identifier, IdentifierPattern
 
 
 def carry(lease: Lease[DocumentVersion], tokenizer: Tokenizer) -> int:
@@ -102,3 +102,64 @@ def places_of(version: DocumentVersion) -> list[Place]:
         Place(chunk.ordinal, parsed_text(chunk), parsed_hash(chunk), tuple(chunk.heading_path))
         for chunk in chunks
     ]
+
+
+HEADING_PLACE = 1
+REWRITTEN = ("text", "original", "tokens", "content_hash", "signature")
+
+
+def patterns() -> list[Pattern]:
+    """The enabled identifier patterns."""
+    return [row.as_pattern() for row in IdentifierPattern.objects.filter(enabled=True)]
+
+
+def names_of(version: DocumentVersion, ordinal: int) -> str:
+    """The text in which identifiers count as in the title; with the file name for chunk 0."""
+    return version.title if ordinal else f"{version.title}\n{version.file_name}"
+
+
+def parsed_text(chunk: Chunk) -> str:
+    """The parsed text of the chunk."""
+    return chunk.original or chunk.text
+
+
+def parsed_hash(chunk: Chunk) -> str:
+    """The hash of the parsed text of the chunk."""
+    return text_hash(chunk.original) if chunk.original else chunk.content_hash
+
+
+def rewrite(
+    chunk: Chunk,
+    text: str,
+    version: DocumentVersion,
+    tokenizer: Tokenizer,
+    known: Sequence[Pattern],
+) -> None:
+    """Set the text of a stored chunk with its token count, hash, signature and identifiers.
+
+    The parsed text is kept as `original` if it differs. Offsets still refer to the parsed text.
+    """
+    original = parsed_text(chunk)
+    chunk.original = "" if text == original else original
+    chunk.text = text
+    chunk.tokens = tokenizer.count(text)
+    chunk.content_hash = text_hash(text)
+    chunk.signature = signature(text)
+    chunk.save(update_fields=[*REWRITTEN])
+    _identify(chunk, version, known)
+
+
+def _identify(chunk: Chunk, version: DocumentVersion, known: Sequence[Pattern]) -> None:
+    placed = placed_forms(names_of(version, chunk.ordinal), chunk.heading_path, chunk.text, known)
+    # Small sections share a chunk: only the parser knew which forms were in their headings.
+    in_headings = set(chunk.identifiers.filter(place=HEADING_PLACE).values_list("form", flat=True))
+    chunk.identifiers.all().delete()
+    Identifier.objects.bulk_create(
+        Identifier(
+            chunk=chunk,
+            form=form,
+            strength=strength,
+            place=min(place, HEADING_PLACE) if form in in_headings else place,
+        )
+        for form, (place, strength) in placed.items()
+    )

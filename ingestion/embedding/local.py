@@ -13,11 +13,17 @@ import numpy.typing as npt
 from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import minilm
+from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.folder import read_folder
-from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors, unit_vectors
-from ingestion.embedding.tokens import ModelTokenizer, encodable
+from ingestion.embedding.protocol import (
+    ModelCard,
+    ModelTokenizer,
+    Tokenizer,
+    Vectors,
+    encodable,
+    unit_vectors,
+)
 from ingestion.errors import EmbeddingRejected
 
 # Texts per yielded batch: about a second of work on two cores, so that progress is visible.

@@ -20,11 +20,18 @@ import numpy.typing as npt
 import openai
 
 from common.backoff import retry_after
+from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import OPENAI_BASE_URL, OpenAIConfig
-from ingestion.embedding.per_process import PerProcess
-from ingestion.embedding.protocol import ModelCard, Throttle, Tokenizer, Vectors, unit_vectors
+from ingestion.embedding.protocol import (
+    EstimatedTokenizer,
+    ModelCard,
+    Throttle,
+    Tokenizer,
+    Vectors,
+    encodable,
+    unit_vectors,
+)
 from ingestion.embedding.retry import Retries, TransientError
-from ingestion.embedding.tokens import EstimatedTokenizer, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 # The models' default dimensions; other models are queried once.

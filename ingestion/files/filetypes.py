@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from ingestion.errors import EmptyFile, TypeMismatch, UnsupportedType
-from ingestion.files.source_languages import LANGUAGES
-from ingestion.files.text_signs import HTML_START, looks_like_rst, looks_like_text
+from ingestion.files.text_types import HTML_START, LANGUAGES, looks_like_rst, looks_like_text
 
 HEAD_BYTES = 65_536
 """The number of leading bytes that `sniff` needs."""

@@ -2,18 +2,9 @@
 
 from ingestion.models.edits import ChunkEdit
 from ingestion.models.idempotency import IdempotencyKey
-from ingestion.models.imports import Import, ImportItem
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
-from ingestion.models.library import (
-    Collection,
-    DeletedDocument,
-    Document,
-    DocumentVersion,
-    Lane,
-    SourceKind,
-    State,
-    Visibility,
-)
+from ingestion.models.intake import Import, ImportItem, WatchedFile, WatchedFolder
+from ingestion.models.library import Collection, DeletedDocument, Document, SourceKind, Visibility
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (
     CorpusChange,
@@ -21,7 +12,7 @@ from ingestion.models.statistics import (
     TermChange,
     TermFrequency,
 )
-from ingestion.models.watching import WatchedFile, WatchedFolder
+from ingestion.models.versions import DocumentVersion, Lane, State
 
 __all__ = [
     "Chunk",

@@ -18,7 +18,8 @@ from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
 from ingestion.models.edits import ChunkEdit
-from ingestion.models.library import Collection, Document, DocumentVersion, Viewer
+from ingestion.models.library import Collection, Document, Viewer
+from ingestion.models.versions import DocumentVersion
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `terms`).
 TERM_DIMENSIONS = 1_000_000_000

@@ -1,4 +1,4 @@
-"""Collections hold documents; a document has versions; a version has a file and a state."""
+"""Collections hold documents; `versions` has the versions of a document."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import connection, models
-from django.db.models import Count, Exists, F, OuterRef, Q, Subquery
+from django.db import models
+from django.db.models import Count, F, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import Exact
 from django.urls import reverse
@@ -21,7 +21,6 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
-from common.jobs import BULK, INTERACTIVE, Job
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
 
@@ -174,21 +173,6 @@ class Collection(models.Model):
         super().save(*args, **kwargs)
 
 
-class State(models.TextChoices):
-    """The processing state of a version."""
-
-    QUEUED = "queued", _("Queued")
-    PARSING = "parsing", _("Parsing")
-    CHUNKING = "chunking", _("Chunking")
-    EMBEDDING = "embedding", _("Embedding")
-    READY = "ready", _("Ready")
-    FAILED = "failed", _("Failed")
-    SUPERSEDED = "superseded", _("Superseded")
-
-
-UNFINISHED = (State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING)
-
-
 class SourceKind(models.TextChoices):
     """Where a document came from."""
 
@@ -196,13 +180,6 @@ class SourceKind(models.TextChoices):
     PATH = "path", _("File on the server")
     URL = "url", _("Web address")
     PART = "part", _("Part of another document")
-
-
-class Lane(models.TextChoices):
-    """The queue that a version waits in, so that uploads do not wait for imports."""
-
-    INTERACTIVE = "interactive", _("Interactive")
-    BULK = "bulk", _("Bulk")
 
 
 class DocumentQuerySet(models.QuerySet["Document"]):
@@ -366,86 +343,3 @@ class DeletedDocument(Document):
         proxy = True
         default_permissions = ()
         verbose_name_plural = _("bin")
-
-
-class DocumentVersion(Job):
-    """One uploaded file and its processing state, which alone determines the work left to do."""
-
-    TASK = "ingestion.tasks.advance_version"
-    QUEUES = {INTERACTIVE: Q(lane="interactive"), BULK: Q(lane="bulk")}
-    OPEN = UNFINISHED
-
-    document = models.ForeignKey(Document, models.CASCADE, related_name="versions")
-    number = models.PositiveIntegerField()
-    file = models.FileField(max_length=300, editable=False)
-    file_name = models.CharField(max_length=255)
-    media_type = models.CharField(max_length=120)
-    size = models.PositiveBigIntegerField(help_text=_("Bytes."))
-    sha256 = models.CharField(max_length=64)
-
-    state = models.CharField(
-        max_length=12, choices=State.choices, default=State.QUEUED, db_index=True
-    )
-    progress = models.FloatField(default=0, help_text=_("Share of the work that is done, 0 to 1."))
-    error_code = models.CharField(max_length=40, blank=True)
-    finished = models.DateTimeField(null=True, blank=True)
-
-    title = models.CharField(max_length=500, blank=True)
-    language = models.CharField(max_length=8, blank=True)
-    text = models.TextField(blank=True, help_text=_("Extracted text; chunk offsets refer to it."))
-    page_count = models.PositiveIntegerField(null=True, blank=True)
-    author = models.CharField(max_length=500, blank=True)
-    file_created = models.DateTimeField(null=True, blank=True)
-    file_modified = models.DateTimeField(null=True, blank=True)
-    parser = models.CharField(max_length=80, blank=True)
-    warnings = models.JSONField(default=list, blank=True)
-    chunk_count = models.PositiveIntegerField(default=0)
-    lane = models.CharField(max_length=12, choices=Lane.choices, default=Lane.INTERACTIVE)
-    restored_from = models.ForeignKey(
-        "self",
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        help_text=_("The older version that this one restores."),
-    )
-    created = models.DateTimeField(default=timezone.now, editable=False)
-
-    class Meta:
-        ordering = ("-number",)
-        constraints = (
-            models.UniqueConstraint("document", "number", name="version_number_once"),
-            models.CheckConstraint(
-                condition=Q(progress__gte=0, progress__lte=1), name="version_progress_is_a_share"
-            ),
-        )
-        indexes = (
-            models.Index(
-                fields=("leased_until", "enqueued_at"),
-                name="version_unfinished",
-                condition=Q(state__in=UNFINISHED),
-            ),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.file_name} (version {self.number})"
-
-    @classmethod
-    def open_jobs(cls) -> models.QuerySet[DocumentVersion]:
-        """The unfinished versions of documents and collections that are not in the bin."""
-        kept = Document.objects.kept().filter(pk=OuterRef("document_id"))
-        return super().open_jobs().filter(Exists(kept))
-
-    def lock_parents(self) -> bool:
-        """Lock the document before the version; return False if the document was deleted.
-
-        All code takes the two locks in this order, since workers' rows refer to both and another
-        order could deadlock.
-        """
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT 1 FROM ingestion_document WHERE id = %s AND deleted_at IS NULL"
-                " FOR KEY SHARE",
-                [self.document_id],
-            )
-            return cursor.fetchone() is not None

@@ -11,7 +11,7 @@ import unicodedata
 from functools import cache
 from itertools import pairwise
 
-from ingestion.files.text_signs import unmarked_codec
+from ingestion.files.text_types import unmarked_codec
 
 # UTF-32's little-endian mark begins with UTF-16's, so it is tried first.
 _MARKS = (

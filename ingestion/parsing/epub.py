@@ -15,9 +15,9 @@ from xml.parsers import expat
 
 from ingestion.domain import Block
 from ingestion.errors import DamagedFile, EncryptedFile, ParseFailed
+from ingestion.parsing.markup import decode_html
 
 from .archive import UNREADABLE, check_archive, read_properties
-from .html import decode_html
 from .limits import ParseLimits
 from .pandoc import PandocUnreadable, extraction, read_tree
 from .protocol import Extraction, Metadata, Source

@@ -19,8 +19,9 @@ import traceback
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from ingestion.parsing.protocol import parser_for
+
 from . import child
-from .registry import parser_for
 
 IDLE_SECONDS = 300
 # A child's line closes just before it exits. A child that closes it and goes on is killed.

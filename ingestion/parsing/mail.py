@@ -16,9 +16,9 @@ from email.utils import parsedate_to_datetime
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.parsing.markup import HtmlParser, decode_html
 
 from .encoding import decode
-from .html import HtmlParser, decode_html
 from .limits import ParseLimits
 from .parts import PartKeeper
 from .protocol import Extraction, Metadata, Source

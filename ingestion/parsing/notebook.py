@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from ingestion.errors import DamagedFile
+from ingestion.parsing.markup import MarkdownReader
 
 from .encoding import decode
-from .markdown import MarkdownReader
 from .pandoc import TOO_DEEP_WARNING, Tree, is_too_deep, plain_text, read_tree, tree_metadata
 from .protocol import Extraction, Source
 

@@ -1,14 +1,16 @@
-"""The protocol of a parser: a stored file in, a stream of blocks and metadata out."""
+"""The protocol of a parser (file in, blocks and metadata out), and the parser of each type."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from ingestion.domain import Block, Part
 from ingestion.errors import NoText
+from ingestion.files import filetypes
 from ingestion.files.filetypes import FileType
 
 from .limits import ParseLimits
@@ -72,3 +74,41 @@ class Parser(Protocol):
     def extract(self, source: Source) -> Extraction:
         """The blocks of `source` in reading order, lazily if the library allows it."""
         ...
+
+
+MODULES = {
+    filetypes.PDF.media_type: "pdf",
+    filetypes.DOCX.media_type: "office",
+    filetypes.DOC.media_type: "office",
+    filetypes.ODT.media_type: "office",
+    filetypes.RTF.media_type: "office",
+    filetypes.XLSX.media_type: "sheets",
+    filetypes.XLS.media_type: "sheets",
+    filetypes.ODS.media_type: "sheets",
+    filetypes.PPTX.media_type: "slides",
+    filetypes.PPT.media_type: "slides",
+    filetypes.ODP.media_type: "slides",
+    filetypes.IPYNB.media_type: "notebook",
+    filetypes.EPUB.media_type: "epub",
+    filetypes.HTML.media_type: "markup:HTML",
+    filetypes.MARKDOWN.media_type: "markup:MARKDOWN",
+    filetypes.RST.media_type: "rst",
+    filetypes.ASCIIDOC.media_type: "markup:ASCIIDOC",
+    filetypes.ORG.media_type: "markup:ORG",
+    filetypes.TEXT.media_type: "text",
+    filetypes.CSV.media_type: "tabular",
+    filetypes.TSV.media_type: "tabular",
+    filetypes.EML.media_type: "mail",
+    filetypes.MSG.media_type: "outlook",
+    filetypes.ZIP.media_type: "zip_archive",
+    filetypes.JSON.media_type: "json_data",
+    filetypes.JSON_LINES.media_type: "json_data",
+    filetypes.XML.media_type: "xml_data",
+    **{source_type.media_type: "source_code" for source_type in filetypes.SOURCE_TYPES},
+}
+
+
+def parser_for(media_type: str) -> Parser:
+    """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields."""
+    module, _, name = MODULES[media_type].partition(":")
+    return cast(Parser, getattr(import_module(f"{__package__}.{module}"), name or "PARSER"))

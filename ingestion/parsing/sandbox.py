@@ -18,13 +18,13 @@ from typing import Any
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
+from ingestion.parsing.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 from .forking import run_in_child
 from .limits import MIB, ParseLimits
 from .ocr import Ocr
 from .parts import PARTS_FOLDER, safe_path, unique_path
 from .scratch import STRANGE_RESULT, opened_result, scratch_directory
-from .wire import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ingestion.domain import Block, BlockKind
-from ingestion.files.source_languages import FAMILIES
+from ingestion.files.text_types import FAMILIES
 
 from .encoding import decode
 from .protocol import Extraction, Source

@@ -10,8 +10,8 @@ from xml.parsers import expat
 
 from ingestion.domain import Block, BlockKind
 from ingestion.errors import ParseFailed, ParseLimitExceeded
+from ingestion.parsing.markup import decode_html
 
-from .html import decode_html
 from .limits import ParseLimits
 from .pandoc import plain_text
 from .protocol import Extraction, Source

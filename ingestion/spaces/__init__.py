@@ -13,10 +13,11 @@ Vectors are computed, stored and compared within one space only.
 
 from __future__ import annotations
 
-from ingestion.spaces.configuring import active_space, hold_switch
-from ingestion.spaces.embedders import (
+from ingestion.spaces.configuring import (
+    active_space,
     embedder,
     forget_embedders,
+    hold_switch,
     load_ahead,
     query_embedder,
     resolve,

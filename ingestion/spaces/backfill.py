@@ -23,7 +23,7 @@ from common import backoff
 from common.jobs import Lease, LeaseLost, enqueue, sweep, work_on
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
-from ingestion.spaces.embedders import embedder
+from ingestion.spaces.configuring import embedder
 from ingestion.spaces.filling import lacking, settled, store, texts_of
 from ingestion.spaces.index import IndexState, build_index, drop_index, index_of
 from ingestion.spaces.throttle import patience

@@ -20,8 +20,7 @@ from common.jobs import enqueue
 from ingestion import audit, spaces
 from ingestion.errors import EmbeddingRejected, SpaceError
 from ingestion.models import EmbeddingSpace
-from ingestion.spaces.configuring import config_of, embedder_config
-from ingestion.spaces.embedders import build
+from ingestion.spaces.configuring import build, config_of, embedder_config
 from ingestion.spaces.index import IndexState, index_of
 
 if TYPE_CHECKING:

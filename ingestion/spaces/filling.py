@@ -12,8 +12,13 @@ from ingestion.chunking import ChunkingOptions, embedding_text
 from ingestion.embedding import Embedder, Vectors
 from ingestion.models import Chunk, ChunkEmbedding, Collection, EmbeddingSpace, State
 from ingestion.models.index import WRITTEN_STATES
-from ingestion.spaces.configuring import active_space, config_of_settings, hold_switch
-from ingestion.spaces.embedders import embedder, settings_embedder
+from ingestion.spaces.configuring import (
+    active_space,
+    config_of_settings,
+    embedder,
+    hold_switch,
+    settings_embedder,
+)
 from ingestion.spaces.index import create_index
 
 

@@ -26,26 +26,26 @@ EMAIL_TIMEOUT = ALERT_TIMEOUT
 # --- API ---
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "common.api.authentication.TokenAuthentication",
+        "common.api.access.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     # A view that declares nothing is refused.
-    "DEFAULT_PERMISSION_CLASSES": ["common.api.permissions.ActionPermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     # OPTIONS would describe forms to people who may not submit them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
     "DEFAULT_THROTTLE_CLASSES": [
-        "common.api.throttling.AnonymousThrottle",
-        "common.api.throttling.UserThrottle",
+        "common.api.access.AnonymousThrottle",
+        "common.api.access.UserThrottle",
     ],
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("THROTTLE_ANONYMOUS", default="120/min"),
         "user": env.str("THROTTLE_USER", default="1200/min"),
         "login": env.str("THROTTLE_LOGIN", default="10/min"),
     },
-    "EXCEPTION_HANDLER": "search.api.errors.error_response",
+    "EXCEPTION_HANDLER": "search.api.parameters.error_response",
     "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -72,7 +72,7 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "search.tuning.models.EvaluationRun.State",
         "RunKindEnum": "search.tuning.models.EvaluationRun.Kind",
         "PublicationStateEnum": "search.tuning.models.Publication.State",
-        "NormaliserEnum": "search.models.labels.NORMALISERS",
+        "NormaliserEnum": "search.models.rules.NORMALISERS",
         "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
         "OptimisationKindEnum": ["weights", "presets"],
         "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",

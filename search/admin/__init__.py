@@ -1,7 +1,6 @@
 """The admin of search: classifier rules, synonyms, pins, hides; and the recorded searches."""
 
-from search.admin.curated import HideAdmin, PinAdmin, SynonymAdmin
-from search.admin.events import SearchEventAdmin
-from search.admin.rules import ClassRuleAdmin
+from search.admin.curated import ClassRuleAdmin, HideAdmin, PinAdmin, SynonymAdmin
+from search.admin.searches import SearchEventAdmin
 
 __all__ = ["ClassRuleAdmin", "HideAdmin", "PinAdmin", "SearchEventAdmin", "SynonymAdmin"]

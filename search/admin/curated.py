@@ -1,7 +1,4 @@
-"""Synonyms, pins and hides in the admin.
-
-Each page has a box to try a row before it is saved, and names its conflicts with other rows.
-"""
+"""Pins, hides, synonyms and classifier rules in the admin."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from common.admin.pages import OwnPages
 from ingestion.admin.fields import LinesField
@@ -24,8 +22,9 @@ from ingestion.models import Document
 from search import curation
 from search.curation import Conflicts
 from search.errors import SearchError
-from search.models import ClassWeights, Hide, Pin, SearchProfile, Synonym
+from search.models import ClassRule, ClassWeights, Hide, Pin, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
+from search.query import MAX_QUERY_CHARS
 
 
 class CuratedForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -180,3 +179,47 @@ def _own_question(row: Pin | Hide | Synonym) -> str:
     if isinstance(row, Synonym):
         return row.terms[0] if row.terms else ""
     return row.query
+
+
+class RuleForm(forms.ModelForm):  # type: ignore[type-arg]
+    examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text=_("Questions, one per line. The rule must match all of them to be saved."),
+    )
+    counter_examples = LinesField(
+        max_length=MAX_QUERY_CHARS,
+        required=False,
+        help_text=_("Similar questions, one per line, that the rule must not match."),
+    )
+
+    class Meta:
+        model = ClassRule
+        fields = (
+            "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
+            "confidence", "position", "enabled",
+        )  # fmt: skip
+        widgets = {
+            "pattern": UnfoldAdminTextareaWidget(
+                attrs={"class": "sy-code", "rows": 4, "spellcheck": "false"}
+            )
+        }
+
+
+@admin.register(ClassRule)
+class ClassRuleAdmin(ModelAdmin):  # type: ignore[misc]
+    form = RuleForm
+    fields = RuleForm.Meta.fields
+    list_display = ("name", "query_class", "short_pattern", "confidence", "enabled", "position")
+    list_editable = ("enabled", "position")
+    ordering_field = "position"  # set by dragging rows, saved with the list
+    list_filter = ("query_class", "enabled")
+    search_fields = ("name", "pattern", "examples")
+    ordering = ("position", "pk")
+    list_before_template = "admin/steelyard/rules_note.html"
+
+    @admin.display(description=_("matches"))
+    def short_pattern(self, rule: ClassRule) -> str:
+        if rule.predicate:
+            return rule.get_predicate_display()
+        return rule.pattern if len(rule.pattern) <= 60 else f"{rule.pattern[:59]}…"

@@ -16,8 +16,8 @@ from django.utils.translation import gettext
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.analytics.models import Interaction, SearchEvent
+from search.analytics.privacy import is_recorded, visitor_of
 from search.analytics.recording import NO_TEAM
-from search.analytics.visitors import is_recorded, visitor_of
 from search.errors import InteractionRefused, UnknownSearch
 
 Kind = Interaction.Kind

@@ -1,18 +1,80 @@
-"""Retention of search events: anonymised first, deleted later."""
+"""Visitors without names: pseudonyms, and how events are anonymised in time."""
 
 from __future__ import annotations
 
 import logging
+import re
 import secrets
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from common import locks
+from common.accounts.models import User
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
+
+# User agents of crawlers and monitors. A person's own script does not match.
+ROBOT = re.compile(
+    r"bot\b|crawl|spider|slurp|scrap|monitor|uptime|pingdom|healthcheck|health-check|kube-probe"
+    r"|preview|facebookexternalhit|lighthouse|prometheus|blackbox",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """A visitor. `key` distinguishes visitors and reveals nothing else about them."""
+
+    user: User | None
+    key: str
+
+
+def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
+    """The visitor behind a request: a user, or an address and browser on one day."""
+    user: User | AnonymousUser | None = getattr(request, "user", None)
+    if user is not None and user.is_authenticated:
+        return Visitor(user, _hashed(f"user {user.pk}"))
+    day = day or timezone.now().date()
+    browser = request.headers.get("User-Agent", "")
+    return Visitor(None, _hashed(f"{day} {_address(request)} {browser}"))
+
+
+def is_recorded(request: HttpRequest) -> bool:
+    """True if this request may be recorded.
+
+    False when recording is off, when the browser asks not to be tracked (`DNT`, `Sec-GPC`), for
+    robots, and for prefetched pages.
+    """
+    if not settings.SEARCH_EVENTS or request.method == "HEAD":
+        return False
+    headers = request.headers
+    if headers.get("DNT") == "1" or headers.get("Sec-GPC") == "1":
+        return False
+    purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
+    return "prefetch" not in purpose and not ROBOT.search(headers.get("User-Agent", ""))
+
+
+def _hashed(text: str) -> str:
+    return str(salted_hmac("search.analytics.visitor", text, algorithm="sha256").hexdigest())
+
+
+def _address(request: HttpRequest) -> str:
+    """The client's address; behind NUM_PROXIES proxies, the one that the first of them saw."""
+    proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
+    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
+    direct = str(request.META.get("REMOTE_ADDR", ""))
+    if not proxies or not forwarded:
+        return direct
+    addresses = [address.strip() for address in forwarded.split(",")]
+    return addresses[-min(proxies, len(addresses))]
+
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from search.analytics.models import SearchEvent
-from search.analytics.visitors import is_recorded, visitor_of
+from search.analytics.privacy import is_recorded, visitor_of
 from search.models import SearchProfile
 from search.pipeline import SearchResponse
 from search.presentation.results import Result

@@ -1,21 +1,58 @@
-"""The query parameters of a search: text -> arguments of `search.pipeline.search`."""
+"""A search request's parameters, and the HTTP status of each error."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from rest_framework import serializers
+from rest_framework import serializers, status
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
 
-from common.api.pagination import MAX_PAGE
+from common.api import errors
+from common.api.lists import MAX_PAGE
 from common.api.serializers import ChoiceField, Parameters
 from ingestion.api.serializers.documents import LanguageField
+from ingestion.errors import (
+    EmbeddingUnavailable,
+    FileTooLarge,
+    IngestionError,
+    NotStored,
+    StateConflict,
+)
 from ingestion.files.filetypes import SUPPORTED, main_extensions
-from search.api.legacy import CONCEPT_RAG
+from ingestion.idempotency import KeyReused
+from search.api.serializers.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
-from search.errors import InvalidFilter
+from search.errors import InvalidFilter, NoActiveProfile, NotPermitted, RunConflict, SearchError
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.query.fields import metadata_filter
 from search.retrieval import Filters
+
+_STATUSES: dict[type[Exception], int] = {
+    FileTooLarge: status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
+    NotStored: status.HTTP_507_INSUFFICIENT_STORAGE,
+    EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
+    NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,
+    StateConflict: status.HTTP_409_CONFLICT,
+    KeyReused: status.HTTP_422_UNPROCESSABLE_ENTITY,
+    NotPermitted: status.HTTP_403_FORBIDDEN,
+    RunConflict: status.HTTP_409_CONFLICT,
+}
+
+
+def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
+    """The response that states `error`; None for an unexpected one, which becomes a 500."""
+    if isinstance(error, SearchError | IngestionError):
+        set_rollback()
+        return Response(errors.body(error.code, str(error)), _status(error))
+    return errors.error_response(error, context)
+
+
+def _status(error: Exception) -> int:
+    held = (code for kind, code in _STATUSES.items() if isinstance(error, kind))
+    return next(held, status.HTTP_400_BAD_REQUEST)
+
 
 MAX_VALUES = 50
 

@@ -18,9 +18,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from common.api.access import AnonymousThrottle, LoginThrottle
 from common.api.requests import read_body
 from common.api.serializers import Strict
-from common.api.throttling import AnonymousThrottle, LoginThrottle
 from common.api.viewsets import ApiViewSet
 
 

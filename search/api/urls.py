@@ -9,9 +9,8 @@ from rest_framework.routers import SimpleRouter
 from ingestion.api.urls import DOCUMENT
 from ingestion.api.urls import router as library
 from search.analytics.api import InteractionView
-from search.api.sections import SectionViewSet
 from search.api.tokens import LogoutViewSet, TokenViewSet
-from search.api.views import MissingView, SearchView
+from search.api.views import MissingView, SearchView, SectionViewSet
 
 app_name = "api"
 

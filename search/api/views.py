@@ -1,26 +1,89 @@
-"""Search over HTTP."""
+"""Search over HTTP, and the section around a passage."""
 
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
 from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.api.access import OPEN
 from common.api.requests import read_query
+from common.api.viewsets import ApiViewSet
+from ingestion.models import Document
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
 from search.api.examples import SEARCH_EXAMPLES
-from search.api.legacy import wants_legacy
 from search.api.parameters import SearchParameters
+from search.api.serializers.results import wants_legacy
 from search.api.serializers.searches import SearchResponseSerializer
-from search.tuning.experiments.participation import participant
+from search.presentation.sections import section_around
+from search.tuning.experiments.running import participant
+
+
+class SectionSerializer(serializers.Serializer[Any]):
+    """The passages `first` to `last` of a document, the one asked for among them.
+
+    `start` and `end` are character offsets into the document's extracted text. `is_whole` says
+    that it ends where its heading's section does; otherwise there is more of it.
+    """
+
+    document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
+    title = serializers.CharField(source="document.title")
+    chunk = serializers.IntegerField(source="asked", help_text="The passage asked for, from 0.")
+    heading_path = serializers.ListField(
+        child=serializers.CharField(),
+        source="section.path",
+        help_text="The headings above all of it, outermost first.",
+    )
+    page = serializers.IntegerField(allow_null=True, help_text="Where it begins.")
+    first = serializers.IntegerField(
+        source="section.first", help_text="The ordinal of its first passage."
+    )
+    last = serializers.IntegerField(
+        source="section.last", help_text="The ordinal of its last passage."
+    )
+    start = serializers.IntegerField(source="section.start")
+    end = serializers.IntegerField(source="section.end")
+    tokens = serializers.IntegerField(source="section.tokens", help_text="Of the embedding model.")
+    is_whole = serializers.BooleanField(source="section.is_whole")
+    text = serializers.CharField(help_text="Overlaps left out, edits by hand included.")
+
+
+class SectionViewSet(ApiViewSet[Document]):
+    """The section around one passage of a document."""
+
+    serializer_class = SectionSerializer
+    permission = OPEN
+    lookup_url_kwarg = "chunk"
+    lookup_value_converter = "int"
+    queryset = Document.objects.none()
+
+    def retrieve(self, request: Request, public_id: UUID, chunk: int) -> Response:
+        """Show the section around a passage.
+
+        Small passages are found; what surrounds them is read. The section is the run of neighbours
+        under the same heading, or under the one above where that says too little, of at most
+        `SECTION_TOKENS` tokens. A search result names its document and `chunk`.
+        """
+        documents = Document.objects.visible_to(request.user).select_related("current")
+        documents = documents.defer("title_terms", "current__text")
+        document = get_object_or_404(documents, public_id=public_id)
+        around = section_around(document, chunk, viewer=request.user)
+        if around is None:
+            raise Http404
+        names = ("asked", "section", "page", "text")
+        shown = {name: getattr(around, name) for name in names}
+        return Response(SectionSerializer({**shown, "document": document}).data)
 
 
 class SearchView(APIView):

@@ -34,10 +34,15 @@ from search.domain.choices import (
 from search.domain.profiles import (
     COLUMNS,
     KNOBS,
+    MIXED,
     NORMALISED,
     About,
     Boost,
+    Mix,
     Profile,
+    RunningExperiment,
+    TakesPart,
+    Trial,
     columns_about,
 )
 from search.domain.questions import (
@@ -65,7 +70,6 @@ from search.domain.rankings import (
     Source,
     Tier,
 )
-from search.domain.trials import MIXED, Mix, RunningExperiment, TakesPart, Trial
 
 __all__ = [
     "ABSENT",

@@ -13,8 +13,7 @@ from search.domain import Candidates, Hit, Mix, Query, Trial
 from search.engine.configuration import Configuration
 from search.engine.find import find, find_for_both, score_alike, together
 from search.engine.rank import Ranking, ranking_of
-from search.engine.request import Request
-from search.engine.settle import settle
+from search.engine.settle import Request, settle
 from search.presentation.results import Result
 from search.ranking.grouping import Group
 

@@ -1,24 +1,82 @@
-"""Q3: the scope of a question, and the candidate set that the database returns for it."""
+"""Q3: the query's vector, the scope of a question, and the candidate set that the database returns.
+
+The vector has a time limit: a slow or failing model never fails a search.
+"""
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from dataclasses import dataclass, replace
 
+from django.conf import settings
+from django.db import DatabaseError
 from django.utils import timezone
 
-from ingestion.models import Document
+from ingestion import spaces
+from ingestion.errors import EmbeddingError
+from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.library import Viewer
 from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
 from search.engine.configuration import Configuration
-from search.engine.embedding import QueryVector, embed_query
 from search.engine.settle import Settled, read
-from search.query.expand import hidden_from, pins_for
-from search.query.spelling import correctable
+from search.query.expand import correctable, hidden_from, pins_for
 from search.ranking import applicable
 from search.ranking.boosts import by_sought
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
+
+logger = logging.getLogger(__name__)
+
+# Bounds the threads that a slow provider can occupy; a full pool counts as slow.
+_pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="embed-query")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The vector of a query, or None. `milliseconds` is the time waited."""
+
+    values: Sequence[float] | None = None
+    degraded: tuple[Signal, ...] = ()
+    milliseconds: float = 0.0
+
+
+def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
+    """The vector of `text` in `space`; degraded if the model fails or is slow."""
+    started = time.perf_counter()
+    values: Sequence[float] | None = None
+    try:
+        # Resolved here because the pool's threads must not use the database.
+        future = _pool.submit(_embed, text, spaces.resolve(space))
+        values = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+    except FutureTimeout:
+        logger.warning("The query's embedding took over %s s", settings.QUERY_EMBEDDING_TIMEOUT)
+    except EmbeddingError as error:
+        logger.warning("The query could not be embedded: %s", error)
+    elapsed = (time.perf_counter() - started) * 1000
+    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed)
+
+
+def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
+    # Only the space's own embedder: vectors of different models are not comparable.
+    vector: Sequence[float] = (
+        spaces.query_embedder(space)
+        .embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+        .tolist()
+    )
+    return vector
+
+
+def warm_up() -> None:
+    """Load the active space's model now, so that the first search does not wait for it."""
+    try:
+        spaces.embedder().embed_query("warm up")
+    except (EmbeddingError, DatabaseError) as error:
+        logger.warning("The embedding model is not available: %s", error)
+
 
 MAY_HIDE = "search.change_hide"
 

@@ -15,8 +15,7 @@ from search.domain import (
     Weights,
 )
 from search.engine.rank import Ranking, SecondTry, is_low
-from search.engine.request import DEFAULT_PAGE_SIZE
-from search.engine.settle import Settled
+from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
 

@@ -1,4 +1,4 @@
-"""Q1-Q2: parse the question, and settle its class, weights, signals, pins and hides.
+"""Q1-Q2: what a search is asked, and settled: class, weights, signals, pins and hides.
 
 The caller's choice comes first, then the profile's bypass, then its classifier. A question is
 settled once, before retrieval; later adjustments (`leaning`, a fallback ranking) change only the
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from ingestion.models.library import Viewer
 from search.domain import (
     Candidates,
     Classification,
@@ -17,16 +18,63 @@ from search.domain import (
     Pinned,
     Profile,
     Query,
+    QueryClass,
     Signal,
+    TakesPart,
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.engine.request import NOTHING_FORCED, Choices
 from search.query import parse
 from search.query.classifiers import classify_by
 from search.query.expand import expansions, hidden_from, pins_for
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking.fusion import OPTIONAL
+from search.retrieval import Filters
+
+DEFAULT_PAGE_SIZE = 10
+MAX_PAGE_SIZE = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The caller's overrides of the active profile and the classifier. Empty: none.
+
+    `exact`: search the query as typed, even if only its correction has results.
+    `snapshot` is a profile to rank by that need not be published, such as a draft under test.
+    """
+
+    profile: str = ""
+    query_class: QueryClass | None = None
+    weights: Weights | None = None
+    exact: bool = False
+    snapshot: Profile | None = None
+
+    @property
+    def forced(self) -> tuple[str, ...]:
+        """The names of the caller's overrides."""
+        decided = {
+            "profile": bool(self.profile or self.snapshot),
+            "class": self.query_class is not None,
+            "weights": self.weights is not None,
+        }
+        return tuple(name for name, is_forced in decided.items() if is_forced)
+
+
+NOTHING_FORCED = Choices()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The parameters of `search.pipeline.search` besides the text: see there."""
+
+    viewer: Viewer
+    filters: Filters
+    choices: Choices
+    group: bool = True
+    page: int = 1
+    page_size: int = DEFAULT_PAGE_SIZE
+    takes_part: TakesPart | None = None
+
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.identifiers import regex_problems
 from search import domain
-from search.models.labels import (
+from search.models.rules import (
     CLASSIFIERS,
     FUSIONS,
     KEYWORD_SCORERS,

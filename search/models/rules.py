@@ -1,8 +1,9 @@
-"""The rules of the query classifier, as rows that administrators edit."""
+"""The rules of the query classifier as rows, and the labels of the models' choices."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.core.exceptions import ValidationError
@@ -13,10 +14,64 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import IdentifierPattern
 from search import domain
-from search.models.labels import QUERY_CLASSES
 from search.query import MAX_QUERY_CHARS, ClassifierRule
-from search.query.classify import check_rule
-from search.query.predicates import PREDICATES
+from search.query.classify import PREDICATES, check_rule
+
+
+def choices(enum: type[Any], **labels: Any) -> list[tuple[str, Any]]:
+    """The values of `enum` with their labels; the value itself where it has none."""
+    return [(member.value, labels.get(member.value, member.value)) for member in enum]
+
+
+FUSIONS = choices(
+    domain.Fusion,
+    linear=_("Weighted sum of strengths"),
+    rrf=_("Reciprocal rank fusion (ranks only)"),
+    combmnz=_("Weighted sum times the number of matching signals (CombMNZ)"),
+    max=_("Largest weighted strength"),
+)
+NORMALISERS = choices(
+    domain.Normaliser,
+    none=_("Unchanged"),
+    max=_("Share of the maximum"),
+    minmax=_("Min-max scaling"),
+    zscore=_("Z-score percentile"),
+    reciprocal_rank=_("Reciprocal rank"),
+    cosine=_("(cosine + 1) / 2"),
+)
+KEYWORD_SCORERS = choices(
+    domain.KeywordScorer,
+    bm25=_("BM25"),
+    bm25_fixed=_("BM25 without document frequencies, on parts of words"),
+    ts_rank=_("Postgres ts_rank"),
+    ts_rank_cd=_("Postgres ts_rank_cd"),
+    overlap=_("Matched terms / query terms"),
+)
+TITLE_SCORERS = choices(
+    domain.TitleScorer,
+    coverage=_("Share of the query's weight that the title covers"),
+    once=_("10 if any term is in the title"),
+    per_term=_("10 for each term in the title"),
+)
+QUERY_CLASSES = choices(
+    domain.QueryClass,
+    lookup=_("Lookup: a name or an identifier"),
+    concept=_("Concept: what something is, how it works"),
+    code=_("Code: how to write something"),
+    debug=_("Debug: an error, something not working"),
+    comparison=_("Comparison: one thing against another"),
+    general=_("General: everything else"),
+)
+CLASSIFIERS = choices(
+    domain.Classifier,
+    rules=_("The classifier rules"),
+    none=_("None: every question is general"),
+    specificity=_("By the share of identifiers among the words (IndexFoundry's option B)"),
+    anchors=_("By anchors and length, with weights for each question (IndexFoundry)"),
+    definitions=_("Definitions against explanations (textbook)"),
+    mind=_("Mind's patterns"),
+    **{"physical-ai": _("Physical AI's patterns")},
+)
 
 
 class ClassRule(models.Model):

@@ -17,7 +17,7 @@ from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
-from search.retrieval.metadata import most_held
+from search.retrieval.filters import most_held
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
-from ingestion.files.downloads import download
+from ingestion.files.storage import download
 from ingestion.models import Document
 from search import pipeline
 from search.analytics.interactions import record_interaction
@@ -33,7 +33,7 @@ from search.presentation.reading import parts_of, passages_of
 from search.presentation.sections import section_around
 from search.query import MAX_QUERY_CHARS
 from search.query.parse import asked_words, clean_text
-from search.tuning.experiments.participation import participant
+from search.tuning.experiments.running import participant
 
 DEGRADED = {
     Signal.VECTOR: _("Meaning-based matching is unavailable; showing keyword and title matches."),

@@ -15,8 +15,7 @@ from ingestion.domain import BLOCK_SEPARATOR, CELL_SEPARATOR, BlockKind
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
-from search.presentation.marking import marked
-from search.presentation.snippets import MARK_END, MARK_START, highlight
+from search.presentation.snippets import MARK_END, MARK_START, highlight, marked
 
 # About ten printed pages: enough around a hit, and a page of 100 KB at most.
 WINDOW = 40

@@ -1,14 +1,17 @@
-"""Q7: marked text -> the passage to show, escaped."""
+"""Q7: snippets, and texts with the matched words marked."""
 
 from __future__ import annotations
 
 import re
 from html import escape
 from itertools import pairwise
+from typing import Any
 
+from django.db.models import TextField
+from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical.ngrams import units
+from ingestion.lexical.ngrams import tidied_sql, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
 MARK_START, MARK_END = "\ue000", "\ue001"
@@ -149,3 +152,34 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
         position = b
     parts += [escape(plain[position:end]), " …" if end < len(plain) else ""]
     return "".join(parts)
+
+
+_OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
+_TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
+_MARKED_TEXT = """
+ts_headline(ingestion_chunk.text_config::regconfig, {text}, {question}, %s)
+|| '{parted}' || ingestion_chunk.text
+"""
+
+
+class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
+    """A marked text, completed: Postgres ignores runs of letters, and marks a tidied text."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words = words
+
+    def from_db_value(self, value: str, *_: Any) -> str:
+        headline, text = value.split(_TEXT_FOLLOWS, 1)
+        return mark_runs(restored(headline, text), self.words)
+
+
+def marked(question: str, *params: str) -> RawSQL:
+    """The whole text, each match between MARK_START and MARK_END, for `snippet` or `highlight`.
+
+    `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
+    """
+    sql = _MARKED_TEXT.format(
+        parted=_TEXT_FOLLOWS, text=tidied_sql("ingestion_chunk.text"), question=question
+    )
+    return RawSQL(sql, (*params, _OPTIONS), output_field=_MarkedText(" ".join(params)))

@@ -15,7 +15,7 @@ from search.domain import (
     Weights,
 )
 from search.presets.default import BASELINES, DEFAULT, Preset, always, scales
-from search.query.classifiers.anchors import CODES
+from search.query.classifiers import CODES
 
 # IndexFoundry: a fixed mix, and the alternatives of its decision record.
 #

@@ -1,4 +1,4 @@
-"""Q1: the synonyms, pins and hides of a query."""
+"""Q1: what is added to a query: synonyms, pins and hides, and corrected spelling."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
+
+from ingestion.lexical.ngrams import units
+from search.domain import Query
+from search.query.parse import MAX_QUERY_CHARS
 
 Pin = TypeVar("Pin")
 
@@ -78,3 +82,111 @@ def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int
     if not hides:
         return frozenset()
     return hides.get("", frozenset()) | hides.get(fold_query(text), frozenset())
+
+
+# Elasticsearch's fuzziness AUTO leaves words of up to 2 letters alone, allows one edit up to 5
+# letters and two beyond. Words of 3 letters have too many neighbours to pick one.
+MIN_LETTERS = 4
+ONE_EDIT_UP_TO = 5
+MAX_LETTERS = 40  # longer tokens are not words
+MAX_WORDS = 8  # a guess that bounds the query's cost
+
+_QUOTES = '"“”„«»'
+# Never corrected: quoted text, fields with their values, excluded words.
+_OPERATORS = re.compile(
+    rf"[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$) | \S*:\S* | (?<!\S)-\S+"
+    r" | (?<!\S)meta\.\S+",
+    re.VERBOSE | re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\S+")
+_AROUND = "`'\"“”‘’«»?!.,;()[]{}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a query: as typed, and its start offset in the query."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A word of the searched text that is near to one of the query; `chunks` contain it."""
+
+    text: str
+    chunks: int
+
+
+def correctable(query: Query) -> tuple[Word, ...]:
+    """The query's plain words: not in an operator, phrase or identifier, and without digits."""
+    original = query.original
+    taken = [match.span() for match in _OPERATORS.finditer(original)]
+    codes = {part for one in query.identifiers for part in (one.text, *one.text.split())}
+    words = []
+    for match in _TOKEN.finditer(original):
+        bare = match.group().strip(_AROUND)
+        word = Word(bare, match.start() + match.group().find(bare))
+        if any(start < word.end and word.start < end for start, end in taken):
+            continue
+        if _is_plain(bare) and bare not in codes:
+            words.append(word)
+    return tuple(words[:MAX_WORDS])
+
+
+def corrected(query: Query, neighbours: Mapping[str, Sequence[Neighbour]]) -> str:
+    """The query with each word replaced by its nearest neighbour; empty if none is near."""
+    text, position, changed = [], 0, False
+    for word in correctable(query):
+        nearest = _nearest(word.text, neighbours.get(word.text, ()))
+        if nearest:
+            text += [query.original[position : word.start], nearest]
+            position, changed = word.end, True
+    whole = "".join(text) + query.original[position:]
+    return whole if changed and len(whole) <= MAX_QUERY_CHARS else ""
+
+
+def edit_distance(one: str, other: str) -> int:
+    """The number of insertions, deletions, replacements and swaps of adjacent letters.
+
+    Damerau's distance (1964), with no letter edited twice.
+    """
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, a in enumerate(one, start=1):
+        last, row, previous = row, [i], before
+        for j, b in enumerate(other, start=1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, previous[j - 2] + 1)
+            row.append(cost)
+        before = last
+    return row[-1]
+
+
+def _is_plain(word: str) -> bool:
+    """Whether it is an ordinary word: only letters, no inner capital, no run without spaces."""
+    return (
+        MIN_LETTERS <= len(word) <= MAX_LETTERS
+        and word.isalpha()
+        and word[1:] == word[1:].lower()
+        and not units(word)
+    )
+
+
+def _nearest(word: str, neighbours: Sequence[Neighbour]) -> str:
+    """The nearest neighbour, of equals the most frequent; empty if all are too far."""
+    allowed = 1 if len(word) <= ONE_EDIT_UP_TO else 2
+    typed = word.lower()
+    measured = sorted(
+        (edit_distance(typed, one.text.lower()), -one.chunks, one.text) for one in neighbours
+    )
+    near = [text for distance, _, text in measured if 0 < distance <= allowed]
+    if not near:
+        return ""
+    found = near[0].lower()
+    return found.capitalize() if word[0].isupper() else found

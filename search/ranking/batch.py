@@ -27,8 +27,7 @@ from search.domain import (
     Signal,
     recency,
 )
-from search.ranking.fusion import ALWAYS_FIND, reciprocal_ranks
-from search.ranking.normalise import NORMALISERS, USUAL
+from search.ranking.fusion import ALWAYS_FIND, NORMALISERS, USUAL, reciprocal_ranks
 from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
 
 KEYWORD = SIGNALS.index(Signal.KEYWORD)

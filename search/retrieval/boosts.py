@@ -1,13 +1,18 @@
-"""Q3: SQL that counts the matches of a profile's boosts in the candidates."""
+"""Q3: SQL of what moves candidates besides relevance: boosts, pins, recency."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from search.domain import Boost, Query
+from django.db.models import FloatField, Q, QuerySet
+from django.db.models.expressions import RawSQL
+
+from ingestion.models import Chunk
+from search.domain import Boost, Pinned, Profile, Query
 from search.ranking.boosts import anchors
-from search.retrieval.sql import literally
+from search.retrieval.lexical import bm25
+from search.retrieval.sql import SignalSQL, literally
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
@@ -39,3 +44,48 @@ def patterns(boost: Boost, text: str) -> tuple[str, ...]:
         return (boost.pattern,)
     template = boost.pattern or "{anchor}"
     return tuple(template.replace("{anchor}", literally(each)) for each in anchors(boost, text))
+
+
+# The place of a candidate's document among the pins, from 0. If a document is pinned by one of
+# its passages, only that passage has a place, so that it is the one shown.
+PLACE = """CASE WHEN coalesce((%(pinned_edits)s::bigint[])[
+        array_position(%(pinned)s::bigint[], c.document_id)], 0) IN (0, c.edit_id)
+    THEN array_position(%(pinned)s::bigint[], c.document_id) - 1 END"""
+
+
+def params(pins: Sequence[Pinned]) -> dict[str, list[int]]:
+    """The parameters of PLACE. The id 0 means no edit."""
+    return {
+        "pinned": [pin.document_id for pin in pins],
+        "pinned_edits": [pin.edit_id or 0 for pin in pins],
+    }
+
+
+def pinned_chunks(chunks: QuerySet[Chunk], pins: Sequence[Pinned]) -> QuerySet[Chunk, Any]:
+    """The pinned passages, and the chunk of each pinned document with the highest BM25.
+
+    Of equals the first.
+    """
+    score = RawSQL(bm25("ingestion_chunk"), (), output_field=FloatField())
+    documents = [pin.document_id for pin in pins if pin.edit_id is None]
+    edits = [pin.edit_id for pin in pins if pin.edit_id is not None]
+    held = chunks.filter(Q(document_id__in=documents) | Q(edit_id__in=edits))
+    ordered = held.order_by("document_id", score.desc(nulls_last=True), "pk")
+    return ordered.distinct("document_id").values("pk")
+
+
+_SCORE = """
+(SELECT power(0.5, greatest(extract(epoch FROM now() - v.created), 0)
+                   / 86400 / %(recency_half_life)s)::float8
+ FROM ingestion_documentversion v WHERE v.id = c.version_id)
+"""
+
+
+def recency(profile: Profile) -> SignalSQL:
+    """The recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
+
+    Exponential decay as in Li & Croft, Time-based language models, CIKM 2003.
+    """
+    return SignalSQL(
+        score=_SCORE, score_params={"recency_half_life": float(profile.recency_half_life)}
+    )

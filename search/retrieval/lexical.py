@@ -1,8 +1,12 @@
-"""Q3: the keyword signal.
+"""Q3: the signals of words: keywords, titles and synonyms.
 
-BM25 (Robertson & Zaragoza 2009) as the inner product of a chunk's term weights with the
-query's idf, ln(1 + (N - df + .5) / (df + .5)) (ADR 1). The idf and N are those of the
-collections that the viewer may read, so that scores reveal nothing about the others.
+BM25 (Robertson & Zaragoza 2009) as the inner product of a chunk's term weights with the query's
+idf, ln(1 + (N - df + .5) / (df + .5)) (ADR 1). The idf and N are those of the collections that the
+viewer may read, so that scores reveal nothing about the others.
+
+The title signal is the share of the query's idf mass that is in the title (`coverage`); `once` and
+`per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each. The synonym
+signal is BM25 of the synonyms of the query's words.
 """
 
 from __future__ import annotations
@@ -10,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BooleanField, FloatField, QuerySet
+from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
-from search.domain import KeywordScorer, Profile, Query
+from search.domain import KeywordScorer, Profile, Query, TitleScorer
 from search.query.language import configs_of
+from search.retrieval import lexical
 from search.retrieval.pruning import pruned
 from search.retrieval.sql import SignalSQL
 
@@ -178,4 +184,70 @@ def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     )
     return SignalSQL(
         score=f"coalesce({score.format(c='c')}, 0)", find=find, score_params=found, tables=tables
+    )
+
+
+_TITLE_COVERED = "FROM term WHERE lexeme = ANY(tsvector_to_array({d}.title_terms))"
+_TITLE_SCORES = {
+    TitleScorer.COVERAGE: (
+        "(SELECT coalesce(sum(idf), 0) " + _TITLE_COVERED + ") / (SELECT total_idf FROM question)"
+    ),
+    TitleScorer.ONCE: "(SELECT CASE WHEN count(*) > 0 THEN 10 ELSE 0 END "
+    + _TITLE_COVERED
+    + ")::float8",
+    TitleScorer.PER_TERM: "(SELECT 10 * count(*) " + _TITLE_COVERED + ")::float8",
+}
+
+
+def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
+    """The title signal, in [0, 1] for `coverage`; a document's candidate is its first chunk."""
+    score = _TITLE_SCORES[profile.title_scorer]
+    found = chunks.filter(ordinal=0).filter(
+        RawSQL(  # constant text: the values come from the common tables
+            "ingestion_document.title_terms @@ (SELECT rare_term FROM question)",
+            (),
+            output_field=BooleanField(),
+        ),
+        # Joins the document's table, which the raw condition reads.
+        document__title_terms__isnull=False,
+    )
+    strength = RawSQL(score.format(d="ingestion_document"), (), output_field=FloatField())
+    ordered = found.order_by(strength.desc(), "pk").values("pk")[: profile.depth]
+    return SignalSQL(score=f"coalesce({score.format(d='d')}, 0)", find=ordered)
+
+
+# Common tables after those of the keyword signal, which already scores the query's own lexemes.
+SYNONYM_TABLES = f"""
+expansion_lexeme AS (
+    SELECT DISTINCT l.lexeme
+    FROM config, unnest(%(expansions)s::text[]) said,
+         unnest(to_tsvector(config.text_config::regconfig, said)) l
+    WHERE l.lexeme NOT IN (SELECT lexeme FROM term)
+),
+{lexical.terms("expansion_")},
+expansion AS MATERIALIZED (
+    SELECT
+        {lexical.weights("expansion_")},
+        (SELECT string_agg(quoted, ' | ')::tsquery FROM expansion_term
+         WHERE chunks_before < %(budget)s) AS rare_term
+),
+"""
+
+
+def synonym(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQL:
+    """The synonym signal: BM25 raw scores of 0 or more; 0 for a chunk without an expansion."""
+    found = chunks.filter(
+        RawSQL(  # constant text: the values come from the common tables
+            "ingestion_chunk.lexemes @@ (SELECT rare_term FROM expansion)",
+            (),
+            output_field=BooleanField(),
+        )
+    )
+    score = RawSQL(lexical.bm25("ingestion_chunk", "expansion"), (), output_field=FloatField())
+    ordered = found.order_by(score.desc(), "pk").values("pk")[: profile.depth]
+    return SignalSQL(
+        score=f"coalesce({lexical.bm25('c', 'expansion')}, 0)",
+        find=ordered,
+        tables=SYNONYM_TABLES,
+        score_params={"expansions": list(map(spaced, query.expansions))},
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import connection
 
-from search.query.spelling import Neighbour
+from search.query.expand import Neighbour
 from search.retrieval.filters import Scope
 from search.retrieval.sql import named
 

@@ -30,16 +30,12 @@ from search.domain import (
     row_type,
     stacked,
 )
+from search.retrieval import boosts as pinning
 from search.retrieval import identifier, lexical
-from search.retrieval import pins as pinning
-from search.retrieval.boosts import counts
+from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
 from search.retrieval.filters import Scope
-from search.retrieval.lexical import keyword
-from search.retrieval.pins import PLACE, pinned_chunks
-from search.retrieval.recency import recency
+from search.retrieval.lexical import keyword, synonym, title
 from search.retrieval.sql import SignalSQL, named
-from search.retrieval.synonym import synonym
-from search.retrieval.title import title
 from search.retrieval.vector import index_settings, vector
 
 

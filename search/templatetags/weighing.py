@@ -1,13 +1,10 @@
-"""Labels and charts of a ranking: the beam of its weights, the bar of a score.
-
-Geometry goes into SVG attributes as percentages, so that a page needs no inline style and
-holds under a strict Content-Security-Policy.
-"""
+"""Template tags and filters for scores, explanations and the workbench's figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django import template
 from django.utils.translation import gettext
@@ -23,16 +20,18 @@ from search.domain import (
     Weights,
 )
 from search.pipeline import SearchResponse
-from search.presentation.labels import (
+from search.presentation.results import (
     ADDED,
     CLASS_LABELS,
     SCORER_LABELS,
     SIGNAL_LABELS,
+    measure_label,
     rule_text,
     tier_reason,
     trail,
 )
 from search.ranking.fusion import OPTIONAL
+from search.tuning.golden.judging import GRADES
 
 register = template.Library()
 for label in (rule_text, tier_reason, trail):
@@ -202,3 +201,36 @@ def _percent(share: float) -> str:
 def _figure(number: float, full: float) -> str:
     """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
     return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"
+
+
+register.filter(measure_label)
+
+SEEN = 0.0005  # a smaller difference is shown as none
+
+
+@register.filter
+def grade_label(grade: str) -> str:
+    """The label of a grade."""
+    return str(GRADES[int(grade)])
+
+
+@register.filter
+def signed(number: float) -> str:
+    """A difference with its sign, and a typographic minus."""
+    if abs(number) < SEEN:
+        return "±0"
+    return f"{number:+.3f}".replace("-", "−")
+
+
+@register.filter
+def direction(number: float) -> str:
+    """The CSS class of a difference: better, worse or the same."""
+    if abs(number) < SEEN:
+        return "wb-same"
+    return "wb-better" if number > 0 else "wb-worse"
+
+
+@register.filter
+def item(held: Mapping[str, Any], name: str) -> Any:
+    """The value under the name; an empty string if there is none."""
+    return held.get(name, "")

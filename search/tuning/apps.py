@@ -17,7 +17,7 @@ class TuningConfig(AppConfig):
     def ready(self) -> None:
         from ingestion.exporting.format import attach
         from search.engine import configuration
-        from search.tuning.experiments.participation import running_experiment
+        from search.tuning.experiments.running import running_experiment
         from search.tuning.exporting import GoldenQueries, Judgements
 
         attach(GoldenQueries())
@@ -29,8 +29,7 @@ class TuningConfig(AppConfig):
 
 def _install(using: str, plan: list[Any] | None = None, **kwargs: Any) -> None:
     """Install the missing groups, profiles, rules and patterns; leave existing ones unchanged."""
-    from search.tuning.installing import install_presets
-    from search.tuning.roles import install_groups
+    from search.tuning.installing import install_groups, install_presets
 
     undone = any(backwards for _, backwards in plan or ())
     if using == "default" and not undone:  # they need the newest tables

@@ -33,7 +33,7 @@ from ingestion.models import (
     State,
     TermFrequency,
 )
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 from kbsite.embedded.server import Server
 from search.pipeline import search
 from tests.faults.worker_forks import ForkedWorker, WorkerForks

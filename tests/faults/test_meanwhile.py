@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from common.jobs import Lease
 from ingestion import services
 from ingestion.documents import steps
-from ingestion.edits.rewriting import parsed_text
+from ingestion.edits.carrying import parsed_text
 from ingestion.errors import StateConflict
 from ingestion.models import Chunk, Document, DocumentVersion, State
 from tests.faults.harness import (

@@ -16,7 +16,7 @@ from ingestion.models import Document
 from search.analytics import recording
 from search.analytics.interactions import Said, record_interaction
 from search.analytics.models import Interaction, SearchEvent
-from search.analytics.visitors import visitor_of
+from search.analytics.privacy import visitor_of
 from search.domain import QueryClass
 from search.engine import configuration
 from search.errors import ExperimentError, NotPermitted, RunConflict
@@ -24,7 +24,7 @@ from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.tuning.experiments import outcomes, planning, running
 from search.tuning.experiments.assignment import A, B, arm
-from search.tuning.experiments.participation import participant
+from search.tuning.experiments.running import participant
 from search.tuning.models import Experiment, ProfileChange
 from search.tuning.publishing import publications
 from tests.support.events import make_event

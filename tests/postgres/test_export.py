@@ -27,7 +27,7 @@ from ingestion.models import (
     DocumentVersion,
     Visibility,
 )
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 from search.models import Pin
 from search.pipeline import search
 from search.tuning.models import GoldenQuery, Judgement

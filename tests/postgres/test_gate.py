@@ -13,10 +13,10 @@ from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, search
-from search.tuning.evaluation import golden, golden_comparison, golden_runs
+from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
-from search.tuning.publishing import drafts, gate_inputs, publications, rollback
+from search.tuning.publishing import activation, drafts, gate_inputs, publications
 from tests.support.golden_library import (
     KEYWORDS_ONLY,
     QUESTIONS,
@@ -215,7 +215,7 @@ class TestPublishing:
         def away(*arguments: Any, **rest: Any) -> Any:
             raise EmbeddingUnavailable("The model is away.")
 
-        monkeypatch.setattr("search.engine.embedding._embed", away)
+        monkeypatch.setattr("search.engine.find._embed", away)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
         assert "embedding model did not answer" in done.error
@@ -263,7 +263,7 @@ class TestPublishing:
         with pytest.raises(NotPermitted):
             publications.publish(draft, acting_user=reader, override=True, reason="Because.")
         with pytest.raises(NotPermitted):
-            rollback.roll_back(acting_user=reader)
+            activation.roll_back(acting_user=reader)
 
 
 class TestPreview:
@@ -290,34 +290,34 @@ class TestRollback:
         second, third = draft_with(depth=60), draft_with(depth=70)
         publications.publish(second, acting_user=administrator)
         publications.publish(third, acting_user=administrator)
-        assert rollback.previous() == second
-        rollback.roll_back(acting_user=administrator, reason="Complaints.")
+        assert activation.previous() == second
+        activation.roll_back(acting_user=administrator, reason="Complaints.")
         assert active_profile() == second
         change = last_change()
         assert (change.action, change.profile, change.replaced, change.reason) == (
             Action.ROLLED_BACK, second, third, "Complaints.",
         )  # fmt: skip
         assert change.differences == ["depth: 70 → 60"]
-        rollback.roll_back(acting_user=administrator)
+        activation.roll_back(acting_user=administrator)
         assert active_profile() == first
         with pytest.raises(ProfileError, match="nothing to roll back to"):
-            rollback.roll_back(acting_user=administrator)
-        rollback.roll_back(third, acting_user=administrator)
+            activation.roll_back(acting_user=administrator)
+        activation.roll_back(third, acting_user=administrator)
         assert active_profile() == third
-        assert rollback.previous() == first
+        assert activation.previous() == first
 
     def test_what_was_never_active_is_no_way_back(self, administrator: User) -> None:
         preset = SearchProfile.objects.filter(state=SearchProfile.State.RETIRED).first()
         with pytest.raises(ProfileError, match="never been active"):
-            rollback.roll_back(preset, acting_user=administrator)
+            activation.roll_back(preset, acting_user=administrator)
 
     def test_two_clicks_at_once_go_back_one_step(self, administrator: User) -> None:
         publications.publish(draft_with(depth=60), acting_user=administrator)
         second = draft_with(depth=70)
         publications.publish(second, acting_user=administrator)
-        rollback.roll_back(acting_user=administrator, leaving=second)
+        activation.roll_back(acting_user=administrator, leaving=second)
         with pytest.raises(RunConflict):
-            rollback.roll_back(acting_user=administrator, leaving=second)
+            activation.roll_back(acting_user=administrator, leaving=second)
 
     def test_the_installed_profile_has_an_audit_row(self) -> None:
         (change,) = ProfileChange.objects.all()
@@ -349,18 +349,18 @@ class TestRuns:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         run = golden_runs.start(active_profile(), acting_user=administrator)
-        asked = golden_comparison.ask
+        asked = golden.ask
 
         def cancelling(*arguments: Any, **rest: Any) -> Any:
             if run.is_open:
                 golden_runs.cancel(run)
             return asked(*arguments, **rest)
 
-        monkeypatch.setattr(golden_comparison, "ask", cancelling)
+        monkeypatch.setattr(golden, "ask", cancelling)
         assert golden_runs.measure(run.pk) is None
         run.refresh_from_db()
         assert (run.state, run.measures) == ("cancelled", {})
-        monkeypatch.setattr(golden_comparison, "ask", asked)
+        monkeypatch.setattr(golden, "ask", asked)
         golden_runs.restart(run)
         golden_runs.measure(run.pk)
         run.refresh_from_db()

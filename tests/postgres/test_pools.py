@@ -24,12 +24,12 @@ from search.domain import (
     Weights,
 )
 from search.engine import configuration
-from search.engine.embedding import QueryVector
+from search.engine.find import QueryVector
 from search.errors import PoolError
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
 from search.retrieval import Filters
-from search.tuning.evaluation import arraymeasures, measures
+from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, golden_set
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, PoolBuild
@@ -141,7 +141,7 @@ class TestWhatIf:
         rankings = {golden.key: ask(golden, profile).ranking for golden in golden_set()}
         live = measures.measure({g.key: g.qrels for g in held.goldens}, rankings)
         for place, golden in enumerate(held.goldens):
-            for name in arraymeasures.NAMES:
+            for name in whatif.NAMES:
                 assert outcome.values[name][place] == approx(live[golden.key][name], abs=1e-6)
         assert 0.3 < outcome.means()["nDCG@10"] < 1
 

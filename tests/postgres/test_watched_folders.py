@@ -13,7 +13,7 @@ from ingestion.documents import steps
 from ingestion.intake.watching import services
 from ingestion.intake.watching.scanning import scan
 from ingestion.models import ChunkEmbedding, Document, DocumentVersion, WatchedFile, WatchedFolder
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 from tests.support.factories import make_collection, upload
 
 pytestmark = pytest.mark.django_db

@@ -14,8 +14,7 @@ from ingestion.chunking.pieces import CHARS_PER_TOKEN
 from ingestion.chunking.units import MAX_GAP_CHARS
 from ingestion.domain import Block, BlockKind, ChunkDraft, extracted_text
 from ingestion.embedding.minilm import tokenizer_file
-from ingestion.embedding.protocol import Tokenizer
-from ingestion.embedding.tokens import EstimatedTokenizer, ModelTokenizer
+from ingestion.embedding.protocol import EstimatedTokenizer, ModelTokenizer, Tokenizer
 from tests.support.laws import examples
 
 

@@ -13,9 +13,15 @@ from pytest import approx
 
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
-from search.query import classify, parse
-from search.query.classifiers import NAMED, anchors, classify_by, mind, specificity
-from search.query.classifiers.physical_ai import PHRASES, PRINTED, SPECIFIC_FIRST, phrase_class
+from search.query import classifiers, classify, parse
+from search.query.classifiers import (
+    NAMED,
+    PHRASES,
+    PRINTED,
+    SPECIFIC_FIRST,
+    classify_by,
+    phrase_class,
+)
 from search.query.rules import RULES
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
@@ -88,7 +94,7 @@ class TestSpecificity:
         ],
     )
     def test_the_share_of_identifiers(self, text: str, share: float, query_class: str) -> None:
-        assert specificity.specificity(text) == approx(share)
+        assert classifiers.specificity(text) == approx(share)
         assert of(Classifier.SPECIFICITY, text).query_class == query_class
 
 
@@ -113,8 +119,8 @@ class TestAnchors:
     def test_weighs_each_query_by_itself(
         self, text: str, found: tuple[str, ...], specific: float, keyword: float
     ) -> None:
-        assert anchors.anchors(text) == found
-        assert anchors.specificity(text) == approx(specific)
+        assert classifiers.anchors(text) == found
+        assert classifiers.specificity(text) == approx(specific)
         classification = of(Classifier.ANCHORS, text)
         weights = Weights(vector=1 - keyword, keyword=keyword, title=0)
         assert classification.weights is not None
@@ -176,7 +182,7 @@ class TestMind:
     )
     def test_f4_02_misfires_are_the_seeds_not_ours(self, text: str, seed: str, ours: str) -> None:
         query = parse(text, DEFAULT_PATTERNS)
-        assert mind.by_mind(query).query_class == seed
+        assert classifiers.by_mind(query).query_class == seed
         assert classify(query, RULES).query_class == ours
 
     def test_f4_02_an_acronym_after_what_is_stays_a_concept(self) -> None:

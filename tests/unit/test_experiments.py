@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.tuning.experiments.assignment import A, B, arm, preference, takes_part, team_draft
-from search.tuning.experiments.sequential import (
+from search.tuning.experiments.conclusion import (
     Difference,
     Verdict,
     difference_of_means,

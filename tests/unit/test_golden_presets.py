@@ -29,8 +29,8 @@ from search.domain import (
     Signal,
 )
 from search.presets import PRESETS
-from search.query import parse
-from search.query.classifiers import anchors, classify_by, specificity
+from search.query import classifiers, parse
+from search.query.classifiers import classify_by
 from search.ranking.boosts import applicable, sought
 from tests.support.ranking import rank
 
@@ -158,7 +158,7 @@ def weights_adaptive(case: Case) -> None:
     profile, expected = BY_NAME[case["preset"]], case["expect"]
     found = classify_by(profile.classifier, parse(case["input"], DEFAULT_PATTERNS), ())
     weights = profile.weights[found.query_class]
-    assert specificity.specificity(case["input"]) == approx(expected["specificity"], **exactly)
+    assert classifiers.specificity(case["input"]) == approx(expected["specificity"], **exactly)
     assert weights.vector == approx(expected["semantic"], **exactly)
     assert weights.keyword == approx(expected["keyword"], **exactly)
 
@@ -168,8 +168,8 @@ def weights_shipped(case: Case) -> None:
     profile, expected = BY_NAME[case["preset"]], case["expect"]
     found = classify_by(profile.classifier, parse(case["input"], DEFAULT_PATTERNS), ())
     assert found.weights is not None
-    assert list(anchors.anchors(case["input"])) == expected["anchors"]
-    assert anchors.specificity(case["input"]) == approx(expected["specificity"], **exactly)
+    assert list(classifiers.anchors(case["input"])) == expected["anchors"]
+    assert classifiers.specificity(case["input"]) == approx(expected["specificity"], **exactly)
     assert found.weights.vector == approx(expected["semantic"], **exactly)
     assert found.weights.keyword == approx(expected["keyword"], **exactly)
 

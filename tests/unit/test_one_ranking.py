@@ -12,8 +12,7 @@ from pytest import approx
 
 from search.domain import Leaf, Node, Operation, Profile
 from search.engine.rank import Ranking, ranking_of
-from search.engine.request import Choices
-from search.engine.settle import settle
+from search.engine.settle import Choices, settle
 from search.presets import PRESETS
 from search.presets.default import Preset
 from search.ranking import Batch, prepare, rank

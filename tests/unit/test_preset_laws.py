@@ -15,7 +15,7 @@ from pytest import approx
 from search.domain import Candidate, Classifier, Profile, QueryClass, Signal, Weights
 from search.models.profiles import NAME, check_regex
 from search.presets import PRESETS, SEEDS
-from search.query.classifiers import anchors
+from search.query import classifiers
 from search.ranking.boosts import anchors as boost_anchors
 from search.ranking.boosts import as_json, parse_boosts, sought
 from tests.support.ranking import rank
@@ -163,12 +163,12 @@ class TestAsData:
     )
     def test_f1_01_the_boosts_anchors_are_the_classifiers(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
-        assert set(boost_anchors(boost, text)) == set(anchors.anchors(text))
+        assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text))
 
     @given(st.text(alphabet="AB1 2x-.,", max_size=40))
     def test_f1_01_for_any_text_without_quotes(self, text: str) -> None:
         (boost,) = BY_NAME["indexfoundry:anchor"].boosts
-        assert set(boost_anchors(boost, text)) == set(anchors.anchors(text)[:10])
+        assert set(boost_anchors(boost, text)) == set(classifiers.anchors(text)[:10])
 
 
 class TestLaws:

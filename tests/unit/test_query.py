@@ -14,9 +14,8 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import ClassifierRule, classify, parse
-from search.query.classify import FALLBACK_RULE, check_rule
+from search.query.classify import FALLBACK_RULE, PREDICATES, check_rule
 from search.query.parse import asked_words
-from search.query.predicates import PREDICATES
 from search.query.rules import RULES
 
 PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")

@@ -23,7 +23,7 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.ranking.normalise import NORMALISERS
+from search.ranking.fusion import NORMALISERS
 from tests.support.ranking import made, rank
 
 SEVENTY_THIRTY = Weights(vector=0.7, keyword=0.3, title=0)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from search.engine.rank import ranking_of
-from search.engine.request import Choices
-from search.engine.settle import settle
-from search.tuning.evaluation import arraymeasures, measures
-from search.tuning.evaluation.pooled import facts, from_facts
+from search.engine.settle import Choices, settle
+from search.tuning.evaluation import measures, whatif
+from search.tuning.evaluation.sheet import facts, from_facts
 from search.tuning.evaluation.whatif import WhatIf
 from tests.support.laws import examples
 from tests.support.random_pools import configuration, random_case, random_profile
@@ -61,7 +60,7 @@ class TestRanking:
         assert outcome.ranking(0) == []
         assert outcome.first_document(0) is None
         assert {name: values[0] for name, values in outcome.values.items()} == dict.fromkeys(
-            arraymeasures.NAMES, 0.0
+            whatif.NAMES, 0.0
         )
 
 
@@ -78,16 +77,16 @@ class TestMeasures:
             qrels[case.key] = {str(document): grade for document, grade in case.grades.items()}
         expected = measures.measure(qrels, rankings)
         for place, case in enumerate(cases):
-            for name in arraymeasures.NAMES:
+            for name in whatif.NAMES:
                 assert outcome.values[name][place] == approx(expected[case.key][name], abs=1e-9)
 
     def test_curves_go_through_the_measures(self) -> None:
         outcome = WhatIf([random_case(i, 30) for i in range(5)], configuration()).under(
             random_profile(1)
         )
-        curves = arraymeasures.curves(outcome.sheet, outcome.order)
-        assert curves[5][0] == approx(outcome.means()[arraymeasures.PRECISION])
-        assert curves[10][1] == approx(outcome.means()[arraymeasures.RECALL])
+        curves = whatif.curves(outcome.sheet, outcome.order)
+        assert curves[5][0] == approx(outcome.means()[whatif.PRECISION])
+        assert curves[10][1] == approx(outcome.means()[whatif.RECALL])
 
 
 class TestPool:

@@ -12,7 +12,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion.models import Document, IdentifierPattern
 from search.models import ClassRule, Hide, Pin, Synonym
-from search.tuning.roles import GROUPS
+from search.tuning.installing import GROUPS
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]

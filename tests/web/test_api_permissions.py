@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from common.accounts.models import User
-from common.api.permissions import OPEN, needed, requires
+from common.api.access import OPEN, needed, requires
 from common.api.viewsets import ApiViewSet
 from ingestion.models import Collection
 from tests.support.url_walker import routes

@@ -173,7 +173,7 @@ class TestPublishing:
         assert using == {
             "search/tuning/installing.py",
             "search/tuning/publishing/publications.py",
-            "search/tuning/publishing/rollback.py",
+            "search/tuning/publishing/activation.py",
         }
 
 

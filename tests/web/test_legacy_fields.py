@@ -13,7 +13,7 @@ from pytest import approx
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from search.api.legacy import wants_legacy
+from search.api.serializers.results import wants_legacy
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
 

@@ -12,10 +12,10 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from search.models import SearchProfile
-from search.tuning import roles
+from search.tuning import installing
+from search.tuning.installing import GROUPS, install_groups
 from search.tuning.models import EvaluationRun, Experiment, GoldenQuery, Optimisation, Publication
 from search.tuning.publishing import gate_inputs
-from search.tuning.roles import GROUPS, install_groups
 from tests.support.golden_library import active_profile, draft_with
 from tests.support.url_walker import routes
 
@@ -264,11 +264,11 @@ class TestGroups:
         Group.objects.get(name=JUDGE).delete()
         install_groups()
         assert not group.permissions.exists()
-        assert Group.objects.get(name=JUDGE).permissions.count() == len(roles.JUDGE)
+        assert Group.objects.get(name=JUDGE).permissions.count() == len(installing.JUDGE)
 
     def test_they_are_installed_where_no_permission_exists_yet(self) -> None:
         """As after the migrations of a fresh database, whatever order its signals come in."""
         Group.objects.all().delete()
         Permission.objects.all().delete()
         install_groups()
-        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(roles.PUBLISHER)
+        assert Group.objects.get(name=PUBLISHER).permissions.count() == len(installing.PUBLISHER)

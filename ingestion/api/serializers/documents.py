@@ -1,4 +1,4 @@
-"""What the API shows of collections and documents, and what it takes."""
+"""Documents in the API: their metadata, uploads, batches and receipts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,27 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.api.serializers import Strict
-from ingestion.api.serializers.metadata import MetadataField
+from ingestion.errors import InvalidMetadata
 from ingestion.lexical.languages import primary_code
+from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Document, DocumentVersion, State
+
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_VALUE = {"oneOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, _TEXTS]}
+
+
+@extend_schema_field({"type": "object", "additionalProperties": _VALUE})
+class MetadataField(serializers.JSONField):
+    """A flat object of texts, numbers, dates as texts, booleans and lists of texts."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        try:
+            return check_metadata(super().to_internal_value(data))
+        except InvalidMetadata as error:
+            raise serializers.ValidationError(str(error), code=error.code) from error
+        except RecursionError:
+            self.fail("invalid")
+
 
 OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
 
@@ -214,3 +232,49 @@ def problem(version: DocumentVersion) -> dict[str, str] | None:
     if not version.error:
         return None
     return {"code": version.error_code, "message": version.error}
+
+
+MAX_BATCH = 500
+
+
+class BatchUploadSerializer(Strict, serializers.Serializer[Any]):
+    """Files for a collection that the user may read."""
+
+    collection = CollectionField(help_text="The collection's slug.")
+    files = serializers.ListField(
+        child=serializers.FileField(allow_empty_file=True), allow_empty=False
+    )
+    language = LanguageField(
+        required=False, allow_blank=True, max_length=35, help_text="Of all files; empty: detected."
+    )
+    metadata = MetadataField(required=False, help_text="Of all files.")
+
+
+class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):
+    """Ids of documents."""
+
+    ids = serializers.ListField(
+        child=serializers.UUIDField(), allow_empty=False, max_length=MAX_BATCH
+    )
+
+
+class BatchItemSerializer(serializers.Serializer[Any]):
+    """What became of one item: its document's state, or an error."""
+
+    file_name = serializers.CharField(default="", help_text="Of an upload.")
+    id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: nothing was stored.")
+    state = serializers.ChoiceField(
+        choices=[*State.values, "deleted"], default=None, allow_null=True
+    )
+    outcome = serializers.ChoiceField(
+        choices=OUTCOMES, default=None, allow_null=True, help_text="Of an upload."
+    )
+    error = ProblemSerializer(default=None, allow_null=True)
+
+
+class BatchSerializer(serializers.Serializer[Any]):
+    """A receipt for each item of a batch, in the order in which they were given."""
+
+    done = serializers.IntegerField()
+    failed = serializers.IntegerField()
+    results = BatchItemSerializer(many=True)

@@ -7,8 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from common.api.serializers import ChoiceField, Strict
-from ingestion.api.serializers.documents import CollectionField, LanguageField
-from ingestion.api.serializers.metadata import MetadataField
+from ingestion.api.serializers.documents import CollectionField, LanguageField, MetadataField
 from ingestion.intake.importing.services import Counts
 from ingestion.models import Collection, Import, ImportItem, WatchedFolder
 

@@ -7,14 +7,8 @@ crawling        -> a site's robots.txt and sitemaps, the links of its pages
 naming          -> the file name of a fetched page
 """
 
+from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused, TooLong
 from ingestion.intake.fetching.crawling import Page, Robots, Sitemap, read_page, read_sitemap
-from ingestion.intake.fetching.errors import (
-    AddressRefused,
-    FetchError,
-    PauseWanted,
-    RobotsRefused,
-    TooLong,
-)
 from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch
 from ingestion.intake.fetching.guard import Guard, Rule, Target, read_rules, read_target
 from ingestion.intake.fetching.naming import file_name

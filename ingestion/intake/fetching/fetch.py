@@ -13,7 +13,7 @@ from typing import IO
 import httpcore2
 
 from common.backoff import retry_after
-from ingestion.intake.fetching.errors import FetchError, PauseWanted, TooLong
+from ingestion.errors import FetchError, PauseWanted, TooLong
 from ingestion.intake.fetching.guard import Guard, Resolver, Target, read_target, resolve
 from ingestion.intake.fetching.transport import MIB, Deadline, counted, inflated, pool
 

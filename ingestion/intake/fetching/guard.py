@@ -14,7 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit, urlunsplit
 
 import idna
 
-from ingestion.intake.fetching.errors import AddressRefused, FetchError, TooLong
+from ingestion.errors import AddressRefused, FetchError, TooLong
 from ingestion.intake.fetching.networks import (
     Address,
     inner,

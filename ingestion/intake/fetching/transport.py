@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import httpcore2
 
-from ingestion.intake.fetching.errors import FetchError, TooLong
+from ingestion.errors import FetchError, TooLong
 from ingestion.intake.fetching.guard import Guard, Resolver, checked_addresses
 
 MIB = 1024 * 1024

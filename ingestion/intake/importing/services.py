@@ -28,7 +28,7 @@ from ingestion.intake.importing.manifests import source_for
 from ingestion.intake.importing.protocol import METADATA, ImportRefused, Taken
 from ingestion.metadata import check_metadata
 from ingestion.models import Collection, Import, ImportItem
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 if TYPE_CHECKING:
     from common.accounts.models import User

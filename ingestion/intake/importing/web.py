@@ -30,17 +30,19 @@ from ingestion.intake.fetching import (
     read_sitemap,
     read_target,
 )
-from ingestion.intake.importing.fetched import FETCHED, remember, stored_response
 from ingestion.intake.importing.protocol import (
+    FETCHED,
     FoundItem,
     ImportRefused,
     ImportSource,
     Skip,
     Taken,
     TryLater,
+    remember,
+    stored_response,
 )
 from ingestion.models import Import, ImportItem, SourceKind
-from ingestion.parsing.html import decode_html
+from ingestion.parsing.markup import decode_html
 
 MIB = 1024 * 1024
 MAX_DEPTH = 10

@@ -13,7 +13,7 @@ from ingestion.errors import IngestionError
 from ingestion.exporting.restoring import restore
 from ingestion.management.base import WaitingCommand
 from ingestion.models import DocumentVersion
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 
 
 class Command(WaitingCommand):

@@ -30,7 +30,7 @@ from ingestion.intake.importing.services import counts_of
 from ingestion.management.base import WaitingCommand, language_code
 from ingestion.metadata import Metadata, from_pairs
 from ingestion.models import Collection, Document, Import, ImportItem, State, Visibility
-from ingestion.models.library import UNFINISHED
+from ingestion.models.versions import UNFINISHED
 from ingestion.services import retry
 
 Kind = Import.Kind

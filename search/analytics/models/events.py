@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models.library import Collection, Viewer
-from search.models.labels import QUERY_CLASSES
 from search.models.profiles import SearchProfile
+from search.models.rules import QUERY_CLASSES
 
 
 def readable_sources(viewer: Viewer) -> Q:

@@ -1,7 +1,9 @@
-"""What the API shows of a result: its passage, where that stands, and what is folded under it."""
+"""Search results in the API, with the explanation of each score, and the score of concept-rag."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from django.urls import reverse
@@ -9,12 +11,122 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from ingestion.api.serializers.metadata import MetadataField
-from search.api.legacy import legacy_fields
-from search.api.serializers.explanations import AdjustmentSerializer, ExplanationSerializer
-from search.domain import Signal
+from ingestion.api.serializers.documents import MetadataField
+from search.domain import Contribution, Explanation, Leaf, Node, Operation, Signal
 from search.presentation.results import Result
-from search.tuning.api.serializers.profiles import SignalValuesSerializer
+from search.tuning.api.serializers.profiles import SIGNALS, SignalValuesSerializer
+
+CONCEPT_RAG = "concept-rag"
+
+
+def raw_score(explanation: Explanation, signal: Signal) -> float:
+    """A signal's raw score; 0 if it did not run or cannot score the passage."""
+    found = (part.raw for part in explanation.contributions if part.signal is signal)
+    return next((raw for raw in found if raw is not None), 0.0)
+
+
+_SCORES: Mapping[str, tuple[Callable[[Explanation], float], str]] = MappingProxyType(
+    {
+        "_vector_score": (lambda e: raw_score(e, Signal.VECTOR), "The cosine, unscaled."),
+        "_bm25_score": (lambda e: raw_score(e, Signal.KEYWORD), "The keyword score, unscaled."),
+        "_title_score": (lambda e: raw_score(e, Signal.TITLE), "The title score, unscaled."),
+        "_hybrid_score": (lambda e: e.score, "The score."),
+        "_distance": (lambda e: 1 - e.score, "1 - score: below 0 for a score above 1."),
+    }
+)
+
+
+@extend_schema_field(OpenApiTypes.DOUBLE)
+class LegacyScoreField(serializers.Field[Explanation, Any, float, Explanation]):
+    """One of concept-rag's fields, from a result's explanation."""
+
+    def __init__(self, name: str) -> None:
+        self._score, about = _SCORES[name]
+        about = f"With legacy={CONCEPT_RAG}. {about}"
+        super().__init__(source="hit.explanation", required=False, help_text=about)
+
+    def to_representation(self, value: Explanation) -> float:
+        return self._score(value)
+
+
+def legacy_fields() -> dict[str, LegacyScoreField]:
+    """concept-rag's fields by name, for the serializer of a result."""
+    return {name: LegacyScoreField(name) for name in _SCORES}
+
+
+def wants_legacy(asked: str, profile: str) -> bool:
+    """True on request, and under every concept-rag profile."""
+    return CONCEPT_RAG in (asked, profile.partition(":")[0])
+
+
+class ContributionSerializer(serializers.Serializer[Contribution]):
+    """A signal's part of a score: `value` is `weight` times `strength`, made from `raw`."""
+
+    signal = serializers.ChoiceField(choices=SIGNALS)
+    raw = serializers.FloatField(allow_null=True)
+    strength = serializers.FloatField()
+    weight = serializers.FloatField()
+    value = serializers.FloatField()
+
+
+class TierSerializer(serializers.Serializer[Any]):
+    """What comes before the score. A lower order comes first."""
+
+    order = serializers.ListField(child=serializers.FloatField())
+    reason = serializers.CharField()
+
+
+def as_tree(node: Node) -> dict[str, object]:
+    """A part of a score as JSON: its parts, by its operation, make its value."""
+    tree: dict[str, object] = {"label": node.label, "value": node.value}
+    if not isinstance(node, Leaf):
+        tree |= {"operation": node.operation, "parts": [as_tree(part) for part in node.parts]}
+    return tree
+
+
+_TREE_SCHEMA = {
+    "type": "object",
+    "required": ["label", "value"],
+    "properties": {
+        "label": {"type": "string"},
+        "value": {"type": "number"},
+        "operation": {"type": "string", "enum": [operation.value for operation in Operation]},
+        "parts": {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+    },
+}
+
+
+class ExplanationSerializer(serializers.Serializer[Explanation]):
+    """Why a result stands where it stands: its tier, then its score.
+
+    `tree` is how the contributions (and boosts) make the score: the leaves, combined by each
+    node's operation (sum, product, largest), give it exactly.
+    """
+
+    score = serializers.FloatField()
+    tier = TierSerializer()
+    contributions = ContributionSerializer(many=True)
+    tree = serializers.SerializerMethodField()
+
+    @extend_schema_field(_TREE_SCHEMA)
+    def get_tree(self, explanation: Explanation) -> dict[str, object]:
+        return as_tree(explanation.root)
+
+
+class AdjustmentSerializer(serializers.Serializer[Any]):
+    """What a score is multiplied by or what is added to it, after its contributions."""
+
+    operation = serializers.ChoiceField(choices=[Operation.SUM.value, Operation.PRODUCT.value])
+    label = serializers.CharField()  # type: ignore[assignment]  # a field's own attribute
+    value = serializers.FloatField()
+
+
+class TermSerializer(serializers.Serializer[Any]):
+    """A word of the query, in how many readable chunks it stands, and its idf."""
+
+    lexeme = serializers.CharField()
+    chunks = serializers.IntegerField()
+    idf = serializers.FloatField()
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):

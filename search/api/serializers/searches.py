@@ -7,8 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from search.api.serializers.explanations import TermSerializer
-from search.api.serializers.results import ResultSerializer
+from search.api.serializers.results import ResultSerializer, TermSerializer
 from search.domain import MIXED, Trial
 from search.engine.rank import SecondTry
 from search.pipeline import SearchResponse

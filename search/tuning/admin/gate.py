@@ -18,7 +18,7 @@ from unfold.decorators import display
 
 from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
 from search.tuning.admin.publishing import differences_from_active
-from search.tuning.evaluation.run_figures import QueryRow, query_rows
+from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
 from search.tuning.publishing import gate, gate_inputs, publications
 

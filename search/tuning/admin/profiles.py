@@ -24,11 +24,11 @@ from unfold.decorators import display
 from common.admin.pages import actor, become
 from search.domain import About, columns_about
 from search.models import SearchProfile
-from search.presentation.labels import SIGNAL_LABELS
+from search.presentation.results import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import PublishingPages, differences_from_active, gate_page
 from search.tuning.admin.weights import SIGNAL_HELP, beams, class_rows
-from search.tuning.publishing import activation, drafts, rollback
+from search.tuning.publishing import activation, drafts
 
 STATE_LABELS = {
     SearchProfile.State.DRAFT: "warning",
@@ -125,8 +125,8 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         return redirect(f"{reverse('admin:tuning_profilechange_changelist')}?{query}")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        may = request.user.has_perm(rollback.ROLL_BACK)
-        previous = rollback.previous() if may else None
+        may = request.user.has_perm(activation.ROLL_BACK)
+        previous = activation.previous() if may else None
         context = {"previous": previous, "active": template_profile() if previous else None}
         return super().changelist_view(request, {**context, **(extra_context or {})})  # type: ignore[no-any-return]
 

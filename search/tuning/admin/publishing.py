@@ -16,7 +16,7 @@ from search.tuning.admin.forms import template_profile
 from search.tuning.admin.weights import beams
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import Publication
-from search.tuning.publishing import activation, gate_inputs, publications, rollback
+from search.tuning.publishing import activation, gate_inputs, publications
 
 
 class PublishingPages(ActionPages[SearchProfile]):
@@ -35,7 +35,7 @@ class PublishingPages(ActionPages[SearchProfile]):
     def may_go_back(self, request: HttpRequest, profile: SearchProfile | None) -> bool:
         if profile is None or profile.state != SearchProfile.State.RETIRED:
             return False
-        return request.user.has_perm(rollback.ROLL_BACK) and rollback.was_active(profile)
+        return request.user.has_perm(activation.ROLL_BACK) and activation.was_active(profile)
 
     def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what publishing would change, or measure and publish."""
@@ -66,7 +66,7 @@ class PublishingPages(ActionPages[SearchProfile]):
     def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show what a rollback would change, or roll back."""
         profile, active = self.seen(request, pk), template_profile()
-        if not request.user.has_perm(rollback.ROLL_BACK):
+        if not request.user.has_perm(activation.ROLL_BACK):
             raise PermissionDenied
         if request.method == "POST":
             self._roll_back(request, profile)
@@ -74,7 +74,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         context = {
             "profile": profile,
             "active": active,
-            "possible": rollback.was_active(profile) and profile.state == profile.State.RETIRED,
+            "possible": activation.was_active(profile) and profile.state == profile.State.RETIRED,
             "beams": beams(list(profile.class_weights.all())),
             "differences": ranking_differences(active, profile) if active else [],
         }
@@ -111,7 +111,7 @@ class PublishingPages(ActionPages[SearchProfile]):
     def _roll_back(self, request: HttpRequest, profile: SearchProfile) -> None:
         leaving = SearchProfile.objects.filter(pk=whole_number(request.POST.get("leaving"))).first()
         try:
-            rollback.roll_back(
+            activation.roll_back(
                 profile,
                 acting_user=actor(request),
                 reason=request.POST.get("reason", ""),

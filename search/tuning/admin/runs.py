@@ -21,7 +21,7 @@ from common.admin.pages import ActionPages, ReadOnly, actor
 from search.models import SearchProfile
 from search.tuning.admin.gate import split
 from search.tuning.evaluation import golden_runs, measures
-from search.tuning.evaluation.run_figures import query_rows
+from search.tuning.evaluation.golden_runs import query_rows
 from search.tuning.models import EvaluationRun
 
 State = EvaluationRun.State

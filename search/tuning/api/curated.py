@@ -8,14 +8,14 @@ from typing import Any
 from django.db.models import QuerySet
 from django_filters import filters
 
-from common.api.filters import ChoicesFilter, FilterSet
+from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor
 from common.api.viewsets import EditableViewSet, Row
 from ingestion.models import Document
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, Synonym
 from search.query.expand import fold_query
 from search.tuning import curated
-from search.tuning.api.serializers.curated import (
+from search.tuning.api.serializers.profiles import (
     ClassRuleSerializer,
     HideSerializer,
     PinSerializer,

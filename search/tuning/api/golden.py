@@ -16,8 +16,8 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.filters import ChoicesFilter, FilterSet
-from common.api.permissions import requires
+from common.api.access import requires
+from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor, read_body, read_query
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion.models import Document
@@ -38,10 +38,7 @@ from search.tuning.api.serializers.golden import (
     UndoneSerializer,
     shown_queries,
 )
-from search.tuning.api.serializers.optimisations import (
-    SyntheticMadeSerializer,
-    SyntheticSerializer,
-)
+from search.tuning.api.serializers.publishing import SyntheticMadeSerializer, SyntheticSerializer
 from search.tuning.golden import exchange, from_clicks, judging, queries, synthetic
 from search.tuning.models import GoldenQuery, Judgement
 

@@ -15,21 +15,23 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.permissions import requires
+from common.api.access import requires
 from common.api.requests import actor, read_body, read_query
 from common.api.serializers import Parameters
 from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
-from search.tuning.api.naming import SEE_DRAFTS, named_profile, visible_profiles
-from search.tuning.api.publications import outcome
+from search.tuning.api.publishing import outcome
 from search.tuning.api.serializers.profiles import (
+    SEE_DRAFTS,
     NewProfileSerializer,
     ProfileEditSerializer,
     ProfileSerializer,
+    named_profile,
+    visible_profiles,
 )
-from search.tuning.api.serializers.publications import PublicationSerializer, PublishSerializer
+from search.tuning.api.serializers.publishing import PublicationSerializer, PublishSerializer
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation, drafts, publications
 

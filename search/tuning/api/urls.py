@@ -11,17 +11,16 @@ from search.tuning.api.curated import (
     PinViewSet,
     SynonymViewSet,
 )
-from search.tuning.api.experiments import ExperimentViewSet
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
 from search.tuning.api.profiles import ProfileViewSet
-from search.tuning.api.publications import (
+from search.tuning.api.publishing import (
     ChangeViewSet,
+    ExperimentViewSet,
     GateViewSet,
     PublicationViewSet,
     RollbackViewSet,
 )
-from search.tuning.api.runs import OptimisationViewSet, RunViewSet
-from search.tuning.api.workbench import WorkbenchViewSet
+from search.tuning.api.workbench import OptimisationViewSet, RunViewSet, WorkbenchViewSet
 
 
 class ProfileConverter:

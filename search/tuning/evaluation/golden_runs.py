@@ -1,33 +1,45 @@
-"""Evaluation runs of the golden set through the live search: queued, measured, stored.
+"""Evaluation runs of the golden set through the live search: queued, measured, stored, shown.
 
     start -> worker: measure -> claim -> compare: both profiles take turns -> figures, done
 
 A run whose worker died is measured again from the beginning. A run fails if the embedding model
-is unavailable.
+is unavailable. A run's figures are restricted to what its viewer may see.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.utils import timezone
 
 from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
 from ingestion.errors import IngestionError
+from ingestion.models import Document
+from ingestion.models.library import Viewer
 from search.engine import configuration
 from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation import measures
-from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
-from search.tuning.evaluation.golden_comparison import Comparison, Side, compare
+from search.tuning.evaluation.golden import (
+    Comparison,
+    Golden,
+    Side,
+    compare,
+    fingerprint,
+    golden_set,
+    set_hash,
+)
 from search.tuning.evaluation.runner import code_version
-from search.tuning.models import EvaluationRun, Publication
+from search.tuning.models import EvaluationRun, GoldenQuery, Publication
 
 if TYPE_CHECKING:
     from common.accounts.models import User
+
 
 State = EvaluationRun.State
 
@@ -187,3 +199,74 @@ def _latency(measured: Comparison) -> dict[str, float]:
     before = measured.baseline.latency if measured.baseline else {}
     theirs = {f"baseline_{name}": value for name, value in before.items()}
     return {**measured.candidate.latency, **theirs}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRow:
+    """A run's figures for one query. Documents are public ids; None: missing or not visible.
+
+    `query` is its public id, `titles` those of the documents that the viewer may see.
+    """
+
+    pk: int
+    query: UUID
+    text: str
+    query_class: str
+    measures: Mapping[str, float]
+    was: Mapping[str, float]
+    first: str | None
+    was_first: str | None
+    must_be_first: str | None
+    titles: Mapping[str, str]
+
+    def change(self, measure: str) -> float | None:
+        """The change of the measure; None without a baseline."""
+        if measure not in self.measures or measure not in self.was:
+            return None
+        return self.measures[measure] - self.was[measure]
+
+    @property
+    def breaks(self) -> bool:
+        """Whether a must-be-first document that was first no longer is."""
+        must = self.must_be_first
+        return must is not None and self.first != must
+
+    def title(self, document: str | None) -> str:
+        return self.titles.get(document or "", "")
+
+
+def query_rows(run: EvaluationRun, *, viewer: Viewer) -> list[QueryRow]:
+    """The run's queries that still exist and `viewer` may see, in two database queries."""
+    queries = GoldenQuery.objects.visible_to(viewer).filter(
+        pk__in=[int(key) for key in run.by_query]
+    )
+    named = {
+        str(row[name])
+        for row in run.by_query.values()
+        for name in ("first", "was_first", "must")
+        if row.get(name)
+    }
+    seen = Document.objects.visible_to(viewer).filter(public_id__in=named)
+    titles = {str(public_id): title for public_id, title in seen.values_list("public_id", "title")}
+
+    def document(row: Mapping[str, str], name: str) -> str | None:
+        return row[name] if row.get(name) in titles else None
+
+    found = []
+    for query in queries.order_by("folded", "pk"):
+        row = run.by_query[str(query.pk)]
+        found.append(
+            QueryRow(
+                pk=query.pk,
+                query=query.public_id,
+                text=row.get("text", query.text),
+                query_class=row.get("class", ""),
+                measures=row.get("measures", {}),
+                was=row.get("was", {}),
+                first=document(row, "first"),
+                was_first=document(row, "was_first"),
+                must_be_first=document(row, "must"),
+                titles=titles,
+            )
+        )
+    return found

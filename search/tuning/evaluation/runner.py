@@ -11,7 +11,7 @@ from django.conf import settings
 from ingestion.models import Collection
 from search.domain import Profile, QueryClass
 from search.engine import configuration
-from search.engine.embedding import warm_up
+from search.engine.find import warm_up
 from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures

@@ -1,14 +1,26 @@
-"""Golden queries with their candidates and judgements, batched in arrays."""
+"""Golden queries with their candidates and judgements, batched in arrays; candidates as bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from search.domain import Candidates, Floats, Integers, QueryClass
+from search.domain import (
+    HALF,
+    Candidates,
+    Floats,
+    Integers,
+    Query,
+    QueryClass,
+    Reading,
+    TermStatistic,
+    row_type,
+)
 from search.ranking import Batch
 
 # The discount of a gain at ranks 1 to 10: nDCG@10 as in trec_eval.
@@ -65,3 +77,36 @@ class Sheet:
         """The number of relevant documents and the ideal gain, by query."""
         counts = np.array([case.answers for case in self.cases], np.float64)
         return counts, np.array([case.ideal for case in self.cases], np.float64)
+
+
+def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
+    """All but the arrays and the query, as JSON; `depth`: the most candidates of a signal."""
+    vectors = candidates.embeddings
+    return {
+        "depth": depth,
+        "boosts": list(candidates.boosts),
+        "forms": list(candidates.forms),
+        "terms": [[term.lexeme, term.chunks, term.idf] for term in candidates.terms],
+        "readings": [[each.config, each.chunks, each.words] for each in candidates.readings],
+        "by_meaning": candidates.by_meaning,
+        "dimensions": 0 if vectors is None else int(vectors.shape[1]),
+    }
+
+
+def from_facts(
+    query: Query, facts: Mapping[str, Any], rows: bytes, embeddings: bytes, at: datetime | None
+) -> Candidates:
+    """The candidate set that `facts` and the arrays' bytes describe."""
+    boosts = tuple(facts["boosts"])
+    return Candidates(
+        query,
+        np.frombuffer(rows, row_type(len(boosts))),
+        np.frombuffer(embeddings, HALF).reshape(-1, facts["dimensions"] or 1),
+        boosts,
+        tuple(facts["forms"]),
+        terms=tuple(TermStatistic(*values) for values in facts["terms"]),
+        readings=tuple(Reading(*values) for values in facts["readings"]),
+        by_meaning=facts["by_meaning"],
+        is_wide=True,
+        at=at,
+    )

@@ -21,8 +21,7 @@ from search.analytics.models import Interaction, SearchEvent
 from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.experiments.assignment import A, B, preference
-from search.tuning.experiments.conclusion import Conclusion, of_interleaving, of_split
-from search.tuning.experiments.sequential import Verdict
+from search.tuning.experiments.conclusion import Conclusion, Verdict, of_interleaving, of_split
 from search.tuning.models import Experiment, ProfileChange
 
 if TYPE_CHECKING:

@@ -1,4 +1,6 @@
-"""The life cycle of an experiment. Two published profiles, one experiment at a time.
+"""The life cycle of an experiment, and the part that a search takes in the running one.
+
+Two published profiles, one experiment at a time.
 
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
       -> look, repeatedly -> a verdict, the longest run, a person or a new active profile
@@ -7,18 +9,24 @@ start -> the gate measures each arm against the active profile -> it runs, or a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import transaction
+from django.http import HttpRequest
 from django.utils import timezone
 
 from common.jobs import Lease, enqueue, revoke, work_on
+from search.analytics.privacy import is_recorded, visitor_of
+from search.domain import MIXED, Mix, Profile, RunningExperiment, TakesPart, Trial
 from search.errors import ExperimentError, NotPermitted, RunConflict
 from search.models import SearchProfile
+from search.query.expand import fold_query
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import outcomes
+from search.tuning.experiments.assignment import A, arm, takes_part, team_draft
 from search.tuning.experiments.outcomes import Action, State, audit, finish
 from search.tuning.experiments.planning import check_draft, check_published, locked
 from search.tuning.models import EvaluationRun, Experiment
@@ -26,6 +34,7 @@ from search.tuning.publishing import gate_inputs, publications
 
 if TYPE_CHECKING:
     from common.accounts.models import User
+
 
 DECIDED = "The visitors have told."
 TOO_LONG = "Its longest run is over."
@@ -227,3 +236,51 @@ def _lock_active() -> SearchProfile | None:
     """Lock and return the active profile, so that no other start or publication can intervene."""
     rows = SearchProfile.objects.select_for_update()
     return rows.filter(state=SearchProfile.State.ACTIVE).first()
+
+
+def participant(request: HttpRequest) -> TakesPart:
+    """A function that returns the trial of this request's search, the same for the same visitor.
+
+    It returns None for visitors who are not recorded or are outside the experiment's share. The
+    seed of an interleaving is the visitor and the question, so that a reload and the second page
+    are consistent.
+    """
+
+    def part(running: RunningExperiment, question: str, active: Profile | None) -> Trial | None:
+        if not is_recorded(request):
+            return None
+        visitor = visitor_of(request).key
+        if not takes_part(visitor, running.salt, running.share):
+            return None
+        if not running.interleaves:
+            chosen = arm(visitor, running.salt)
+            profile = running.a if chosen == A else running.b
+            return Trial(running.pk, chosen, (profile,), profile)
+        both = (running.a, running.b)
+        named = active if active in both else running.a
+        seed = f"{running.salt}:{visitor}:{fold_query(question)}"
+        return Trial(running.pk, MIXED, both, named, _drafted_by(seed))
+
+    return part
+
+
+def _drafted_by(seed: str) -> Mix:
+    def mix(a: Sequence[int], b: Sequence[int]) -> list[tuple[int, str]]:
+        return [(drafted.item, drafted.team) for drafted in team_draft(a, b, seed)]
+
+    return mix
+
+
+def running_experiment(profiles: Mapping[int, Profile]) -> RunningExperiment | None:
+    """The running experiment, whose profiles are among the published `profiles`, by row id."""
+    row = Experiment.objects.filter(state=Experiment.State.RUNNING).first()
+    if row is None:
+        return None
+    return RunningExperiment(
+        pk=row.pk,
+        interleaves=row.kind == Experiment.Kind.INTERLEAVED,
+        salt=row.salt,
+        share=row.share,
+        a=profiles[row.a_id],
+        b=profiles[row.b_id],
+    )

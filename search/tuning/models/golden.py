@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
-from search.models.labels import QUERY_CLASSES
+from search.models.rules import QUERY_CLASSES
 from search.query.expand import fold_query
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from common.jobs import enqueue, revoke
 from search.domain import QueryClass, Signal, Weights
 from search.errors import NotPermitted, ProfileError, RunConflict, SearchError
 from search.models import SearchProfile
-from search.tuning.evaluation import arraymeasures
+from search.tuning.evaluation import whatif
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser.weight_search import FOLDS, Wanted
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 State = Optimisation.State
 NEEDED = "search.change_searchprofile"
 MAX_FOLDS = 10
-MEASURES = arraymeasures.NAMES
+MEASURES = whatif.NAMES
 WEIGHTS, PRESETS = "weights", "presets"
 
 

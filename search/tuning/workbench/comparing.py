@@ -9,7 +9,7 @@ import numpy as np
 
 from ingestion.models.library import Viewer
 from search.domain import Profile, QueryClass, Signal, Weights
-from search.tuning.evaluation import arraymeasures, measures
+from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.measures import Interval
 from search.tuning.evaluation.whatif import Outcome
@@ -19,7 +19,7 @@ from search.tuning.workbench.pools import Coverage, Pooled, pooled
 
 # A smaller change of the measure only swaps documents of equal worth.
 MOVED = 0.005
-LEADING = arraymeasures.NDCG
+LEADING = whatif.NDCG
 CURVE_POINTS = 21
 MANY = 100  # golden queries, from which on half the points are drawn
 
@@ -108,8 +108,8 @@ def compare(active: Profile, draft: Profile) -> Comparison:
         unsure=(_unsure(before, active), _unsure(after, draft)),
         coverage=(sides[0].coverage, sides[1].coverage),
         curves=(
-            arraymeasures.curves(before.sheet, before.order),
-            arraymeasures.curves(after.sheet, after.order),
+            whatif.curves(before.sheet, before.order),
+            whatif.curves(after.sheet, after.order),
         ),
     )
 

@@ -21,7 +21,7 @@ from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong
 from search.retrieval import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import Golden, golden_set
-from search.tuning.evaluation.pooled import facts
+from search.tuning.evaluation.sheet import facts
 from search.tuning.models import CandidatePool, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp
 from search.tuning.workbench.pools import asked_by, covers, described

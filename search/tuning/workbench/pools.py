@@ -2,7 +2,8 @@
 
 A pool covers a profile that retrieves no more than it holds: the same scorers and configuration,
 no greater depth, no other boost patterns. Sliders never leave it; when another setting does, the
-pools are rebuilt in the background, and until then `Coverage` says what is missing.
+pools are rebuilt in the background, and until then `Coverage` says what is missing. `verified`
+checks a live run against the what-if of its profile.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.settle import read
 from search.ranking.boosts import sought
-from search.tuning.evaluation.golden import Golden, golden_set
-from search.tuning.evaluation.pooled import from_facts
+from search.tuning.evaluation.golden import Golden, fingerprint, golden_set, set_hash
+from search.tuning.evaluation.sheet import from_facts
 from search.tuning.evaluation.whatif import Case, WhatIf
-from search.tuning.models import CandidatePool, PoolBuild
+from search.tuning.models import CandidatePool, EvaluationRun, PoolBuild
 from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
 
 
@@ -167,3 +168,54 @@ def _under_way(key: str) -> tuple[float | None, str]:
     if build is None:
         return None, ""
     return (build.progress if build.is_open else None), build.error
+
+
+AGREES = 1e-6  # what docs/adr/0025-pools-and-what-if.md promises
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """Whether both measure the same, in words. `largest` is a measure's greatest difference.
+
+    Without `largest` they could not be compared, and `said` is the reason.
+    """
+
+    said: str
+    largest: float | None = None
+
+    @property
+    def agrees(self) -> bool:
+        return self.largest is not None and self.largest <= AGREES
+
+
+def verified(run: EvaluationRun) -> Verified:
+    """Compare a finished run of the golden set with the what-if of its profile, both as of now."""
+    profile, goldens = run.profile.as_profile(), golden_set()
+    if fingerprint(profile) != run.fingerprint:
+        return Verified(f"{run.profile} was saved anew since: verify it again to compare.")
+    if set_hash(goldens) != run.corpus_hash:
+        return Verified("The judgements changed since: verify again to compare.")
+    held = pooled(profile, goldens)
+    if not held.coverage.is_complete:
+        return Verified(_left_out(held.coverage))
+    measured = [place for place, golden in enumerate(held.goldens) if golden.is_measured]
+    means = held.whatif.under(profile).means(measured)
+    if not means:
+        return Verified("")
+    largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
+    if largest <= AGREES:
+        return Verified("The figures without a search are the same.", largest)
+    return Verified(
+        f"The figures without a search differ by up to {largest:.2g}. A search was answered from "
+        "another state of the library, or recency has moved on since the candidates were found: "
+        "find the candidates again.",
+        largest,
+    )
+
+
+def _left_out(coverage: Coverage) -> str:
+    if coverage.pooled < coverage.queries:
+        left = coverage.queries - coverage.pooled
+        queries = "1 golden query" if left == 1 else f"{left} golden queries"
+        return f"The candidates kept leave out {queries}: find them again to compare."
+    return "The library changed since the candidates were found: find them again to compare."

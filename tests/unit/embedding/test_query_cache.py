@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ingestion.embedding import CachedQueryEmbedder, ModelCard, Vectors
-from ingestion.embedding.tokens import EstimatedTokenizer
+from ingestion.embedding.protocol import EstimatedTokenizer
 
 
 class CountingEmbedder:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import Tokenizer, minilm
-from ingestion.embedding.tokens import EstimatedTokenizer, ModelTokenizer, windows
+from ingestion.embedding.protocol import EstimatedTokenizer, ModelTokenizer, windows
 
 MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file())))
 ESTIMATE = EstimatedTokenizer()

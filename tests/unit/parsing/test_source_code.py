@@ -7,7 +7,7 @@ import pytest
 from ingestion.domain import BlockKind
 from ingestion.errors import TypeMismatch
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED, sniff
-from ingestion.files.source_languages import FAMILIES, LANGUAGES
+from ingestion.files.text_types import FAMILIES, LANGUAGES
 from ingestion.parsing.source_code import _PATTERNS, source_blocks
 
 from .conftest import Parse

@@ -266,7 +266,7 @@ def test_a_word_document_loses_its_contents_and_keeps_its_notes(parse: Parse) ->
 
 def test_a_long_table_repeats_its_header_and_cuts_no_row() -> None:
     from ingestion.chunking import ChunkingOptions, chunk_blocks
-    from ingestion.embedding.tokens import EstimatedTokenizer
+    from ingestion.embedding.protocol import EstimatedTokenizer
 
     rows = [(f"D{number}", f"{number * 3} km2 of gallery") for number in range(60)]
     block = table(("Region", "Area"), *rows)

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 from common.accounts.models import User
 from ingestion.lexical import terms
 from search.engine import configuration
-from search.tuning.evaluation import golden_comparison
+from search.tuning.evaluation import golden
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.pool_building import build
 from search.tuning.workbench.pool_spec import Width
@@ -53,7 +53,7 @@ ANSWERS = {
 @pytest.fixture
 def tuner(transactional_db: None, clean_cache: None, monkeypatch: pytest.MonkeyPatch) -> User:
     # Five questions are too few to judge latency by: once round is enough.
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
     shelf = make_collection("Shelf")
     for title, text in TEXTS.items():
         make_document(shelf, f"# {title}\n\n{text}\n", file_name=f"{title.lower()}.md")

@@ -13,7 +13,7 @@ from common.accounts.models import User
 from ingestion.lexical import terms
 from search.engine import configuration
 from search.models import SearchProfile
-from search.tuning.evaluation import golden_comparison, golden_runs
+from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, Judgement
 from search.tuning.workbench.pool_building import build
@@ -115,7 +115,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     # A live run is taken up again after a reload, and held against the figures on the page.
     page.get_by_role("button", name="Verify live").click()
     expect(page.locator("#wb-run")).to_contain_text(f"Live run of {saved}")
-    monkeypatch.setattr(golden_comparison, "LATENCY_ROUNDS", 1)
+    monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
     golden_runs.measure(EvaluationRun.objects.get().pk)
     page.reload()
     expect(page.locator("#wb-run.wb-agrees")).to_contain_text("without a search are the same")

@@ -30,7 +30,7 @@ from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun
 from search.tuning.publishing import drafts
 from search.tuning.workbench import pool_building
-from search.tuning.workbench.verifying import verified
+from search.tuning.workbench.pools import verified
 
 
 @asking()

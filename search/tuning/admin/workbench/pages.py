@@ -25,19 +25,20 @@ from search.analytics.admin.figures import searching
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS
+from search.presentation.results import CLASS_LABELS, SIGNAL_LABELS
 from search.tuning.admin.weights import SIGNAL_HELP, class_rows
 from search.tuning.admin.workbench import actions, charts
 from search.tuning.admin.workbench.forms import WorkbenchForm
-from search.tuning.admin.workbench.queries import TABS, queries
 from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,
+    TABS,
     Answer,
     asking,
     check,
     collections_of,
     draft_of,
+    queries,
 )
 from search.tuning.admin.workbench.shown import columns, grades_of
 from search.tuning.golden import judging

@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
-from search.presentation.labels import (
+from search.presentation.results import (
     ADDED,
     CLASS_LABELS,
     SIGNAL_LABELS,

@@ -1,4 +1,4 @@
-"""What the API shows of golden queries and judgements."""
+"""Golden queries, judgements and evaluation runs in the API."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField, Parameters, Strict
 from ingestion.models import Document
-from search.tuning.api.serializers.profiles import CLASSES
+from search.tuning.api.serializers.profiles import CLASSES, ProfileNameSerializer
+from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.golden.formats import FORMATS
-from search.tuning.models import GoldenQuery, Judgement
+from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 
 
 class SlugsField(serializers.ListField):
@@ -145,3 +146,61 @@ def shown_queries(queries: list[GoldenQuery], request: Request) -> list[Any]:
     seen = Document.objects.visible_to(request.user).filter(pk__in=firsts)
     context = {"seen": dict(seen.values_list("pk", "public_id"))}
     return list(GoldenQuerySerializer(queries, many=True, context=context).data)
+
+
+class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
+    """What a profile measured, on the golden queries or on a judged collection."""
+
+    profile = ProfileNameSerializer()
+    baseline = ProfileNameSerializer(allow_null=True)
+    user = serializers.CharField(source="user.username", default=None, allow_null=True)
+    measures = serializers.JSONField()
+    differences = serializers.JSONField()
+    by_class = serializers.JSONField()
+    latency_ms = serializers.JSONField()
+
+    class Meta:
+        model = EvaluationRun
+        fields = (
+            "id", "kind", "state", "progress", "error", "profile", "baseline", "collection",
+            "queries", "measures", "differences", "by_class", "latency_ms", "fingerprint",
+            "embedding_space", "code_version", "user", "created",
+        )  # fmt: skip
+        read_only_fields = fields
+
+
+class QueryRowSerializer(serializers.Serializer[QueryRow]):
+    """What a run measured of one golden query. Documents that you may not see are null."""
+
+    query = serializers.UUIDField()
+    text = serializers.CharField()
+    query_class = serializers.CharField()
+    measures = serializers.DictField(child=serializers.FloatField())
+    was = serializers.DictField(child=serializers.FloatField())
+    first = serializers.UUIDField(allow_null=True)
+    was_first = serializers.UUIDField(allow_null=True)
+    must_be_first = serializers.UUIDField(allow_null=True)
+
+
+class RunDetailSerializer(RunSerializer):
+    """A run, with every query that you may see."""
+
+    by_query = serializers.SerializerMethodField()
+
+    class Meta(RunSerializer.Meta):
+        fields = (*RunSerializer.Meta.fields, "by_query")  # type: ignore[assignment]
+        read_only_fields = fields  # type: ignore[assignment]
+
+    @extend_schema_field(QueryRowSerializer(many=True))
+    def get_by_query(self, run: EvaluationRun) -> Any:
+        rows: Any = query_rows(run, viewer=self.context["request"].user)
+        return QueryRowSerializer(rows, many=True).data
+
+
+class NewRunSerializer(Parameters):
+    """Which profile to measure, and beside which."""
+
+    profile = serializers.CharField(help_text="`name@version`; drafts as well.")
+    baseline = serializers.CharField(
+        required=False, help_text="`name@version`; the active profile if it is left out."
+    )

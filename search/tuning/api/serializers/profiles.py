@@ -1,20 +1,63 @@
-"""What the API shows of the profiles that a search can rank by."""
+"""Profiles in the API, with the pins, hides, synonyms and rules that all profiles share."""
 
 from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any, ClassVar
 
+from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common.api.serializers import ChoiceField, Parameters, Strict
+from common.api.serializers import ChoiceField, CleanSerializer, Parameters, Strict
+from ingestion.models import Document
 from search.domain import Profile, QueryClass, Signal, Weights
-from search.models import SearchProfile
+from search.errors import UnknownProfile
+from search.models import ClassRule, Hide, Pin, SearchProfile, Synonym
+from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
 from search.models.profiles import NAME
+from search.query import MAX_QUERY_CHARS
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation
+
+SEE_DRAFTS = "search.view_searchprofile"
+
+
+def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
+    """The profile of `rows` with the key `name@version`, or the newest version of `name`.
+
+    Raises UnknownProfile.
+    """
+    name, _, version = key.partition("@")
+    found = rows.filter(name=name)
+    if version:
+        found = found.filter(version=int(version) if version.isdecimal() else 0)
+    profile = found.order_by("-version").first()
+    if profile is None:
+        raise UnknownProfile(f"There is no profile {key!r}.")
+    return profile
+
+
+def published_profile(key: str) -> SearchProfile:
+    """The published profile with the key `name@version`. Raises UnknownProfile."""
+    name, _, version = key.partition("@")
+    rows = published().filter(name=name)
+    found = rows.filter(version=int(version)).first() if version.isdecimal() else None
+    if found is None:
+        raise UnknownProfile(f"There is no published profile {key!r}. Name it as name@version.")
+    return found
+
+
+def visible_profiles(viewer: Any) -> QuerySet[SearchProfile]:
+    """All profiles for viewers who may see them in the admin, the published ones for others."""
+    may_see_drafts = viewer.is_authenticated and viewer.has_perm(SEE_DRAFTS)
+    return SearchProfile.objects.all() if may_see_drafts else published()
+
+
+def published() -> QuerySet[SearchProfile]:
+    return SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
+
 
 SIGNALS = [signal.value for signal in Signal]
 CLASSES = [query_class.value for query_class in QueryClass]
@@ -158,3 +201,76 @@ class DifferencesSerializer(serializers.Serializer[Any]):
     """What is another in a profile, a sentence each."""
 
     differences = serializers.ListField(child=serializers.CharField())
+
+
+class DocumentField(serializers.SlugRelatedField[Document]):
+    """A document by its id. One that the user may not read is as unknown as a missing one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
+
+    def get_queryset(self) -> QuerySet[Document]:
+        return Document.objects.visible_to(self.context["request"].user)
+
+
+class QuestionsField(serializers.ListField):
+    """Questions, one an item."""
+
+    child = serializers.CharField(max_length=MAX_QUERY_CHARS)
+
+
+class PinSerializer(CleanSerializer[Pin]):
+    """A document that comes first when just this is asked. `position` counts from 1."""
+
+    document = DocumentField(help_text="Its id.")
+    title = serializers.CharField(source="document.title", read_only=True)
+
+    class Meta:
+        model = Pin
+        fields: tuple[str, ...] = (
+            "id", "query", "document", "title", "position", "enabled", "note", "created",
+            "warnings",
+        )  # fmt: skip
+        read_only_fields = ("created",)
+        validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
+
+
+class HideSerializer(CleanSerializer[Hide]):
+    """A document that no search finds when just this is asked; with an empty `query`, none."""
+
+    document = DocumentField(help_text="Its id.")
+    title = serializers.CharField(source="document.title", read_only=True)
+
+    class Meta:
+        model = Hide
+        fields = ("id", "query", "document", "title", "enabled", "note", "created", "warnings")
+        read_only_fields = ("created",)
+        validators: ClassVar[list[Any]] = []
+
+
+class SynonymSerializer(CleanSerializer[Synonym]):
+    """Words or phrases that stand for each other; `one_way`: only the first for the others."""
+
+    terms = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_TERM_CHARS), max_length=MAX_TERMS
+    )
+
+    class Meta:
+        model = Synonym
+        fields = ("id", "terms", "one_way", "enabled", "note", "created", "warnings")
+        read_only_fields = ("created",)
+
+
+class ClassRuleSerializer(CleanSerializer[ClassRule]):
+    """A rule that classifies questions, by a `pattern` or by a `predicate`."""
+
+    query_class = ChoiceField(CLASSES)
+    examples = QuestionsField(required=False, max_length=100)
+    counter_examples = QuestionsField(required=False, max_length=100)
+
+    class Meta:
+        model = ClassRule
+        fields = (
+            "id", "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
+            "confidence", "position", "enabled", "warnings",
+        )  # fmt: skip

@@ -14,8 +14,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from search.tuning.golden.formats.archives import read_beir, read_trec, write_beir, write_trec
-from search.tuning.golden.formats.rows import FormatError, Problem, Row
-from search.tuning.golden.formats.tables import read_csv, read_quepid, write_csv, write_quepid
+from search.tuning.golden.formats.tables import (
+    FormatError,
+    Problem,
+    Row,
+    read_csv,
+    read_quepid,
+    write_csv,
+    write_quepid,
+)
 
 __all__ = ["FORMATS", "Format", "FormatError", "Problem", "Row"]
 

@@ -9,7 +9,7 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
-from search.tuning.golden.formats.rows import FormatError, Problem, Row, decoded, numbered, row_of
+from search.tuning.golden.formats.tables import FormatError, Problem, Row, decoded, numbered, row_of
 
 MAX_UNPACKED = 200 * 1024 * 1024
 

@@ -1,0 +1,138 @@
+"""Who may call the API: tokens, the permission of each action, and rate limits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import build_bearer_security_scheme_object
+from knox.auth import TokenAuthentication as KnoxAuthentication
+from redis.exceptions import RedisError
+from rest_framework.exceptions import APIException, AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
+
+
+class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
+    """Knox's authentication, but with a 401 for a header that cannot be a token."""
+
+    def authenticate_credentials(self, token: bytes) -> Any:
+        # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.
+        if not token.isalnum():
+            raise AuthenticationFailed("The token is not valid. Ask for a new one.")
+        return super().authenticate_credentials(token)
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The description of the header in the OpenAPI schema."""
+
+    target_class = TokenAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> Any:
+        return build_bearer_security_scheme_object(
+            header_name="Authorization",
+            token_prefix=self.target.authenticate_header(None),
+        )
+
+
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+OPEN = ""
+"""Instead of a permission: open to everyone, within `visible_to`."""
+# As Django names a model's permissions.
+_VERBS = {
+    "list": "view",
+    "retrieve": "view",
+    "create": "add",
+    "update": "change",
+    "partial_update": "change",
+    "destroy": "delete",
+}
+
+
+def requires(permission: str) -> Callable[[Handler], Handler]:
+    """Declare the permission that one action of a view set needs."""
+
+    def declare(handler: Handler) -> Handler:
+        handler.permission = permission  # type: ignore[attr-defined]
+        return handler
+
+    return declare
+
+
+def needed(view: Any) -> str | None:
+    """The permission that the view's action needs; None if none is declared.
+
+    The first of: the action's own (`requires`), the view's (`permission`), and the model's, as
+    in the admin: view, add, change or delete. Reading is open if the view is `open_to_read`.
+    """
+    action = getattr(view, "action", "")
+    own = getattr(getattr(view, action, None), "permission", None) if action else None
+    declared = getattr(view, "permission", None) if own is None else own
+    verb = _VERBS.get(action)
+    if declared is not None or verb is None:
+        return declared
+    if verb == "view" and getattr(view, "open_to_read", False):
+        return OPEN
+    options = view.queryset.model._meta
+    return f"{options.app_label}.{verb}_{options.model_name}"
+
+
+class ActionPermission(BasePermission):
+    """Permit users who have the permission that the action needs."""
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        if getattr(view, "action", OPEN) is None:
+            # No action will run: the answer is 405, unless the view has a handler for the method.
+            return request.method == "OPTIONS" or not hasattr(view, str(request.method).lower())
+        permission = needed(view)
+        if not permission:
+            return permission == OPEN
+        return bool(request.user.is_authenticated and request.user.has_perm(permission))
+
+
+logger = logging.getLogger(__name__)
+
+
+class Unavailable(APIException):
+    status_code = 503
+    default_code = "unavailable"
+    default_detail = "Signing in does not work at the moment. Try again in a minute."
+
+
+class _OpenWithoutCache(SimpleRateThrottle):
+    """Permit requests while the cache is unavailable: search works without it."""
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        try:
+            return super().allow_request(request, view)
+        except RedisError as error:
+            logger.warning("Requests are not counted while the cache is away: %s", error)
+            return True
+
+
+class AnonymousThrottle(_OpenWithoutCache, AnonRateThrottle):
+    """Limit anonymous visitors, by address."""
+
+
+class UserThrottle(_OpenWithoutCache, UserRateThrottle):
+    """Limit signed-in users, by user."""
+
+
+class LoginThrottle(SimpleRateThrottle):
+    """Limit sign-in attempts, by address; refuse them all without the cache, which counts them."""
+
+    scope = "login"
+
+    def get_cache_key(self, request: Request, view: Any) -> str:
+        return self.cache_format % {"scope": self.scope, "ident": self.get_ident(request)}
+
+    def allow_request(self, request: Request, view: Any) -> bool:
+        try:
+            return super().allow_request(request, view)
+        except RedisError as error:
+            raise Unavailable from error

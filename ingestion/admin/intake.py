@@ -1,0 +1,222 @@
+"""The pages that add documents: the upload of several files, and the import from the web."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.core.validators import MaxValueValidator
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
+)
+
+from common.admin.pages import actor
+from ingestion import services
+from ingestion.admin.fields import IntakeForm, LanguageField
+from ingestion.errors import IngestionError
+from ingestion.files.filetypes import SUPPORTED
+from ingestion.intake.fetching.guard import MAX_URL_CHARS
+from ingestion.intake.importing import services as imports
+from ingestion.intake.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
+from ingestion.models import Document, Import
+from ingestion.models.library import Viewer
+
+logger = logging.getLogger(__name__)
+
+
+class UploadForm(IntakeForm):
+    """The destination of the files. They are not a field: each may fail separately."""
+
+    language = LanguageField(
+        empty=_("Detected for each file"),
+        help_text=_("Set it only if detection fails: it applies to all files below."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result for one file. `kind` is queued, duplicate or refused."""
+
+    file_name: str
+    kind: str
+    message: str
+    document: Document | None = None
+
+    @property
+    def url(self) -> str:
+        if self.document is None:
+            return ""
+        return reverse("admin:ingestion_document_change", args=(self.document.pk,))
+
+
+def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """The page with the form, and after an upload the result of each file."""
+    posted = request.method == "POST"
+    form = UploadForm(request.POST if posted else None, viewer=request.user)
+    files = request.FILES.getlist("files") if posted else []
+    outcomes: list[Outcome] = []
+    if posted and form.is_valid() and files:
+        outcomes = list(_receive_all(request, form, files))
+        form = UploadForm(
+            initial={
+                name: request.POST.get(name) for name in ("collection", "language", "metadata")
+            },
+            viewer=request.user,
+        )
+    context |= {
+        "form": form,
+        "outcomes": outcomes,
+        "queued": sum(outcome.kind == "queued" for outcome in outcomes),
+        "no_files": posted and not files,
+        "unsent": [file.name for file in files] if form.errors else [],
+        "extensions": sorted(SUPPORTED),
+        "max_files": settings.DATA_UPLOAD_MAX_NUMBER_FILES,
+        "max_megabytes": settings.MAX_UPLOAD_BYTES // (1024 * 1024),
+    }
+    return TemplateResponse(request, "admin/ingestion/document/upload.html", context)
+
+
+def _receive_all(
+    request: HttpRequest, form: UploadForm, files: list[UploadedFile[bytes]]
+) -> Iterator[Outcome]:
+    for file in files:
+        name = file.name or "unnamed"
+        try:
+            receipt = services.receive(
+                form.cleaned_data["collection"],
+                file,
+                file_name=name,
+                language=form.cleaned_data["language"],
+                metadata=form.cleaned_data["metadata"] or None,
+                acting_user=actor(request),
+            )
+        except IngestionError as error:
+            yield Outcome(name, "refused", str(error))
+        except (OSError, DatabaseError) as error:
+            # Each file is stored separately: the next one may succeed.
+            logger.exception("Could not store %s", name)
+            message = gettext("It could not be stored (%(error)s). Upload it again.")
+            yield Outcome(name, "refused", message % {"error": error})
+        else:
+            yield _outcome(name, receipt)
+
+
+def _outcome(name: str, receipt: services.Receipt) -> Outcome:
+    if receipt.duplicate:
+        message = gettext("This collection already contains the same file, as this document")
+        return Outcome(name, "duplicate", message, receipt.document)
+    return Outcome(name, "queued", gettext("Waiting to be processed"), receipt.document)
+
+
+Kind = Import.Kind
+
+
+class WebImportForm(IntakeForm):
+    """The address to fetch, and the limits on following links."""
+
+    address = forms.CharField(
+        max_length=MAX_URL_CHARS,
+        widget=UnfoldAdminTextInputWidget(
+            attrs={"inputmode": "url", "placeholder": "https://", "autocomplete": "off"}
+        ),
+    )
+    kind = forms.ChoiceField(
+        label=_("Scope"),
+        choices=[
+            (Kind.URL, _("This address only")),
+            (Kind.SITE, _("The page and the pages it links to on its host")),
+            (Kind.SITEMAP, _("The pages of a sitemap")),
+        ],
+        initial=Kind.URL,
+        widget=UnfoldAdminSelectWidget,
+    )
+    language = LanguageField(empty=_("Detected for each page"))
+    depth = forms.IntegerField(
+        label=_("Link depth"),
+        min_value=0,
+        max_value=MAX_DEPTH,
+        initial=DEFAULT_DEPTH,
+        required=False,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text=_("For a page with its links: 1 imports the pages linked on it."),
+    )
+    max_pages = forms.IntegerField(
+        label=_("Maximum pages"),
+        min_value=1,
+        required=False,
+        widget=UnfoldAdminIntegerFieldWidget,
+        help_text=_("For a site or a sitemap."),
+    )
+    other_hosts = forms.BooleanField(
+        label=_("Other hosts"),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+        help_text=_("Also follow links to other hosts."),
+    )
+
+    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
+        super().__init__(*args, viewer=viewer, **kwargs)
+        most = settings.URL_IMPORT_MAX_PAGES
+        self.initial.setdefault("max_pages", min(DEFAULT_PAGES, most))
+        self.fields["max_pages"].validators.append(MaxValueValidator(most))
+        self.fields["max_pages"].widget.attrs["max"] = most
+
+    def options(self) -> dict[str, Any]:
+        """The options of the import, without those its kind does not support."""
+        given = self.cleaned_data
+        if given["kind"] == Kind.URL:
+            return {}
+        names = ("depth", "max_pages") if given["kind"] == Kind.SITE else ("max_pages",)
+        found = {name: given[name] for name in names if given[name] is not None}
+        return found | ({"other_hosts": True} if given["other_hosts"] else {})
+
+
+def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """The form's page; after a start, a redirect to the page of the new import."""
+    posted = request.method == "POST" and settings.URL_IMPORT
+    form = WebImportForm(request.POST if posted else None, viewer=request.user)
+    if posted and form.is_valid() and (started := _started(request, form)):
+        done = gettext("The import of %(origin)s into %(collection)s is queued.")
+        done %= {"origin": started.origin, "collection": started.collection}
+        messages.success(request, done)
+        return HttpResponseRedirect(started.get_absolute_url())
+    context |= {
+        "form": form,
+        "switched_on": settings.URL_IMPORT,
+        "agent": settings.URL_IMPORT_AGENT,
+        "max_megabytes": settings.URL_IMPORT_MB,
+    }
+    return TemplateResponse(request, "admin/ingestion/document/from_web.html", context)
+
+
+def _started(request: HttpRequest, form: WebImportForm) -> Import | None:
+    """The started import; None if refused, with an error on the form."""
+    given = form.cleaned_data
+    try:
+        return imports.start(
+            given["collection"],
+            Kind(given["kind"]),
+            given["address"].strip(),
+            options=form.options(),
+            language=given["language"],
+            metadata=given["metadata"],
+            acting_user=actor(request),
+        )
+    except IngestionError as error:
+        form.add_error("address", str(error))
+        return None

@@ -1,0 +1,185 @@
+"""Kinds of text: signs that bytes are text, reStructuredText in text, and source languages."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+
+_BOMS = (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
+_CONTROL_BYTES = bytes(set(range(0x20)) - set(b"\t\n\r\x0c\x1b")) + b"\x7f"
+
+# Fewer characters are no evidence: any few bytes are letters of some script. A guess.
+_FEWEST_LEGIBLE = 4
+_ASCII = re.compile(r"[\t\n\r -~]")
+
+HTML_START = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_RST_TITLE = re.compile(r"^(?=\S)[^\n]+\n([=\-~^\"'#*+`])\1{3,}[ \t]*$", re.MULTILINE)
+_RST_TOP_TITLE = re.compile(r"\s*([=#*~^\"-])\1{3,}[ \t]*\n[^\n]*\S[^\n]*\n\1{4,}[ \t]*\n")
+_RST_MARKUP = re.compile(
+    r"^[ \t]*\.\. (?:[\w:-]+::|_[^\n]+:)|(?<![\w`]):[a-z][\w:-]*:`[^`\n]", re.MULTILINE
+)
+
+
+def looks_like_rst(text: str) -> bool:
+    """True if the content of a plain text file is reStructuredText."""
+    text = text.replace("\r\n", "\n")
+    # Only reStructuredText has titles with a line above as well.
+    return bool(
+        _RST_TOP_TITLE.match(text) or (_RST_TITLE.search(text) and _RST_MARKUP.search(text))
+    )
+
+
+def looks_like_text(head: bytes) -> bool:
+    """True if the bytes are text in some encoding, with or without a byte order mark."""
+    if head.startswith(_BOMS):
+        return True
+    controls = len(head) - len(head.translate(None, _CONTROL_BYTES))
+    if controls == 0 or unmarked_codec(head):
+        return True
+    try:
+        # Up to three bytes of the last character may be cut off.
+        head[: max(len(head) - 3, 1)].decode("utf-8")
+    except UnicodeDecodeError:
+        # Random data has 11% control bytes, text in a legacy encoding none: 2% is a guess.
+        return controls < 0.02 * len(head)
+    return controls < 0.3 * len(head)
+
+
+def unmarked_codec(head: bytes) -> str:
+    """The codec of UTF-16 or UTF-32 without a byte order mark; empty for any other bytes."""
+    if b"\x00" not in head:
+        return ""
+    for codec in ("utf-32-le", "utf-32-be"):
+        if _legible(head, codec) is not None:
+            return codec
+    half = len(head) // 2
+    even, odd = head[0::2].count(0), head[1::2].count(0)
+    if half >= 4 and even >= 0.6 * half and odd <= 0.05 * half:
+        return "utf-16-be"
+    if half >= 4 and odd >= 0.6 * half and even <= 0.05 * half:
+        return "utf-16-le"
+    return _unmarked_utf16(head)
+
+
+def _unmarked_utf16(head: bytes) -> str:
+    """The codec of UTF-16 in non-Latin scripts, where only spaces and line ends contain NULs.
+
+    The wrong byte order turns those into other characters, mostly unassigned.
+    """
+    if _is_text_with_nuls(head):
+        return ""
+    read = {
+        codec: text
+        for codec in ("utf-16-le", "utf-16-be")
+        if (text := _legible(head, codec)) is not None
+    }
+    return max(read, key=lambda codec: len(_ASCII.findall(read[codec])), default="")
+
+
+def _is_text_with_nuls(head: bytes) -> bool:
+    """True if the bytes are UTF-8 with no control characters except NULs."""
+    try:
+        head[: max(len(head) - 3, 1)].decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return len(head.translate(None, _CONTROL_BYTES)) == len(head) - head.count(0)
+
+
+def _legible(head: bytes, codec: str) -> str | None:
+    """The text decoded with this codec; None if it is too short or not plausible text."""
+    try:
+        # The last character may be cut off.
+        text = codecs.getincrementaldecoder(codec)().decode(head)
+    except UnicodeDecodeError:
+        return None
+    seen = "".join(text.split())
+    strange = sum(not char.isprintable() for char in seen)
+    is_text = len(seen) >= _FEWEST_LEGIBLE and "\x00" not in seen
+    return text if is_text and strange <= 0.02 * len(seen) else None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLanguage:
+    """One language. `family` selects the syntax of the declarations at which files are split."""
+
+    media_type: str
+    label: str
+    family: str
+    extensions: tuple[str, ...]
+
+
+LANGUAGES = (
+    SourceLanguage("text/x-python", "Python source", "python", (".py", ".pyi")),
+    SourceLanguage(
+        "text/javascript", "JavaScript source", "script", (".js", ".jsx", ".mjs", ".cjs")
+    ),
+    SourceLanguage(
+        "text/x-typescript", "TypeScript source", "script", (".ts", ".tsx", ".mts", ".cts")
+    ),
+    SourceLanguage("text/x-java", "Java source", "java", (".java",)),
+    SourceLanguage("text/x-c", "C source", "c", (".c", ".h")),
+    SourceLanguage(
+        "text/x-cpp", "C++ source", "c", (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ino")
+    ),
+    SourceLanguage("text/x-csharp", "C# source", "java", (".cs",)),
+    SourceLanguage("text/x-go", "Go source", "go", (".go",)),
+    SourceLanguage("text/x-rust", "Rust source", "rust", (".rs",)),
+    SourceLanguage("text/x-ruby", "Ruby source", "ruby", (".rb",)),
+    SourceLanguage("text/x-php", "PHP source", "php", (".php",)),
+    SourceLanguage("text/x-shellscript", "Shell script", "shell", (".sh", ".bash")),
+    SourceLanguage("text/x-sql", "SQL script", "sql", (".sql",)),
+    SourceLanguage("text/x-kotlin", "Kotlin source", "modern", (".kt", ".kts")),
+    SourceLanguage("text/x-swift", "Swift source", "modern", (".swift",)),
+    SourceLanguage("text/x-scala", "Scala source", "modern", (".scala",)),
+    SourceLanguage("text/x-lua", "Lua source", "lua", (".lua",)),
+    SourceLanguage("text/x-perl", "Perl source", "perl", (".pl", ".pm")),
+    SourceLanguage("text/x-r", "R source", "r", (".r",)),
+    SourceLanguage("text/x-haskell", "Haskell source", "haskell", (".hs", ".lhs", ".hsc")),
+    SourceLanguage("text/x-elm", "Elm source", "haskell", (".elm",)),
+    SourceLanguage("text/x-purescript", "PureScript source", "haskell", (".purs",)),
+    SourceLanguage("text/x-ocaml", "OCaml source", "ml", (".ml", ".mli")),
+    SourceLanguage("text/x-fsharp", "F# source", "ml", (".fs", ".fsi", ".fsx")),
+    SourceLanguage("text/x-erlang", "Erlang source", "erlang", (".erl", ".hrl")),
+    SourceLanguage("text/x-elixir", "Elixir source", "elixir", (".ex", ".exs")),
+    SourceLanguage(
+        "text/x-lisp",
+        "Lisp source",
+        "lisp",
+        (".clj", ".cljs", ".cljc", ".edn", ".lisp", ".lsp", ".el", ".scm", ".rkt"),
+    ),
+    SourceLanguage("text/x-dart", "Dart source", "java", (".dart",)),
+    SourceLanguage("text/x-groovy", "Groovy source", "modern", (".groovy", ".gradle")),
+    SourceLanguage("text/x-julia", "Julia source", "julia", (".jl",)),
+    SourceLanguage("text/x-nim", "Nim source", "nim", (".nim",)),
+    SourceLanguage("text/x-zig", "Zig source", "modern", (".zig",)),
+    SourceLanguage("text/x-objective-c", "Objective-C source", "c", (".m", ".mm")),
+    SourceLanguage("text/x-cuda", "CUDA source", "c", (".cu", ".cuh")),
+    SourceLanguage("text/x-fortran", "Fortran source", "fortran", (".f", ".f77", ".f90", ".f95")),
+    SourceLanguage("text/x-pascal", "Pascal source", "pascal", (".pas", ".pp", ".dpr")),
+    SourceLanguage("text/x-vb", "Visual Basic source", "basic", (".vb", ".vbs", ".bas")),
+    SourceLanguage("text/x-powershell", "PowerShell script", "shell", (".ps1", ".psm1", ".psd1")),
+    SourceLanguage("text/x-zsh", "Shell script", "shell", (".zsh", ".fish", ".ksh")),
+    SourceLanguage("text/x-bat", "Batch file", "none", (".bat", ".cmd")),
+    SourceLanguage("text/x-asm", "Assembly source", "none", (".asm", ".s")),
+    SourceLanguage("text/x-vue", "Vue component", "script", (".vue", ".svelte")),
+    SourceLanguage("text/css", "Style sheet", "none", (".css", ".scss", ".sass", ".less")),
+    SourceLanguage("text/x-protobuf", "Protocol Buffers file", "proto", (".proto",)),
+    SourceLanguage("application/graphql", "GraphQL file", "proto", (".graphql", ".gql")),
+    SourceLanguage("text/x-terraform", "Terraform file", "terraform", (".tf", ".hcl")),
+    SourceLanguage("text/x-cmake", "CMake file", "none", (".cmake",)),
+    SourceLanguage("text/x-makefile", "Makefile", "none", (".mk",)),
+    SourceLanguage("text/x-tcl", "Tcl script", "shell", (".tcl",)),
+    SourceLanguage("text/x-tex", "LaTeX source", "tex", (".tex", ".ltx", ".sty")),
+    SourceLanguage("text/x-bibtex", "BibTeX file", "none", (".bib",)),
+    SourceLanguage("text/x-diff", "Patch", "none", (".diff", ".patch")),
+    SourceLanguage("application/yaml", "YAML file", "yaml", (".yaml", ".yml")),
+    SourceLanguage("application/toml", "TOML file", "sections", (".toml",)),
+    SourceLanguage(
+        "text/x-ini",
+        "INI file",
+        "sections",
+        (".ini", ".cfg", ".conf", ".properties", ".editorconfig"),
+    ),
+)
+FAMILIES = {language.media_type: language.family for language in LANGUAGES}

@@ -1,1 +1,0 @@
-"""Formats of dates on all pages (FORMAT_MODULE_PATH)."""

@@ -1,0 +1,206 @@
+"""Searches in the admin: the front page with their figures, and the list."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Q, QuerySet, Sum
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import URLPattern, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_POST
+from unfold.admin import ModelAdmin
+from unfold.decorators import display
+from unfold.views import ChangeList
+
+from common.admin.charts import line
+from common.admin.pages import OwnPages, ReadOnly, VisibleOnly, actor
+from ingestion.models import Document, EmbeddingSpace, State
+from ingestion.models.versions import UNFINISHED
+from search.analytics.admin import figures
+from search.analytics.admin.figures import DAYS
+from search.analytics.models import Interaction, SearchEvent
+from search.models import SearchProfile
+from search.tuning.admin.weights import beams
+from search.tuning.golden import from_clicks
+from search.tuning.models import Alert, ProfileChange, QualityRun
+from search.tuning.quality import nightly
+
+SHOWN = 8
+Actions = ProfileChange.Action
+PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """The context of the front page: only the parts that the user has permission for."""
+    user = request.user
+    if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
+        context["library"] = _library(request)
+    if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
+        context["ranking"] = _ranking()
+    if user.has_perm("analytics.view_searchevent"):
+        context["searching"] = figures.searching()
+    if user.has_perm("analytics.view_gap") or user.has_perm("analytics.change_gap"):
+        context["gaps"] = figures.open_gaps(user)
+    if user.has_perm("tuning.view_evaluationrun"):
+        context["quality"] = _quality()
+    context["may_upload"] = user.has_perm("ingestion.add_document")
+    return context
+
+
+def _library(request: HttpRequest) -> dict[str, Any]:
+    documents = Document.objects.visible_to(request.user)
+    counts = documents.aggregate(
+        ready=Count("pk", Q(current__isnull=False)),
+        unfinished=Count("pk", Q(latest__state__in=UNFINISHED)),
+        failed=Count("pk", Q(latest__state=State.FAILED)),
+        chunks=Sum("current__chunk_count", default=0),
+    )
+    failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
+    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:SHOWN]}
+
+
+def _ranking() -> dict[str, Any]:
+    profiles = SearchProfile.objects.prefetch_related("class_weights")
+    active = profiles.filter(state=SearchProfile.State.ACTIVE).first()
+    return {
+        "active": active,
+        "beams": beams(list(active.class_weights.all())) if active else [],
+        "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:SHOWN],
+    }
+
+
+def _quality() -> dict[str, Any]:
+    """The quality runs, the last publication and the spaces; at most five queries."""
+    measure = nightly.leading_measure()
+    since = timezone.localdate() - timedelta(days=DAYS - 1)
+    rows = {
+        quality.date: quality
+        for quality in QualityRun.objects.filter(date__gte=since).select_related("run__profile")
+    }
+    dates = [since + timedelta(days=number) for number in range(DAYS)]
+    values = [
+        (date, rows[date].run.measures.get(measure) if date in rows else None) for date in dates
+    ]
+    published = ProfileChange.objects.filter(action__in=PUBLISHING)
+    return {
+        "measure": measure,
+        "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
+        "chart": line(gettext("%(measure)s of the golden queries") % {"measure": measure}, values)
+        if rows
+        else None,
+        "alert": Alert.objects.filter(created__date__gte=since).first(),
+        "published": published.select_related("profile", "user").first(),
+        "spaces": EmbeddingSpace.objects.filter(
+            state__in=(EmbeddingSpace.State.ACTIVE, EmbeddingSpace.State.BUILDING)
+        ).order_by("state"),
+    }
+
+
+class SearchEventList(ChangeList):  # type: ignore[misc]
+    """The list of searches; the total is counted only without filters."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if not self.query and not self.get_filters_params():
+            # Without the total, Django's heading would offer "Show all".
+            self.full_result_count = self.result_count
+
+
+@admin.register(SearchEvent)
+class SearchEventAdmin(VisibleOnly, ReadOnly, OwnPages[SearchEvent], ModelAdmin):  # type: ignore[misc]
+    """The searches without their searchers: the list never names a user."""
+
+    empty_text = _("No searches yet, or recording is disabled (SEARCH_EVENTS).")
+    list_display = (
+        "at", "asked", "outcome", "total", "certainty", "took", "opened", "thumbs", "channel",
+    )  # fmt: skip
+    list_display_links = None
+    list_filter = ("channel", "unsure", "query_class", "profile_name")
+    search_fields = ("query",)
+    date_hierarchy = "at"
+    list_per_page = 50
+    show_full_result_count = False
+    list_before_template = "admin/steelyard/events_note.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        learn = self.own_page("learn/", require_POST(self.learn_view), "learn")
+        return [learn, *super().get_urls()]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SearchEventList
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        context = {"may_learn": request.user.has_perm("tuning.add_judgement")}
+        return super().changelist_view(request, extra_context={**context, **(extra_context or {})})
+
+    def learn_view(self, request: HttpRequest) -> HttpResponse:
+        """Derive judgements from the interactions of many searchers, or withdraw all of them."""
+        may_learn = request.user.has_perm("tuning.add_judgement")
+        if not may_learn or not self.has_view_permission(request):
+            raise PermissionDenied
+        if "take_back" in request.POST:
+            count = from_clicks.take_back()
+            message = ngettext(
+                "%(count)d judgement derived from searches was withdrawn.",
+                "%(count)d judgements derived from searches were withdrawn.",
+                count,
+            )
+        else:
+            count = from_clicks.learn(acting_user=actor(request))
+            message = ngettext(
+                "%(count)d judgement is derived from searches.",
+                "%(count)d judgements are derived from searches.",
+                count,
+            )
+        self.message_user(request, message % {"count": count})
+        return HttpResponseRedirect(reverse("admin:analytics_searchevent_changelist"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SearchEvent]:
+        queryset: QuerySet[SearchEvent] = super().get_queryset(request)
+        kinds = Interaction.Kind
+        return queryset.filter(page=1, follows=None).annotate(
+            ups=Count("interactions", Q(interactions__kind__in=(kinds.UP, kinds.SOLVED))),
+            downs=Count("interactions", Q(interactions__kind__in=(kinds.DOWN, kinds.UNSOLVED))),
+        )
+
+    @admin.display(description=_("question"), ordering="folded")
+    def asked(self, event: SearchEvent) -> SafeString | str:
+        if not event.query:
+            return gettext("(removed)")
+        address = f"{reverse('search:page')}?{urlencode({'q': event.query})}"
+        return format_html('<a class="text-link" href="{}">{}</a>', address, event.query)
+
+    @display(
+        description=_("outcome"), label={"zero": "danger", "unsure": "warning", "found": "success"}
+    )
+    def outcome(self, event: SearchEvent) -> tuple[str, str]:
+        if not event.total or event.corrected_from:
+            return "zero", gettext("No results")
+        if event.unsure:
+            return "unsure", gettext("Low confidence")
+        return "found", gettext("Results")
+
+    @admin.display(description=_("confidence"), ordering="confidence")
+    def certainty(self, event: SearchEvent) -> str:
+        return "-" if event.confidence is None else f"{event.confidence:.2f}"
+
+    @admin.display(description=_("time (ms)"), ordering="milliseconds")
+    def took(self, event: SearchEvent) -> str:
+        return f"{event.milliseconds:.0f}"
+
+    @admin.display(description=_("opened"), ordering="best_click")
+    def opened(self, event: SearchEvent) -> str:
+        return gettext("rank %(rank)d") % {"rank": event.best_click} if event.best_click else "-"
+
+    @admin.display(description=_("thumbs"))
+    def thumbs(self, event: Any) -> str:
+        return f"+{event.ups} −{event.downs}" if event.ups or event.downs else "-"

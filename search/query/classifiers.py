@@ -1,0 +1,230 @@
+"""Q2: the named classifiers: Query -> Classification. A profile chooses one.
+
+Those of the seed systems reproduce their documents, misfires included, for comparison. The shipped
+rules (`query.rules`) are the recommended ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from search.domain import Classification, Classifier, Query, QueryClass, Weights
+from search.query.classify import ClassifierRule, classify
+
+# No seed but Mind states its classifier's confidence: a rule that matches is certain.
+CERTAIN = 1.0
+
+
+def typed(query: Query) -> str:
+    """The query with its punctuation, quotes and operators, which the seeds do not parse."""
+    return query.original or query.text
+
+
+def always_general(query: Query) -> Classification:
+    """General for every query."""
+    del query
+    return Classification(QueryClass.GENERAL, "no classifier", CERTAIN)
+
+
+STOP_WORDS = frozenset({"tell", "me", "about", "what", "is", "the", "how"})  # S1-17
+ALONE = 0.5  # S1-19: above it, the query is a lookup of its identifiers
+MIXED = 0.2  # S1-20
+
+_OPTION_B_IDENTIFIER = re.compile(r"[a-z][0-9]+|[0-9]+[a-z]+")  # S1-16, on lower-cased tokens
+
+
+def specificity(text: str) -> float:
+    """Identifiers / words other than stop words, in [0, 1]; 0 for a text without words."""
+    tokens = [token for token in text.lower().split() if token not in STOP_WORDS]
+    identifiers = sum(_OPTION_B_IDENTIFIER.fullmatch(token) is not None for token in tokens)
+    return identifiers / max(1, len(tokens))
+
+
+def by_specificity(query: Query) -> Classification:
+    """Lookup above .5, general (the seed's "mixed") above .2, concept for the rest."""
+    share = specificity(typed(query))
+    if share > ALONE:
+        query_class = QueryClass.LOOKUP
+    elif share > MIXED:
+        query_class = QueryClass.GENERAL
+    else:
+        query_class = QueryClass.CONCEPT
+    return Classification(query_class, f"specificity {share:.2f}", CERTAIN)
+
+
+# A capital and digits, capitals and digits, a long number, a quoted text.
+CODES = (r"\b[A-Z]\d{1,3}\b", r"\b[A-Z]{2,3}\d{1,4}\b", r"\b\d{3,}\b")
+QUOTED = r'"([^"]+)"'
+BROAD_WORDS = frozenset(
+    {"what", "how", "tell", "about", "explain", "describe", "overview"}
+)  # they ask for an overview rather than for a thing
+
+_FORMS = tuple(re.compile(form, re.ASCII) for form in (*CODES, QUOTED))
+_LETTERS = re.compile(r"[a-z]+")
+
+
+def anchors(text: str) -> tuple[str, ...]:
+    """The codes, long numbers and quoted words of a text, each once, form by form."""
+    found = (match for form in _FORMS for match in form.findall(text))
+    return tuple(dict.fromkeys(found))
+
+
+def anchored_specificity(text: str) -> float:
+    """The specificity of a text, in [0, 1]: higher for anchors and for few words."""
+    words = [word for word in text.split() if len(word) > 2]
+    by_length = 0.2 if len(words) <= 3 else 0.1 if len(words) <= 6 else 0.0
+    broad = BROAD_WORDS & set(_LETTERS.findall(text.lower()))
+    score = min(0.5, 0.2 * len(anchors(text))) + by_length - (0.2 if broad else 0.0)
+    return min(max(score, 0.0), 1.0)
+
+
+def keyword_weight(text: str) -> float:
+    """The keywords' share: .5 for one anchor, .7 for more; .35 to .5 without any."""
+    named = len(anchors(text))
+    if named:
+        return min(0.7, 0.3 + 0.2 * named)
+    return max(0.2, 0.5 - 0.3 * anchored_specificity(text))
+
+
+def by_anchors(query: Query) -> Classification:
+    """Lookup with anchors, general without, and the query's own weights."""
+    text = typed(query)
+    found = anchors(text)
+    keyword = keyword_weight(text)
+    return Classification(
+        QueryClass.LOOKUP if found else QueryClass.GENERAL,
+        f"anchors {', '.join(found)}" if found else f"specificity {specificity(text):.2f}",
+        CERTAIN,
+        Weights(vector=1 - keyword, keyword=keyword, title=0.0),
+    )
+
+
+_DEFINE = re.compile(r"define\s+\S", re.IGNORECASE)
+_HOW = re.compile(r"how\s+(?:does|do)\s+.*\bwork\b", re.IGNORECASE)
+
+
+def by_definitions(query: Query) -> Classification:
+    """Lookup for "Define X", concept for "How does X work", general for the rest."""
+    text = typed(query)
+    if _DEFINE.match(text):
+        return Classification(QueryClass.LOOKUP, "asks for a definition", CERTAIN)
+    if _HOW.match(text):
+        return Classification(QueryClass.CONCEPT, "asks how it works", CERTAIN)
+    return Classification(QueryClass.GENERAL, "neither a definition nor how it works", CERTAIN)
+
+
+WHAT_IS_NAME = 0.85
+IDENTIFIER = 0.9
+GENERAL = 0.5
+BASE, EACH_SIGN, MOST = 0.6, 0.15, 0.95
+
+# The openings of queries of the class, and words anywhere in them; each tuple is one sign.
+_OPENINGS: Mapping[QueryClass, tuple[tuple[str, ...], ...]] = {
+    QueryClass.LOOKUP: (("where is ", "where are "), ("find ", "locate ")),
+    QueryClass.CONCEPT: (
+        ("how does ", "how do ", "how is "), ("what is ", "what are "), ("why ",),
+        ("explain ", "describe "),
+    ),
+}  # fmt: skip
+_WITHIN: Mapping[QueryClass, tuple[tuple[str, ...], ...]] = {
+    QueryClass.DEBUG: (
+        ("error",), ("fix",), ("nan", "null", "undefined"), ("crash", "fail", "broken"),
+        ("exception", "traceback"), ("not work", "n't work"), ("bug", "issue", "problem"),
+    ),
+    QueryClass.CODE: (
+        ("implement",), ("code for", "code to", "write code"), ("example of", "snippet"),
+    ),
+    QueryClass.CONCEPT: (
+        ("architecture", "design pattern"), ("difference between", "relationship between"),
+    ),
+}  # fmt: skip
+_ORDER = (QueryClass.LOOKUP, QueryClass.DEBUG, QueryClass.CODE, QueryClass.CONCEPT)
+
+_WHAT_IS = re.compile(r"what is (?:the )?(?P<name>[a-z]\w+)", re.IGNORECASE | re.ASCII)
+# A capital and a small letter: Python counts, SLAM does not (F4-02).
+_CAPITALISED = re.compile(r"[A-Z]\w*[a-z]\w*", re.ASCII)
+# S4-12: in backticks, or with a capital inside; and the codes and constants of capitals.
+_IDENTIFIER = re.compile(
+    r"`[^`]+`|\b[A-Za-z]*[a-z][0-9]*[A-Z]\w*\b|^[A-Z]+(?=\w*[0-9_])[A-Z0-9_]+$", re.ASCII
+)
+_SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+", re.ASCII)
+
+
+def by_mind(query: Query) -> Classification:
+    """The first class in Mind's order that has a sign in the query; general without any."""
+    text = " ".join(typed(query).split())
+    asked = _WHAT_IS.match(text)
+    if asked and _CAPITALISED.fullmatch(asked["name"]):
+        return Classification(QueryClass.LOOKUP, f"asks what {asked['name']} is", WHAT_IS_NAME)
+    if named := _IDENTIFIER.search(text):
+        return Classification(QueryClass.LOOKUP, f"names {named.group()}", IDENTIFIER)
+    for query_class in _ORDER:
+        if count := _signs(text, query_class):
+            confidence = min(MOST, BASE + EACH_SIGN * count)
+            plural = "s" if count > 1 else ""
+            return Classification(query_class, f"{count} sign{plural} of its class", confidence)
+    return Classification(QueryClass.GENERAL, "no sign of any class", GENERAL)
+
+
+def _signs(text: str, query_class: QueryClass) -> int:
+    """The number of signs of the class in the text."""
+    lowered = text.lower()
+    count = sum(lowered.startswith(words) for words in _OPENINGS.get(query_class, ()))
+    count += sum(any(w in lowered for w in words) for words in _WITHIN.get(query_class, ()))
+    if query_class is QueryClass.LOOKUP:
+        count += _SNAKE.fullmatch(text) is not None
+    return count
+
+
+PHRASES = {
+    QueryClass.CONCEPT: ("what is", "explain", "define", "how does", "why"),
+    QueryClass.CODE: ("code for", "implement", "example of", "how to", "show me"),
+    QueryClass.DEBUG: ("error", "fix", "not working", "issue with", "problem"),
+    QueryClass.COMPARISON: ("difference between", "vs", "compare", "which is better"),
+}
+PRINTED = tuple(PHRASES)
+# The order of its code, where the rarer classes come first (F5-01).
+SPECIFIC_FIRST = (QueryClass.COMPARISON, QueryClass.DEBUG, QueryClass.CODE, QueryClass.CONCEPT)
+
+
+def phrase_class(text: str, order: Sequence[QueryClass] = PRINTED) -> tuple[QueryClass, str]:
+    """The first class in `order` with a phrase in the text, and the phrase; general without."""
+    lowered = text.lower()
+    for query_class in order:
+        for phrase in PHRASES[query_class]:
+            if phrase in lowered:
+                return query_class, phrase
+    return QueryClass.GENERAL, ""
+
+
+def by_physical_ai(query: Query) -> Classification:
+    """The class in the printed order; general, with the base weights, if no phrase matches."""
+    query_class, phrase = phrase_class(typed(query))
+    return Classification(query_class, f"“{phrase}”" if phrase else "no phrase", CERTAIN)
+
+
+__all__ = ["NAMED", "Classify", "classify_by"]
+
+Classify = Callable[[Query], Classification]
+
+NAMED: Mapping[Classifier, Classify] = MappingProxyType(
+    {
+        Classifier.NONE: always_general,
+        Classifier.SPECIFICITY: by_specificity,
+        Classifier.ANCHORS: by_anchors,
+        Classifier.DEFINITIONS: by_definitions,
+        Classifier.MIND: by_mind,
+        Classifier.PHYSICAL_AI: by_physical_ai,
+    }
+)
+
+
+def classify_by(
+    classifier: Classifier, query: Query, rules: Sequence[ClassifierRule]
+) -> Classification:
+    """The classification of the query by `classifier`; `rules` are those of Classifier.RULES."""
+    if classifier is Classifier.RULES:
+        return classify(query, rules)
+    return NAMED[classifier](query)
