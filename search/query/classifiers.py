@@ -95,7 +95,7 @@ def by_anchors(query: Query) -> Classification:
     keyword = keyword_weight(text)
     return Classification(
         QueryClass.LOOKUP if found else QueryClass.GENERAL,
-        f"anchors {', '.join(found)}" if found else f"specificity {specificity(text):.2f}",
+        f"anchors {', '.join(found)}" if found else f"specificity {anchored_specificity(text):.2f}",
         CERTAIN,
         Weights(vector=1 - keyword, keyword=keyword, title=0.0),
     )

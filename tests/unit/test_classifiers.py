@@ -120,7 +120,7 @@ class TestAnchors:
         self, text: str, found: tuple[str, ...], specific: float, keyword: float
     ) -> None:
         assert classifiers.anchors(text) == found
-        assert classifiers.specificity(text) == approx(specific)
+        assert classifiers.anchored_specificity(text) == approx(specific)
         classification = of(Classifier.ANCHORS, text)
         weights = Weights(vector=1 - keyword, keyword=keyword, title=0)
         assert classification.weights is not None

@@ -169,7 +169,9 @@ def weights_shipped(case: Case) -> None:
     found = classify_by(profile.classifier, parse(case["input"], DEFAULT_PATTERNS), ())
     assert found.weights is not None
     assert list(classifiers.anchors(case["input"])) == expected["anchors"]
-    assert classifiers.specificity(case["input"]) == approx(expected["specificity"], **exactly)
+    assert classifiers.anchored_specificity(case["input"]) == approx(
+        expected["specificity"], **exactly
+    )
     assert found.weights.vector == approx(expected["semantic"], **exactly)
     assert found.weights.keyword == approx(expected["keyword"], **exactly)
 
