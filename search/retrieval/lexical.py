@@ -21,7 +21,6 @@ from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from search.domain import KeywordScorer, Profile, Query, TitleScorer
 from search.query.language import configs_of
-from search.retrieval import lexical
 from search.retrieval.pruning import pruned
 from search.retrieval.sql import SignalSQL
 
@@ -224,10 +223,10 @@ expansion_lexeme AS (
          unnest(to_tsvector(config.text_config::regconfig, said)) l
     WHERE l.lexeme NOT IN (SELECT lexeme FROM term)
 ),
-{lexical.terms("expansion_")},
+{terms("expansion_")},
 expansion AS MATERIALIZED (
     SELECT
-        {lexical.weights("expansion_")},
+        {weights("expansion_")},
         (SELECT string_agg(quoted, ' | ')::tsquery FROM expansion_term
          WHERE chunks_before < %(budget)s) AS rare_term
 ),
@@ -243,10 +242,10 @@ def synonym(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQ
             output_field=BooleanField(),
         )
     )
-    score = RawSQL(lexical.bm25("ingestion_chunk", "expansion"), (), output_field=FloatField())
+    score = RawSQL(bm25("ingestion_chunk", "expansion"), (), output_field=FloatField())
     ordered = found.order_by(score.desc(), "pk").values("pk")[: profile.depth]
     return SignalSQL(
-        score=f"coalesce({lexical.bm25('c', 'expansion')}, 0)",
+        score=f"coalesce({bm25('c', 'expansion')}, 0)",
         find=ordered,
         tables=SYNONYM_TABLES,
         score_params={"expansions": list(map(spaced, query.expansions))},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from search.tuning.evaluation.collections import (
     receive_missing,
     shelf,
 )
+from search.tuning.evaluation.processes import advance, start
 
 # Starting a process and loading its model takes as long as this many passages. A guess.
 WORTH_PROCESSES = 100
@@ -89,26 +89,3 @@ def _single_threaded_embedders() -> Iterator[None]:
             del os.environ["EMBEDDER_THREADS"]
         else:
             os.environ["EMBEDDER_THREADS"] = before
-
-
-def start() -> None:
-    """Set up Django, once a process, and exit with the parent."""
-    import django
-
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    django.setup()
-
-
-def advance(version: int) -> None:
-    """Run every processing step of a version."""
-    from ingestion.documents import steps
-
-    steps.advance(version)
-
-
-def _end_with_parent() -> None:
-    # A pool's processes would wait for work for ever if the command is killed.
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)

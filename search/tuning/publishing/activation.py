@@ -16,7 +16,6 @@ from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import ClassWeights, SearchProfile
 from search.tuning.experiments import outcomes
 from search.tuning.models import EvaluationRun, ProfileChange
-from search.tuning.publishing import activation
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -235,7 +234,7 @@ def roll_back(
             gettext("%(target)s has never been active. Publish it through the gate instead.")
             % {"target": target}
         )
-    return activation.activate(
+    return activate(
         target, action=Action.ROLLED_BACK, acting_user=acting_user, reason=reason.strip()
     )
 
