@@ -43,6 +43,7 @@ check: $(VENV)/.installed-dev
 	@# Without a database it warns that it asked none; the models and the files are enough here.
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(PY) manage.py check --fail-level WARNING
+	$(PY) manage.py evaluate --check docs/relevance.md
 	@echo "$(PY) manage.py check --deploy, as in production"
 	@DEBUG=0 HTTPS=1 ALLOWED_HOSTS=example.org SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING

@@ -9,14 +9,20 @@ from contextlib import ExitStack
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import ProgrammingError
 from tqdm import tqdm
 
 from ingestion.documents.progress import ProgressView, Watch, WorkHere, follow, worker_answers
 from ingestion.lexical.languages import primary_code
 
+_MISSING = ("42P01", "42703")  # PostgreSQL's codes of an undefined table and column
+
 
 class PlainCommand(BaseCommand):
-    """A command with its own output: of the log only warnings are shown, all of it with -v 2."""
+    """A command with its own output: of the log only warnings are shown, all of it with -v 2.
+
+    On a database without the tables it says what to do.
+    """
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         log = logging.getLogger("ingestion")
@@ -25,6 +31,13 @@ class PlainCommand(BaseCommand):
             log.setLevel(max(level, logging.WARNING))
         try:
             return super().execute(*args, **options)
+        except ProgrammingError as error:
+            if getattr(error.__cause__, "sqlstate", "") not in _MISSING:
+                raise
+            raise CommandError(
+                "The database lacks a table or a column of this version. Run `manage.py migrate`, "
+                "then this command again."
+            ) from error
         finally:
             log.setLevel(level)
 

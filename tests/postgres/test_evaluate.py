@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
+from django.db import connection
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, DocumentVersion
@@ -230,3 +231,13 @@ def test_what_is_wrong_is_said(folder: Path, tmp_path: Path) -> None:
 def test_damaged_collection_is_refused(folder: Path, name: str, content: str, problem: str) -> None:
     (folder / name).write_text(content)
     assert problem in failing("--collection", folder)
+
+
+def test_a_database_without_tables_is_told_what_to_do(folder: Path) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE search_configurationstamp RENAME TO elsewhere")
+    try:
+        assert "Run `manage.py migrate`" in failing("--collection", folder)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE elsewhere RENAME TO search_configurationstamp")

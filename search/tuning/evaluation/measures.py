@@ -10,6 +10,10 @@ from itertools import combinations
 import ir_measures
 import numpy as np
 import numpy.typing as npt
+
+# ir_measures imports it at the first use, and remembers a failure for as long as the process runs
+# as "Unsupported measures", without the reason. Imported here it fails at once and says why.
+import pytrec_eval  # noqa: F401
 from ir_measures import RR, P, R, Success, nDCG
 
 from search.domain import QueryClass

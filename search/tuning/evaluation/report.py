@@ -1,17 +1,32 @@
-"""Outcomes as text for a terminal, as JSON, and as tables for the documentation."""
+"""Outcomes as text for a terminal, as JSON, and as tables for the documentation.
+
+The tables name the release and the commit that they were measured with; `outdated` compares those
+with the code as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
+from django.utils import timezone
+
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
-from search.tuning.evaluation.runner import Outcome
+from search.tuning.evaluation.runner import Outcome, code_version
 
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
+# The code that decides a ranking.
+RANKING = ("search/query", "search/retrieval", "search/ranking", "search/engine", "search/presets")
+_MEASURED = re.compile(
+    r"^Measured with Steelyard (\S+), commit (\w*)\+?, on [\d-]+\.$", re.MULTILINE
+)
+_RELEASE = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
 
 
 def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -77,7 +92,42 @@ def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
         raise EvaluationError(
             f"{path} has no place for the tables: put {BEGIN} and {END} on lines of their own."
         )
-    path.write_text(f"{before}{begin}\n\n{as_markdown(outcomes)}\n\n{end}{after}", encoding="utf-8")
+    measured = (
+        f"Measured with Steelyard {releases()[0]}, commit {code_version()}, "
+        f"on {timezone.now():%Y-%m-%d}."
+    )
+    tables = f"{measured}\n\n{as_markdown(outcomes)}"
+    path.write_text(f"{before}{begin}\n\n{tables}\n\n{end}{after}", encoding="utf-8")
+
+
+def outdated(path: Path) -> str:
+    """Why the tables in the file must be measured again, as a sentence; empty if they need not.
+
+    They may be one release behind. Beyond that they hold only while the ranking code is the same.
+    """
+    found = _MEASURED.search(path.read_text(encoding="utf-8"))
+    if found is None:
+        return f"{path} does not say what its tables were measured with: run `make relevance`."
+    release, commit = found.groups()
+    known = releases()
+    if release in known[:2] or not _differs_from(commit):
+        return ""
+    return (
+        f"{path} was measured with Steelyard {release}; {known[0]} is more than one release later "
+        "and ranks by other code. Run `make relevance`."
+    )
+
+
+def releases() -> list[str]:
+    """The releases in CHANGELOG.md, the newest first."""
+    text = (settings.BASE_DIR / "CHANGELOG.md").read_text(encoding="utf-8")
+    return _RELEASE.findall(text)
+
+
+def _differs_from(commit: str) -> bool:
+    """True if the ranking code has changed since the commit, or git does not know it."""
+    command = ["git", "diff", "--quiet", commit, "--", *RANKING]
+    return subprocess.run(command, cwd=settings.BASE_DIR, check=False).returncode != 0
 
 
 def _overview(outcomes: Sequence[Outcome]) -> str:
@@ -102,14 +152,31 @@ def _markdown_table(name: str, outcomes: Sequence[Outcome]) -> str:
     title = (
         f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
     )
-    columns = ("profile", *NAMES, "p50 ms", "p95 ms", "difference (95%)")
+    bases = {outcome.profile.name: outcome for outcome in outcomes}
+    columns = ("profile", *NAMES, "p50 ms", "p95 ms", "difference (95%)", "other top 10")
     lines = [title, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for outcome in outcomes:
         cells = [f"{value:.3f}" for value in outcome.means.values()]
         cells += [f"{value:.0f}" for value in outcome.latency.values()]
         cells.append("" if outcome is first else _difference(outcome))
+        cells.append(_changed(outcome, bases))
         lines.append(f"| {outcome.profile.name} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _changed(outcome: Outcome, bases: Mapping[str, Outcome]) -> str:
+    """The number of queries whose first ten differ from those of the preset it is a variant of.
+
+    Equal figures of a variant say nothing about it if it changed next to nothing.
+    """
+    base = bases.get(outcome.profile.name.partition(":")[0])
+    if base is None or base is outcome:
+        return ""
+    changed = sum(
+        ranking[:10] != base.rankings.get(query, [])[:10]
+        for query, ranking in outcome.rankings.items()
+    )
+    return f"{changed} of {len(outcome.rankings)}"
 
 
 def _figures(means: dict[str, float]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from search.engine import configuration
 from search.presets import BASELINES, DEFAULT
@@ -47,8 +47,19 @@ class Command(JudgedCommand):
             metavar="FILE",
             help="Also update the tables of this Markdown file.",
         )
+        parser.add_argument(
+            "--check",
+            type=Path,
+            metavar="FILE",
+            help="Measure nothing: fail if the tables of this file are older than one release and "
+            "the ranking code has changed since.",
+        )
 
     def carry_out(self, options: dict[str, Any]) -> None:
+        if options["check"]:
+            if problem := report.outdated(options["check"]):
+                raise CommandError(problem)
+            return
         outcomes = self._outcomes(options)
         if options["tables"]:
             report.rewrite(options["tables"], outcomes)

@@ -1,0 +1,90 @@
+"""The tables of docs/relevance.md: the commit they name, and when they are too old."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from search.presets import DEFAULT
+from search.tuning.evaluation import report
+from search.tuning.evaluation.collections import JudgedCollection
+from search.tuning.evaluation.measures import Interval
+from search.tuning.evaluation.runner import Outcome
+
+UNKNOWN = "0" * 10  # no commit of ours
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    return tmp_path / "relevance.md"
+
+
+def measured(document: Path, release: str, commit: str = UNKNOWN) -> Path:
+    document.write_text(
+        f"Figures\n\nMeasured with Steelyard {release}, commit {commit}, on 2026-11-22.\n"
+    )
+    return document
+
+
+def later(monkeypatch: pytest.MonkeyPatch, *releases: str) -> None:
+    monkeypatch.setattr(report, "releases", lambda: [*releases, "0.1.0"])
+
+
+def test_the_tables_of_this_repository_are_young_enough() -> None:
+    assert report.outdated(settings.BASE_DIR / "docs" / "relevance.md") == ""
+
+
+def test_one_release_later_they_still_hold(document: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later(monkeypatch, "0.2.0")
+    assert report.outdated(measured(document, "0.1.0")) == ""
+
+
+def test_two_releases_later_other_code_needs_other_tables(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later(monkeypatch, "0.3.0", "0.2.0")
+    problem = report.outdated(measured(document, "0.1.0"))
+    assert "0.3.0 is more than one release later" in problem
+    assert "make relevance" in problem
+
+
+def test_two_releases_later_the_same_code_does_not(
+    document: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later(monkeypatch, "0.3.0", "0.2.0")
+    monkeypatch.setattr(report, "_differs_from", lambda commit: False)
+    assert report.outdated(measured(document, "0.1.0")) == ""
+
+
+def test_tables_that_name_no_commit_are_refused(document: Path) -> None:
+    document.write_text("Figures from memory\n")
+    assert "does not say what its tables were measured with" in report.outdated(document)
+
+
+def outcome(name: str, ranking: list[str]) -> Outcome:
+    profile = replace(DEFAULT.profile, name=name)
+    judged = JudgedCollection("ferries", Path(), {"q": "ferry"}, {"q": {"d1": 1}})
+    made = Outcome(judged, profile, profile, {"q": ranking}, milliseconds=[1.0])
+    made.values = {"q": dict.fromkeys(report.NAMES, 1.0)}
+    made.differences = dict.fromkeys(report.NAMES, Interval(0.0, 0.0, 0.0))
+    return made
+
+
+def test_what_is_written_is_what_the_check_reads(document: Path) -> None:
+    document.write_text(f"{report.BEGIN}\n{report.END}\n")
+    report.rewrite(document, [outcome("default", ["d1"])])
+    assert report.outdated(document) == ""
+
+
+def test_a_variant_says_how_many_first_pages_differ_from_its_preset() -> None:
+    base, same = outcome("textbook", ["d1", "d2"]), outcome("textbook:same", ["d1", "d2"])
+    other, alone = outcome("textbook:other", ["d2", "d1"]), outcome("mind", ["d2"])
+    last = [
+        line.split("|")[-2].strip()
+        for line in report.as_markdown([base, same, other, alone]).splitlines()
+        if (line.startswith(("| textbook", "| mind")) and "+0.0000" in line) or "textbook |" in line
+    ]
+    assert last[-3:] == ["0 of 1", "1 of 1", ""]
