@@ -242,7 +242,8 @@ def _read(
     rows["strength"], _ = _known(strength, 0.0)
     rows["held_at"], _ = _known(place, 0)
     if wanted.places:
-        rows["places"] = [[each.get(name, 0) for name in GENERATORS] for each in places]
+        ranks = [[each.get(name, 0) for name in GENERATORS] for each in places]
+        rows["places"] = np.array(ranks, np.uint16).reshape(len(rows), len(GENERATORS))
     for name, times in zip(counted, values, strict=False):
         rows["counts"][:, boosts.index(name)] = times
     rows["raw"] = np.nan

@@ -24,7 +24,7 @@ from search.domain import (
     Weights,
 )
 from search.engine import configuration
-from search.engine.find import QueryVector
+from search.engine.find import QueryVector, find_wide
 from search.errors import PoolError
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, search
@@ -230,3 +230,13 @@ class TestCoverage:
         with django_assert_max_num_queries(12):
             pools.pooled(profile).whatif.under(profile)
         assert SearchProfile.objects.exists()
+
+
+def test_a_question_that_nothing_can_answer_has_an_empty_candidate_set(
+    library: SimpleNamespace,
+) -> None:
+    found = find_wide(
+        "title:zanzibarquux barometer", configuration.current(), active(), viewer=None
+    )
+    assert len(found) == 0
+    assert found.is_wide
