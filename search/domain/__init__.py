@@ -46,6 +46,7 @@ from search.domain.profiles import (
     columns_about,
 )
 from search.domain.questions import (
+    K3,
     SUM_TOLERANCE,
     Classification,
     MetadataFilter,
@@ -77,6 +78,7 @@ __all__ = [
     "GENERATORS",
     "HALF",
     "HOLDERS",
+    "K3",
     "KNOBS",
     "MAX_HOLDERS",
     "MIXED",

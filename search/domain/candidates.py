@@ -62,9 +62,10 @@ class Candidates:
 
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
     requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order.
-    `terms` are the query's, rarest first; `unknown` its words that no searched text contains;
-    `readings` the query under the text configurations searched. `by_meaning`: the vector signal
-    ran. `degraded` names the signals that failed. `at` is the time of retrieval.
+    `terms` are the query's, rarest first, without those of the least weight in a long query, whose
+    number is `left_out`; `unknown` its words that no searched text contains; `readings` the query
+    under the text configurations searched. `by_meaning`: the vector signal ran. `degraded` names
+    the signals that failed. `at` is the time of retrieval.
     """
 
     query: Query
@@ -73,6 +74,7 @@ class Candidates:
     boosts: tuple[str, ...] = ()
     forms: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
+    left_out: int = 0
     unknown: tuple[str, ...] = ()
     readings: tuple[Reading, ...] = ()
     by_meaning: bool = False

@@ -12,6 +12,10 @@ from search.domain.choices import Comparison, QueryClass, Signal
 
 # Weights arrive as decimals from forms and JSON: their sum may differ from 1 by this much.
 SUM_TOLERANCE = 1e-6
+# BM25's saturation of a word that the query repeats: twice counts 1.8, ten times 5, ever more
+# slowly up to k3 + 1 times. Robertson & Walker 1999 (TREC-8) use 7 to 1,000, which is linear; the
+# low end, since pasted texts repeat words that are not what they ask for.
+K3 = 8
 
 _KEY = re.compile(KEY)
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
@@ -150,11 +154,20 @@ class Classification:
 
 @dataclass(frozen=True, slots=True)
 class TermStatistic:
-    """A lexeme of the query: the number of chunks that contain it, and its idf."""
+    """A lexeme of the query: the number of chunks that contain it, and its idf.
+
+    `times` is the number of its occurrences in the query, under the configuration with the most.
+    """
 
     lexeme: str
     chunks: int
     idf: float
+    times: int = 1
+
+    @property
+    def weight(self) -> float:
+        """The lexeme's weight in the query, in [idf, (k3 + 1) * idf)."""
+        return self.idf * self.times * (K3 + 1) / (self.times + K3)
 
 
 @dataclass(frozen=True, slots=True)

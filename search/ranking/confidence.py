@@ -21,7 +21,8 @@ from search.ranking.batch import Prepared
 from search.ranking.fusion import KEYWORD, VECTOR
 
 FIRST_PAGE = 10
-# The most that BM25 gives for one term is idf * (k1 + 1), with the k1 of `ingestion.lexical.terms`.
+# The most that BM25 gives for one term is (k1 + 1) * its weight, with the k1 of
+# `ingestion.lexical.terms`.
 BM25_BOUND = 2.2
 # No judged question is an identifier or pinned. That one such answer in twenty is wrong is a guess.
 DOUBT = 0.05
@@ -49,10 +50,10 @@ class Evidence:
     """Features of the raw scores of a ranking's first ten hits.
 
     `cosine` is the first hit's; `keyword` is its BM25 as a share of the query's maximum,
-    (k1 + 1) * sum of idf. A lead is the margin of the best document of the ten over the next,
-    on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are in one
-    document, else 0; `terms` is ln(1 + the query's terms in the library's vocabulary), since long
-    questions are never fully covered.
+    (k1 + 1) * sum of the terms' weights. A lead is the margin of the best document of the ten over
+    the next, on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are
+    in one document, else 0; `terms` is ln(1 + the query's terms in the library's vocabulary),
+    since long questions are never fully covered.
     """
 
     ran: Ran
@@ -84,7 +85,7 @@ class Evidence:
             return None
         terms = prepared.candidates.terms
         ran = Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD
-        most = BM25_BOUND * math.fsum(term.idf for term in terms) or 1.0
+        most = BM25_BOUND * math.fsum(term.weight for term in terms) or 1.0
         raw = prepared.raw[columns][:, (VECTOR, KEYWORD)]
         raw = np.where(np.isnan(raw), 0.0, raw)
         best = {_best(prepared, columns, scores) for scores in raw.T}

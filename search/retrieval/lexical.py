@@ -1,8 +1,13 @@
 """Q3: the signals of words: keywords, titles and synonyms.
 
-BM25 (Robertson & Zaragoza 2009) as the inner product of a chunk's term weights with the query's
-idf, ln(1 + (N - df + .5) / (df + .5)) (ADR 1). The idf and N are those of the collections that the
-viewer may read, so that scores reveal nothing about the others.
+BM25 (Robertson & Zaragoza 2009) as the inner product of a chunk's term weights with the query's:
+idf * times * (k3 + 1) / (times + k3), where a lexeme occurs `times` in the query, and the idf is
+ln(1 + (N - df + .5) / (df + .5)) (ADR 1). N and df are those of the collections that the viewer
+may read, so that scores reveal nothing about the others.
+
+The query is read under each text configuration of the searched chunks. A lexeme's N counts the
+chunks of the configurations that yield it; stop words of the query's language, and of the language
+of most chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
 
 The title signal is the share of the query's idf mass that is in the title (`coverage`); `once` and
 `per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each. The synonym
@@ -19,15 +24,50 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
-from search.domain import KeywordScorer, Profile, Query, TitleScorer
-from search.query.language import configs_of
+from search.domain import K3, KeywordScorer, Profile, Query, TitleScorer
+from search.query.language import SURE, configs_of
 from search.retrieval.pruning import pruned
 from search.retrieval.sql import SignalSQL
 
+# The most terms of a query that are looked up, those with the greatest weights (ADR 35).
+MAX_TERMS = 64
+
+# The lexemes of the texts `asked` under each searched configuration, with the number of their
+# occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
+# words of a text, stop words included, and all configurations split a text alike: a configuration
+# without a lexeme at a position where another one has one dropped a stop word there.
+# Stop words of the query's configuration (`own`) and of most chunks (`main`) are dropped from all
+# readings, except that `own` keeps its words. A text of such words alone keeps every reading.
+_LEXEMES = """
+{prefix}word AS (
+    SELECT text, text_config, chunks, lexeme,
+           text_config = own OR bool_or(text_config = main) OVER here
+                                AND bool_or(text_config = own) OVER here AS stays
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text), config, language,
+         unnest(to_tsvector(config.text_config::regconfig, content)) read,
+         unnest(read.positions) place
+    WINDOW here AS (PARTITION BY text, place)
+),
+{prefix}lexeme AS MATERIALIZED (
+    SELECT lexeme, {times} AS times, sum(chunks) AS searched
+    FROM (
+        SELECT lexeme, text_config, chunks, count(*) FILTER (WHERE stays) AS occurrences
+        FROM (
+            SELECT text_config, chunks, lexeme,
+                   stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
+            FROM {prefix}word
+        ) word
+        GROUP BY lexeme, text_config, chunks
+    ) read
+    WHERE {condition}
+    GROUP BY lexeme
+    HAVING max(occurrences) > 0
+)
+"""
 # The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
 # A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
 _TERMS = """
-{prefix}frequency AS (
+{prefix}frequency AS MATERIALIZED (
     SELECT lexeme, sum(chunks) AS chunks
     FROM (
         SELECT lexeme, chunks FROM ingestion_termfrequency
@@ -42,24 +82,44 @@ _TERMS = """
     HAVING sum(chunks) > 0
 ),
 {prefix}term AS MATERIALIZED (
-    SELECT lexeme, f.chunks,
-           ln(1 + (greatest(corpus.chunks - f.chunks, 0) + 0.5) / (f.chunks + 0.5))::float8 AS idf,
-           sum(f.chunks) OVER (ORDER BY f.chunks, lexeme) - f.chunks AS chunks_before,
+    SELECT lexeme, chunks, times, idf, weight,
+           sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
            '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted
-    FROM {prefix}frequency f, corpus
+    FROM (
+        SELECT lexeme, chunks, times, idf,
+               idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
+        FROM (
+            SELECT lexeme, f.chunks, times,
+                   ln(1 + (greatest(searched - f.chunks, 0) + 0.5) / (f.chunks + 0.5))::float8
+                   AS idf
+            FROM {prefix}frequency f JOIN {prefix}lexeme USING (lexeme)
+        ) found
+        ORDER BY weight DESC, lexeme
+        LIMIT {most}
+    ) heaviest
 )
 """
 # The weights of the terms as a vector, indexed by the term ids of chunks.
 _WEIGHTS = """
-(SELECT ('{{' || string_agg(id || ':' || idf, ',') || '}}/1000000000')::sparsevec
- FROM (SELECT steelyard_term_id(lexeme) AS id, max(idf)::real AS idf
+(SELECT ('{{' || string_agg(id || ':' || weight, ',') || '}}/1000000000')::sparsevec
+ FROM (SELECT steelyard_term_id(lexeme) AS id, max(weight)::real AS weight
        FROM {prefix}term GROUP BY 1) weights) AS weights
 """
 
 
+def lexemes(
+    asked: str, prefix: str = "", *, times: str = "max(occurrences)", condition: str = "true"
+) -> str:
+    """Common tables `word` and `lexeme` of `asked`, an array of texts, all with the prefix.
+
+    `times` is an aggregate of a lexeme's `occurrences` under each configuration.
+    """
+    return _LEXEMES.format(asked=asked, prefix=prefix, times=times, condition=condition).strip()
+
+
 def terms(prefix: str = "") -> str:
     """Common tables `frequency` and `term` of the lexemes in `lexeme`, all with the prefix."""
-    return _TERMS.format(prefix=prefix).strip()
+    return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS).strip()
 
 
 def weights(prefix: str = "") -> str:
@@ -67,7 +127,8 @@ def weights(prefix: str = "") -> str:
     return _WEIGHTS.format(prefix=prefix).strip()
 
 
-# Common tables of the statement. `readable` holds the ids of the searched collections.
+# Common tables of the statement. `readable` holds the ids of the searched collections; the own
+# configuration in `language` follows the rule of `search.query.language`.
 TABLES = f"""
 config AS MATERIALIZED (
     SELECT text_config, sum(chunks) AS chunks
@@ -79,11 +140,26 @@ config AS MATERIALIZED (
         WHERE collection_id IN (SELECT id FROM readable)
     ) parts
     GROUP BY text_config
+    HAVING sum(chunks) > 0
 ),
-lexeme AS (
-    SELECT DISTINCT l.lexeme
-    FROM config, unnest(to_tsvector(config.text_config::regconfig, %(spaced)s)) l
+reading AS MATERIALIZED (
+    SELECT text_config, chunks,
+           (SELECT coalesce(sum(cardinality(positions)), 0)
+            FROM unnest(to_tsvector(text_config::regconfig, %(spaced)s))) AS words
+    FROM (SELECT text_config, chunks FROM config
+          UNION ALL
+          SELECT known, 0 FROM unnest(%(known_configs)s::text[]) known
+          WHERE known NOT IN (SELECT text_config FROM config)) read
 ),
+language AS MATERIALIZED (
+    SELECT main.text_config AS main, coalesce(own.text_config, main.text_config) AS own
+    FROM (SELECT text_config FROM config
+          ORDER BY chunks DESC, text_config COLLATE "C" DESC LIMIT 1) main
+    LEFT JOIN (SELECT text_config, chunks, lead(words) OVER (ORDER BY words) - words AS lead
+               FROM reading ORDER BY words LIMIT 1) own
+           ON own.lead >= {SURE} AND own.chunks > 0
+),
+{lexemes("ARRAY[%(spaced)s]")},
 corpus AS (
     SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks FROM config
 ),
@@ -95,32 +171,30 @@ question AS MATERIALIZED (
         (SELECT string_agg(quoted, ' | ')::tsquery FROM term
          WHERE chunks_before < %(budget)s) AS rare_term,
         (SELECT greatest(sum(idf), 1e-9) FROM term) AS total_idf,
-        (SELECT count(*) FROM lexeme) AS lexemes
+        (SELECT count(*) FROM lexeme) - left_out AS lexemes,
+        left_out
+    FROM (SELECT (SELECT count(*) FROM frequency) - (SELECT count(*) FROM term) AS left_out) known
 )
 """
 
-# Query statistics: its terms, rarest first; those of %(words)s that no searched text contains under
-# any configuration; the number of its words that each configuration keeps.
+# Query statistics: its terms, rarest first, and the number of those left out; those of %(words)s
+# that no searched text contains under any configuration; the number of its words that each
+# configuration keeps.
 FINDINGS = """
 json_build_object(
     'terms',
-    (SELECT json_agg(json_build_array(lexeme, chunks, idf) ORDER BY chunks, lexeme) FROM term),
+    (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
+     FROM term),
+    'left_out', (SELECT left_out FROM question),
     'unknown',
     (SELECT json_agg(word)
      FROM unnest(%(words)s::text[]) word
-     WHERE EXISTS (SELECT FROM config WHERE chunks > 0) AND NOT EXISTS (
+     WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
          SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
          WHERE reading = ''::tsvector
             OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM frequency))),
     'readings',
-    (SELECT json_agg(json_build_array(
-                read.text_config, read.chunks,
-                (SELECT coalesce(sum(cardinality(positions)), 0)
-                 FROM unnest(to_tsvector(read.text_config::regconfig, %(spaced)s)))))
-     FROM (SELECT text_config, chunks FROM config
-           UNION ALL
-           SELECT known, 0 FROM unnest(%(known_configs)s::text[]) known
-           WHERE known NOT IN (SELECT text_config FROM config)) read)
+    (SELECT json_agg(json_build_array(text_config, chunks, words)) FROM reading)
 )
 """
 
@@ -215,14 +289,16 @@ def title(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     return SignalSQL(score=f"coalesce({score.format(d='d')}, 0)", find=ordered)
 
 
-# Common tables after those of the keyword signal, which already scores the query's own lexemes.
+# The keyword signal already scores the query's own lexemes. No other one is repeated in the query.
+_EXPANSION_LEXEMES = lexemes(
+    "%(expansions)s::text[]",
+    "expansion_",
+    times="1",
+    condition="lexeme NOT IN (SELECT lexeme FROM lexeme)",
+)
+# Common tables after those of the keyword signal.
 SYNONYM_TABLES = f"""
-expansion_lexeme AS (
-    SELECT DISTINCT l.lexeme
-    FROM config, unnest(%(expansions)s::text[]) said,
-         unnest(to_tsvector(config.text_config::regconfig, said)) l
-    WHERE l.lexeme NOT IN (SELECT lexeme FROM term)
-),
+{_EXPANSION_LEXEMES},
 {terms("expansion_")},
 expansion AS MATERIALIZED (
     SELECT

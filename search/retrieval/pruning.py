@@ -2,7 +2,7 @@
 
 MaxScore (Turtle & Flood 1995) in steps that Postgres can run: the chunks with a rare term
 set a threshold (the bar); of the others only those are scored whose terms could exceed it. No term
-adds more than its idf times k1 + 1, however often it occurs.
+adds more than its weight in the query times k1 + 1, however often a chunk contains it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ bar AS MATERIALIZED (
                      OFFSET {sure_ranks} - 1 LIMIT 1), 0) AS score
 ),
 common AS MATERIALIZED (
-    SELECT quoted, chunks_before, idf * weight AS most,
-           sum(idf * weight) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
+    SELECT quoted, chunks_before, weight * factor AS most,
+           sum(weight * factor) OVER (ORDER BY chunks DESC, lexeme DESC) AS rest
     FROM term,
          (SELECT count(*) >= {half} AS cut,
-                 CASE WHEN count(*) >= {half} THEN 1 ELSE {most_weight} END AS weight
+                 CASE WHEN count(*) >= {half} THEN 1 ELSE {most_factor} END AS factor
           FROM seed) seeded
     WHERE cut OR chunks_before >= {seed_chunks}
 ),
@@ -108,7 +108,7 @@ def pruned(
         + f" LIMIT {half}",
         bm25=list(scores)[-1],
         sure_ranks=SURE_RANKS,
-        most_weight=K1 + 1,
+        most_factor=K1 + 1,
         seed_chunks=SEED_CHUNKS,
         half=half,
         hopeful=PAIRS,

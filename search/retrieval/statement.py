@@ -256,6 +256,7 @@ def _read(
         boosts,
         forms,
         terms=tuple(TermStatistic(*values) for values in findings["terms"] or ()),
+        left_out=findings["left_out"],
         unknown=tuple(findings["unknown"] or ()),
         readings=tuple(Reading(*values) for values in findings["readings"] or ()),
         by_meaning=Signal.VECTOR in signals,

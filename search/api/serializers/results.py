@@ -127,6 +127,7 @@ class TermSerializer(serializers.Serializer[Any]):
     lexeme = serializers.CharField()
     chunks = serializers.IntegerField()
     idf = serializers.FloatField()
+    times = serializers.IntegerField(help_text="How often the query contains it.")
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):

@@ -86,7 +86,7 @@ def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
         "depth": depth,
         "boosts": list(candidates.boosts),
         "forms": list(candidates.forms),
-        "terms": [[term.lexeme, term.chunks, term.idf] for term in candidates.terms],
+        "terms": [[each.lexeme, each.chunks, each.idf, each.times] for each in candidates.terms],
         "readings": [[each.config, each.chunks, each.words] for each in candidates.readings],
         "by_meaning": candidates.by_meaning,
         "dimensions": 0 if vectors is None else int(vectors.shape[1]),

@@ -1,0 +1,306 @@
+"""Q3: keywords on collections of several text configurations, and of long questions (ADR 35)."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import connection, connections, transaction
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from ingestion.lexical import terms
+from ingestion.lexical.languages import TEXT_CONFIGS
+from ingestion.models import Chunk, Collection, Document, DocumentVersion
+from search.domain import Candidates, Profile, Query, QueryClass, Signal, Weights
+from search.retrieval import Filters, Scope, Wanted, lexical, retrieve
+from tests.support.factories import make_collection
+from tests.support.laws import examples
+from tests.support.ranking import objects
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = AnonymousUser()
+PROFILE = Profile("test", 1, dict.fromkeys(QueryClass, Weights(0, 1, 0)))
+
+
+def shelve(collection: Collection, config: str, texts: Sequence[str]) -> list[int]:
+    """Add a document with a chunk for each text, read under `config`; the chunks' ids."""
+    number = Document.objects.count()
+    document = Document.objects.create(
+        collection=collection, title="", content_hash=f"{config}{number}"
+    )
+    version = DocumentVersion.objects.create(document=document, number=1, size=1)
+    Chunk.objects.bulk_create(
+        Chunk(
+            collection=collection,
+            document=document,
+            version=version,
+            ordinal=i,
+            searchable=True,
+            text=text,
+            text_config=config,
+            kind="paragraph",
+            start=0,
+            end=1,
+            tokens=12,
+            content_hash=str(i),
+        )
+        for i, text in enumerate(texts)
+    )
+    terms.read_terms(version.pk, title="")
+    terms.count_in(version.pk)
+    return list(version.chunks.order_by("ordinal").values_list("pk", flat=True))
+
+
+def ask(text: str, **fields: Any) -> Candidates:
+    """The candidates of the query in all collections."""
+    wanted = Wanted(signals=frozenset((Signal.SYNONYM,)))
+    return retrieve(Query(text, **fields), Scope.of(NOBODY, Filters()), PROFILE, wanted=wanted)
+
+
+def scores(text: str, signal: Signal = Signal.KEYWORD, **fields: Any) -> dict[int, float]:
+    """The chunks that the signal finds, with their scores, best first."""
+    found = {c.chunk_id: c.raw[signal] for c in objects(ask(text, **fields)) if c.raw[signal] > 0}
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def idfs(text: str, **fields: Any) -> dict[str, float]:
+    return {term.lexeme: term.idf for term in ask(text, **fields).terms}
+
+
+def idf(chunks: int, frequency: int) -> float:
+    return math.log(1 + (chunks - frequency + 0.5) / (frequency + 0.5))
+
+
+ENGLISH = ["pump and valve", "valve of the river", "bearings", "the river", "oil", "grease", "son"]
+
+
+class TestStopWords:
+    def test_find_nothing_under_the_configuration_of_few_chunks(self) -> None:
+        collection = make_collection()
+        pump, *_ = shelve(collection, "english", ENGLISH)
+        [other] = shelve(collection, "simple", ["the and of who pump"])
+        assert list(scores("the pump and the valve"))[0] == pump
+        assert set(idfs("the pump and the valve")) == {"pump", "valv"}
+        assert other not in scores("the valve and the river")
+
+    def test_alone_find_as_they_are_read(self) -> None:
+        collection = make_collection()
+        shelve(collection, "english", ENGLISH)
+        [other] = shelve(collection, "simple", ["who are the who"])
+        assert list(scores("the who")) == [other]
+
+    def test_of_the_querys_language_stop_in_that_of_most_chunks(self) -> None:
+        """A detected language keeps its own words: `son` is a stop word in Spanish alone."""
+        collection = make_collection()
+        spanish = ["bomba the", "válvula", "río", "aceite", "grasa", "rey", "reina", "mar", "sol"]
+        shelve(collection, "spanish", spanish)
+        *_, son = shelve(collection, "english", ENGLISH)
+        assert set(idfs("what is this of the river and the son")) == {"river", "son"}
+        assert son in scores("what is this of the river and the son")
+
+    def test_of_most_chunks_stop_in_an_undetected_query(self) -> None:
+        collection = make_collection()
+        shelve(collection, "spanish", ["bomba", "válvula", "río", "aceite", "grasa", "rey", "mar"])
+        shelve(collection, "english", ["a son of the river"])
+        assert set(idfs("son río")) == {"rio"}
+
+    def test_within_hyphens_and_addresses_follow_the_parser(self) -> None:
+        collection = make_collection()
+        shelve(collection, "english", ["plug-and-play", "see http://the.org/and/of", *ENGLISH])
+        shelve(collection, "simple", ["and the of plug-and-play http://the.org/and/of"])
+        found = {"plug-and-play", "plug", "play"}
+        assert set(idfs("plug-and-play")) == found
+        assert set(idfs("http://the.org/and/of")) == {"the.org/and/of", "the.org", "/and/of"}
+
+    def test_are_unknown_where_no_words_are_separated(self) -> None:
+        collection = make_collection()
+        [pump] = shelve(collection, "simple", ["水 水泵 泵 the"])
+        shelve(collection, "english", ["the pump"])
+        assert pump in scores("水泵")
+
+    def test_of_synonyms_stop_too(self) -> None:
+        collection = make_collection()
+        pump, *_ = shelve(collection, "english", ENGLISH)
+        shelve(collection, "simple", ["the of and", "who"])
+        found = scores("lift", Signal.SYNONYM, expansions=("the pump", "pump and the pump"))
+        assert found == {pump: approx(idf(9 - 0, 1) * terms_weight(pump, "pump"), rel=1e-4)}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
+@given(
+    text=st.lists(
+        st.sampled_from(
+            "the de und A-1 plug-and-play it's x@y.org http://a.de/the?q=of 3.14 -5 v1.2.3 "
+            "a/b the-of größe année <b> &amp; 北 北京 รถ привет WHO's _x_ 10e3".split()
+        )
+        | st.text(max_size=8).filter(lambda text: "\0" not in text),
+        max_size=30,
+    ).map(" ".join)
+)
+def test_stop_words_are_told_by_their_positions(text: str, db: None) -> None:
+    """Every configuration numbers the words of a text as `simple` does, which drops none."""
+    text = text.encode("utf-8", "ignore").decode()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT config FROM unnest(%(configs)s::text[]) config"
+            " WHERE EXISTS ("
+            "  SELECT p FROM unnest(to_tsvector(config::regconfig, %(text)s)) l,"
+            "                unnest(l.positions) p"
+            "  EXCEPT SELECT p FROM unnest(to_tsvector('simple', %(text)s)) l,"
+            "                       unnest(l.positions) p)",
+            {"configs": sorted(set(TEXT_CONFIGS.values())), "text": text},
+        )
+        assert cursor.fetchall() == []
+
+
+def terms_weight(chunk: int, lexeme: str) -> float:
+    """The stored weight of a lexeme in a chunk."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT steelyard_term_id(%s)", [lexeme])
+        (index,) = cursor.fetchone()
+    weights = Chunk.objects.get(pk=chunk).terms
+    return float(dict(zip(weights.indices(), weights.values(), strict=True))[index - 1])
+
+
+class TestIdf:
+    def test_counts_the_chunks_of_the_configurations_that_yield_the_lexeme(self) -> None:
+        collection = make_collection()
+        shelve(collection, "english", ENGLISH)
+        shelve(collection, "simple", ["bearings", "pump", "other"])
+        found = idfs("pump bearings")
+        assert found == {
+            "pump": approx(idf(len(ENGLISH) + 3, 2)),  # read alike by both
+            "bear": approx(idf(len(ENGLISH), 1)),
+            "bearings": approx(idf(3, 1)),
+        }
+
+    def test_counts_each_configuration_once_for_several_synonyms(self) -> None:
+        collection = make_collection()
+        bearings = shelve(collection, "english", ENGLISH)[2]
+        found = scores("balls", Signal.SYNONYM, expansions=("bearings", "bearing"))
+        assert found == {bearings: approx(idf(7, 1) * terms_weight(bearings, "bear"), rel=1e-4)}
+
+
+class TestLongQueries:
+    def test_look_up_the_terms_of_most_weight(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lexical, "MAX_TERMS", 2)
+        monkeypatch.setattr(lexical, "TABLES", rebuilt(2))
+        collection = make_collection(language="xx")
+        shelve(collection, "simple", ["a b c d", "a b c", "a b", "a"])
+        found = ask("a b c d nowhere")
+        assert [term.lexeme for term in found.terms] == ["d", "c"]
+        assert found.left_out == 2
+        found = ask("a b b b b b c d")
+        assert [term.lexeme for term in found.terms] == ["d", "b"]
+
+    def test_of_few_words_leave_none_out(self) -> None:
+        shelve(make_collection(), "english", ENGLISH)
+        assert ask("the pump and the valve").left_out == 0
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("x" * 4_000, id="one word"),
+            pytest.param("pump " * 800, id="one word repeated"),
+            pytest.param(" ".join(f"word{i}" for i in range(500)), id="many words"),
+            pytest.param("a-" * 2_000, id="hyphens"),
+            pytest.param("'\\" * 2_000, id="quotes"),
+        ],
+    )
+    def test_of_4000_characters_are_no_error(self, text: str) -> None:
+        collection = make_collection()
+        shelve(collection, "english", [*ENGLISH, " ".join(f"word{i}" for i in range(300))])
+        shelve(collection, "simple", ["a pump"])
+        assert len(ask(text).terms) <= lexical.MAX_TERMS
+
+
+def rebuilt(most: int) -> str:
+    """The common tables for another number of terms."""
+    return lexical.TABLES.replace(f"LIMIT {64}", f"LIMIT {most}")
+
+
+# A collection of generated Spanish: each chunk has the words of a topic among stop words.
+STOPS = {
+    "spanish": "de la que el en y a los del se las por un para con no una su al lo".split(),
+    "english": "the of and to in is that it was for on are as with his they at be".split(),
+    "german": "der die und in den von zu das mit sich des auf für ist im dem nicht".split(),
+}
+CHUNKS, TOPICS, ASKED = 120, 30, 24
+
+
+def generated(chance: random.Random, topic: int) -> str:
+    words = [f"asunto{topic}x{chance.randint(1, 4)}" for _ in range(4)]
+    words += [f"comun{chance.randint(1, 12)}" for _ in range(4)]
+    words += chance.choices(STOPS["spanish"], k=12)
+    chance.shuffle(words)
+    return " ".join(words)
+
+
+@pytest.fixture(scope="module")
+def spanish(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, set[int]]]:
+    """The queries of the collection, each with its relevant chunks: those of its topic."""
+    chance = random.Random(5)
+    with django_db_blocker.unblock(), transaction.atomic():
+        texts = [generated(chance, i % TOPICS) for i in range(CHUNKS)]
+        chunks = shelve(make_collection(), "spanish", texts)
+        yield {
+            " ".join(
+                [*chance.sample(STOPS["spanish"], 5), f"comun{topic % 12 + 1}"]
+                + [f"asunto{topic}x{number}" for number in (1, 2)]
+            ): {chunk for i, chunk in enumerate(chunks) if i % TOPICS == topic}
+            for topic in range(ASKED)
+        }
+        transaction.set_rollback(True)
+    with django_db_blocker.unblock():
+        connections.close_all()
+
+
+def ndcg(ranking: Sequence[int], relevant: set[int]) -> float:
+    """nDCG@10 with grades 0 and 1 (Järvelin & Kekäläinen 2002)."""
+    gained = sum(1 / math.log2(i + 2) for i, chunk in enumerate(ranking[:10]) if chunk in relevant)
+    return gained / sum(1 / math.log2(i + 2) for i in range(min(10, len(relevant))))
+
+
+def measured(rankings: dict[str, list[int]], queries: dict[str, set[int]]) -> float:
+    return sum(ndcg(rankings[query], queries[query]) for query in queries) / len(queries)
+
+
+class TestForeignChunks:
+    """Up to 5% chunks of another configuration, full of the stop words of every language."""
+
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40)
+    )
+    @given(
+        config=st.sampled_from(["simple", "english", "german", "portuguese"]),
+        texts=st.lists(
+            st.lists(
+                st.sampled_from([word for stops in STOPS.values() for word in stops])
+                | st.integers(1, 9).map(lambda number: f"foreign{number}"),
+                min_size=1,
+                max_size=20,
+            ).map(" ".join),
+            min_size=1,
+            max_size=CHUNKS * 5 // 100,
+        ),
+    )
+    @example(config="simple", texts=[" ".join(STOPS["spanish"])] * 6)
+    @example(config="simple", texts=["de"])
+    def test_change_no_ranking_by_stop_words(
+        self, config: str, texts: list[str], spanish: dict[str, set[int]]
+    ) -> None:
+        before = {query: list(scores(query)) for query in spanish}
+        with transaction.atomic():
+            foreign = set(shelve(Collection.objects.get(), config, texts))
+            after = {query: list(scores(query)) for query in spanish}
+            transaction.set_rollback(True)
+        assert not any(foreign & set(ranking) for ranking in after.values())
+        assert measured(after, spanish) == approx(measured(before, spanish), abs=0.005)
+        assert measured(before, spanish) > 0.5  # the law says something
