@@ -24,8 +24,9 @@ from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Si
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, read
 from search.query.expand import correctable, hidden_from, pins_for
+from search.query.parse import relaxed
 from search.ranking import applicable
-from search.ranking.boosts import by_sought
+from search.ranking.boosts import WISHED, by_sought
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
 
@@ -93,7 +94,7 @@ def find(
         pins=settled.pins,
         words=tuple(word.text for word in correctable(query)),
     )
-    scope = scope_of(query, viewer, filters, settled.hidden)
+    scope = Scope.of(viewer, filters).without(settled.hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in settled.signals)
     return _found(scope, query, profile, configured, vector, wanted)
 
@@ -118,7 +119,7 @@ def find_for_both(
         words=tuple(word.text for word in correctable(query)),
         places=True,
     )
-    scope = scope_of(query, viewer, filters, settled[0].hidden)
+    scope = Scope.of(viewer, filters).without(settled[0].hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in signals)
     return _found(scope, query, widest, configured, vector, wanted)
 
@@ -143,9 +144,8 @@ def find_wide(
     pins: tuple[Pinned, ...] = pins_for(query.original, configured.pins)
     boosts = by_sought(profile.boosts)
     wanted = Wanted(frozenset(OPTIONAL), embeddings=True, boosts=boosts, pins=pins, places=True)
-    scope = scope_of(
-        query, viewer, filters or Filters(), hidden_from(query.original, configured.hides)
-    )
+    hidden = hidden_from(query.original, configured.hides)
+    scope = Scope.of(viewer, filters or Filters()).without(hidden)
     vector = _vector(query, configured, asked=True)
     return _found(scope, query, profile, configured, vector, wanted)
 
@@ -170,17 +170,46 @@ def _found(
     vector: QueryVector,
     wanted: Wanted,
 ) -> Candidates:
-    """The candidate set that the database returns for the scope."""
+    """The candidate set that the database returns for the query within the scope.
+
+    If that is empty although the scope is not, its `query` is relaxed: its phrases and exclusions
+    do not bind.
+    """
     if wanted.places:
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE)
-    found = retrieve(
-        query, scope, profile, space=configured.space, embedding=vector.values, wanted=wanted
-    )
+    found = _retrieved(scope, query, profile, configured, vector, wanted)
+    spent = found.milliseconds["retrieve"]
+    looser = relaxed(query)
+    if not len(found) and looser is not query:
+        other = _retrieved(scope, looser, profile, configured, vector, wanted)
+        spent += other.milliseconds["retrieve"]
+        found = other if len(other) else found
     return replace(
         found,
         degraded=vector.degraded,
         at=timezone.now(),
-        milliseconds={"embed": vector.milliseconds, **found.milliseconds},
+        milliseconds={"embed": vector.milliseconds, "retrieve": spent},
+    )
+
+
+def _retrieved(
+    scope: Scope,
+    query: Query,
+    profile: Profile,
+    configured: Configuration,
+    vector: QueryVector,
+    wanted: Wanted,
+) -> Candidates:
+    """One retrieval; counts the phrases that the query wishes for, besides the boosts."""
+    if query.wished:
+        wanted = replace(wanted, boosts=(*wanted.boosts, *by_sought([WISHED])))
+    return retrieve(
+        query,
+        scope.narrowed_by(query),
+        profile,
+        space=configured.space,
+        embedding=vector.values,
+        wanted=wanted,
     )
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from django.utils.text import Truncator
+from django.utils.translation import gettext
 
 from search.domain import (
     Classification,
@@ -18,6 +22,50 @@ from search.engine.rank import Ranking, SecondTry, is_low
 from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
+
+
+MOST_NAMED = 3
+MOST_NAMED_CHARS = 60
+
+
+def loosened(query: Query) -> tuple[str, ...]:
+    """Sentences on the phrases and exclusions of a query that did not bind; none if all did."""
+    said = []
+    strict = query.strict
+    if strict is not None:
+        said.append(_given_up(strict))
+    wished = query.wished[len(strict.phrases) if strict else 0 :]
+    if wished:
+        text = gettext("The exact words %(phrases)s are preferred, not required.")
+        said.append(text % {"phrases": _quoted(wished)})
+    if query.ignored:
+        text = gettext("The hyphen before %(words)s was read as text and excludes nothing.")
+        said.append(text % {"words": _quoted(query.ignored)})
+    return tuple(said)
+
+
+def _given_up(strict: Query) -> str:
+    """The reason why the phrases and exclusions were relaxed."""
+    if not strict.phrases:
+        text = gettext("Nothing is left without %(words)s; ranked without excluding.")
+    elif strict.excluded:
+        text = gettext(
+            "No passage holds the exact words %(phrases)s without %(words)s; ranked without "
+            "insisting."
+        )
+    elif len(strict.phrases) == 1:
+        text = gettext("No passage holds the exact words %(phrases)s; ranked without insisting.")
+    else:
+        text = gettext(
+            "No passage holds all of the exact words %(phrases)s; ranked without insisting."
+        )
+    return text % {"phrases": _quoted(strict.phrases), "words": _quoted(strict.excluded)}
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """The first few texts in quotes, shortened, and whether there are more."""
+    named = [f"“{Truncator(text).chars(MOST_NAMED_CHARS)}”" for text in texts[:MOST_NAMED]]
+    return ", ".join(named + ["…"] * (len(texts) > MOST_NAMED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +102,16 @@ class SearchResponse:
     @property
     def query(self) -> Query:
         return self.settled.query
+
+    @property
+    def loosened(self) -> tuple[str, ...]:
+        """Sentences on the phrases and exclusions that did not bind; the caller may insist."""
+        return loosened(self.query)
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The sentences on how the query was read, then the notes."""
+        return (*self.loosened, *self.notes)
 
     @property
     def profile(self) -> Profile:

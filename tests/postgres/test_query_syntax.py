@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
 from search.domain import Query, Weights
+from search.engine import configuration
+from search.engine.find import find_wide
 from search.errors import InvalidFilter, NothingAsked, SearchError
 from search.models import SearchProfile
 from search.pipeline import Choices, search
@@ -28,6 +30,7 @@ from tests.support.ranking import objects
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 NOBODY = AnonymousUser()
+INSIST = Choices(insist=True)
 DOCUMENTS = {
     "pumps.md": "# Water pumps\n\nThe pump station moves cold water uphill. Grease the bearings.",
     "station.md": "# Stations\n\nA station with a pump stands at the river, where water runs past.",
@@ -70,7 +73,6 @@ class TestOperators:
             pytest.param('"region d40"', {"Region D40"}, id="in the title"),
             pytest.param('"to be or not to be"', {"Hamlet"}, id="stop words alone"),
             pytest.param('driver "C++"', {"C++ for pumps"}, id="symbols count"),
-            pytest.param('"pump river station"', set(), id="nowhere"),
             pytest.param('"kaltes Wasser"', {"werk"}, id="under the chunk's own language"),
             pytest.param('title:"region d40" pump', {"Region D40"}, id="title"),
             pytest.param("title:pumps title:water pump", {"Water pumps"}, id="each title word"),
@@ -120,7 +122,8 @@ class TestOperators:
     def test_never_open_a_hidden_collection(self) -> None:
         Collection.objects.filter(slug="handbook").update(visibility="signed_in")
         assert titles("collection:handbook pump") == set()
-        assert titles('"pump station"') == set()
+        assert titles('"pump station"') == {"werk"}
+        assert titles('"pump station"', choices=INSIST) == set()
 
     def test_days_are_inclusive(self) -> None:
         Document.objects.filter(title="Hamlet").update(created="2020-05-05T12:00Z")
@@ -160,6 +163,81 @@ class TestOperators:
         except SearchError:
             return
         assert response.query.original == clean_text(text)
+
+
+PASTED = 'reported today by my neighbour: the "heat pump" of the station runs hot -again'
+
+
+@pytest.mark.usefixtures("library")
+class TestRelaxed:
+    """Operators that leave nothing, or are punctuation, rank and do not filter; a note says so."""
+
+    @pytest.mark.parametrize(
+        ("text", "note"),
+        [
+            ('"pump river station"', "holds the exact words “pump river station”; ranked without"),
+            ('"pump river" "grey cat"', "holds all of the exact words “pump river”, “grey cat”;"),
+            ('"heat pump" -warms', "exact words “heat pump” without “warms”; ranked"),
+            ("D40 title:region -gallery", "Nothing is left without “gallery”; ranked"),
+        ],
+    )
+    def test_finds_without_what_leaves_nothing(self, text: str, note: str) -> None:
+        response = search(text, viewer=NOBODY)
+        assert response.total
+        assert note in response.loosened[0]
+        assert len(response.loosened) == 1
+        insisting = search(text, viewer=NOBODY, choices=INSIST)
+        assert (insisting.total, insisting.loosened) == (0, ())
+
+    def test_says_nothing_where_operators_bind(self) -> None:
+        assert search('"pump station" -hot', viewer=NOBODY).loosened == ()
+
+    def test_says_nothing_where_filters_leave_nothing(self) -> None:
+        response = search('"heat pump" type:pdf', viewer=NOBODY)
+        assert (response.total, response.loosened) == (0, ())
+
+    def test_a_pasted_text_is_not_filtered(self) -> None:
+        response = search(PASTED, viewer=NOBODY, group=False)
+        assert response.total > 1
+        assert response.loosened == (
+            "The exact words “heat pump” are preferred, not required.",
+            "The hyphen before “again” was read as text and excludes nothing.",
+        )
+        assert titles(PASTED, choices=INSIST) == {"Heating"}
+
+    def test_a_passage_with_the_words_is_boosted_and_says_so(self) -> None:
+        response = search(PASTED, viewer=NOBODY)
+        boosted = {
+            result.title: [part.label for _, part in result.hit.explanation.adjustments]
+            for result in response.results
+        }
+        assert boosted.pop("Heating") == ["boost: the exact words"]
+        assert not any(boosted.values())
+        hit = next(one.hit for one in response.results if one.title == "Heating")
+        root = hit.explanation.root
+        assert hit.score == pytest.approx(1.2 * root.parts[0].value)
+
+    def test_a_quoted_word_is_only_a_word(self) -> None:
+        response = search(PASTED.replace("heat pump", "pump"), viewer=NOBODY)
+        assert not any(result.hit.explanation.adjustments for result in response.results)
+
+    def test_costs_one_query_more_and_only_if_nothing_is_found(
+        self, django_assert_num_queries: Any
+    ) -> None:
+        search("pump", viewer=NOBODY)
+        with django_assert_num_queries(4):
+            search('"pump river station"', viewer=NOBODY)
+        with django_assert_num_queries(3):
+            search(PASTED, viewer=NOBODY)
+
+    def test_what_if_ranks_the_same_passages(self) -> None:
+        configured = configuration.current()
+        profile = configured.profile()
+        for text in ('"pump river station"', PASTED):
+            wide = find_wide(text, configured, profile, viewer=NOBODY)
+            live = search(text, viewer=NOBODY, group=False)
+            found = {hit.chunk_id for hit in live.hits}
+            assert found <= set(wide.rows["chunk"].tolist())
 
 
 class TestAFarPassage:
