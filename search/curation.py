@@ -223,7 +223,7 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
         identifiers=tuple(each.text for each in after.query.identifiers),
         expansions=after.query.expansions,
         pins=_pinned(after),
-        notes=after.notes,
+        notes=after.sentences,
     )
 
 

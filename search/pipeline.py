@@ -25,7 +25,7 @@ from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
 from search.engine.rank import Ranking, ranking_of
-from search.engine.response import SearchResponse
+from search.engine.response import SearchResponse, left_out
 from search.engine.settle import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request, read, settle
 from search.presentation.results import results_for
 from search.query.expand import corrected
@@ -106,7 +106,11 @@ def _answer(
         page=asked.page,
         page_size=asked.page_size,
         degraded=found.degraded,
-        notes=(*settled.notes, *hiding_notes(settled.hidden, asked.viewer)),
+        notes=(
+            *left_out(found),
+            *settled.notes,
+            *hiding_notes(settled.hidden, asked.viewer),
+        ),
         trial=trial,
         terms=found.terms,
         milliseconds={**found.milliseconds, "rank": to_rank},

@@ -64,7 +64,8 @@ class Candidates:
     requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order.
     `terms` are the query's, rarest first; `unknown` its words that no searched text contains;
     `readings` the query under the text configurations searched. `by_meaning`: the vector signal
-    ran. `degraded` names the signals that failed. `at` is the time of retrieval.
+    ran. `degraded` names the signals that failed; `unread` is the number of words at the query's
+    end that its vector does not cover. `at` is the time of retrieval.
     """
 
     query: Query
@@ -77,6 +78,7 @@ class Candidates:
     readings: tuple[Reading, ...] = ()
     by_meaning: bool = False
     degraded: tuple[Signal, ...] = ()
+    unread: int = 0
     is_wide: bool = False
     at: datetime | None = None
     milliseconds: Mapping[str, float] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Si
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, read
 from search.query.expand import correctable, hidden_from, pins_for
-from search.query.parse import relaxed
+from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
 from search.ranking.fusion import OPTIONAL
@@ -38,37 +38,40 @@ _pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="embed-query")
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The vector of a query, or None. `milliseconds` is the time waited."""
+    """The vector of a query, or None. `milliseconds` is the time waited.
+
+    `unread` is the number of words at the query's end that the vector does not cover.
+    """
 
     values: Sequence[float] | None = None
     degraded: tuple[Signal, ...] = ()
     milliseconds: float = 0.0
+    unread: int = 0
 
 
 def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     """The vector of `text` in `space`; degraded if the model fails or is slow."""
     started = time.perf_counter()
     values: Sequence[float] | None = None
+    unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
         future = _pool.submit(_embed, text, spaces.resolve(space))
-        values = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+        values, unread = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
     except FutureTimeout:
         logger.warning("The query's embedding took over %s s", settings.QUERY_EMBEDDING_TIMEOUT)
     except EmbeddingError as error:
         logger.warning("The query could not be embedded: %s", error)
     elapsed = (time.perf_counter() - started) * 1000
-    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed)
+    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
 
 
-def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
+def _embed(text: str, space: EmbeddingSpace) -> tuple[Sequence[float], int]:
+    """The vector, and the number of words at the end that it does not cover."""
     # Only the space's own embedder: vectors of different models are not comparable.
-    vector: Sequence[float] = (
-        spaces.query_embedder(space)
-        .embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
-        .tolist()
-    )
-    return vector
+    embedder = spaces.query_embedder(space)
+    vector = embedder.embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+    return vector.tolist(), count_words(embedder.left_out(text))
 
 
 def warm_up() -> None:
@@ -187,6 +190,7 @@ def _found(
     return replace(
         found,
         degraded=vector.degraded,
+        unread=vector.unread,
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},
     )

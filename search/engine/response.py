@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from django.utils.text import Truncator
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from search.domain import (
+    Candidates,
     Classification,
     Hit,
     Profile,
@@ -44,6 +45,18 @@ def loosened(query: Query) -> tuple[str, ...]:
     return tuple(said)
 
 
+def left_out(found: Candidates) -> tuple[str, ...]:
+    """A sentence on the end of a long question that was not searched for by meaning, if any."""
+    if not found.unread:
+        return ()
+    text = ngettext(
+        "Too long for matching by meaning: the last word was left out.",
+        "Too long for matching by meaning: the last %(count)d words were left out.",
+        found.unread,
+    )
+    return (text % {"count": found.unread},)
+
+
 def _given_up(strict: Query) -> str:
     """The reason why the phrases and exclusions were relaxed."""
     if not strict.phrases:
@@ -75,7 +88,8 @@ class SearchResponse:
     `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
     names the signals that failed. `trial` is the search's part in an experiment; if that mixes two
     rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are sentences
-    on why the weights are not the class's and, for those who may edit hides, on hidden documents.
+    on what was left out of a long question, on why the weights are not the class's and, for those
+    who may edit hides, on hidden documents.
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
     typed if it had no results and this answers its correction. `milliseconds` has `embed`,
     `retrieve`, `rank`, `show` and `total`.
@@ -109,8 +123,8 @@ class SearchResponse:
         return loosened(self.query)
 
     @property
-    def all_notes(self) -> tuple[str, ...]:
-        """The sentences on how the query was read, then the notes."""
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences on operators that did not bind, then the notes."""
         return (*self.loosened, *self.notes)
 
     @property

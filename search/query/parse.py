@@ -151,8 +151,8 @@ def _as_meant(clean: str, found: Sequence[_Found]) -> list[_Found]:
     """The operators, with those that are punctuation of a text turned into wishes and text."""
     spans = [match.span() for match, _ in found]
     gaps = zip([0, *(end for _, end in spans)], [*(start for start, _ in spans), None], strict=True)
-    outside = sum(_words(clean[start:end]) for start, end in gaps)
-    quoted = sum(_words(operator.value) for _, operator in found if operator.name == PHRASE)
+    outside = sum(count_words(clean[start:end]) for start, end in gaps)
+    quoted = sum(count_words(operator.value) for _, operator in found if operator.name == PHRASE)
     pasted = outside > MOST_TYPED_WORDS or (outside > 0 and outside + quoted > MOST_WORDS)
     return [
         (match, replace(operator, name=_meant(operator, pasted=pasted, alone=not outside)))
@@ -172,7 +172,7 @@ def _meant(operator: Operator, *, pasted: bool, alone: bool) -> str:
     return operator.name
 
 
-def _words(text: str) -> int:
+def count_words(text: str) -> int:
     """The number of words; of scripts without spaces, half as many as letters."""
     spaced = sum(any(map(str.isalnum, word)) for word in text.split())
     return spaced + sum(1 for _ in UNIT.finditer(text)) // 2
