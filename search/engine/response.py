@@ -24,7 +24,6 @@ from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
 
-
 MOST_NAMED = 3
 MOST_NAMED_CHARS = 60
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections import deque
@@ -77,6 +78,18 @@ def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+MAX_KEY = 500  # short enough for an index in any script
+
+
+def query_key(text: str) -> str:
+    """The folded query as tables index it; its beginning and a hash if longer than MAX_KEY."""
+    folded = fold_query(text)
+    if len(folded) <= MAX_KEY:
+        return folded
+    digest = hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()
+    return f"{folded[: MAX_KEY - len(digest) - 1]} {digest}"
+
+
 def _says(folded: str, term: str) -> bool:
     """Whether the query already contains the term."""
     return re.search(rf"(?<!\w){re.escape(fold_query(term))}(?!\w)", folded) is not None
@@ -84,14 +97,14 @@ def _says(folded: str, term: str) -> bool:
 
 def pins_for(text: str, pins: Mapping[str, Sequence[Pin]]) -> tuple[Pin, ...]:
     """The pins of exactly this query, in order."""
-    return tuple(pins.get(fold_query(text), ()))
+    return tuple(pins.get(query_key(text), ()))
 
 
 def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int]:
     """The documents hidden from exactly this query or from every query."""
     if not hides:
         return frozenset()
-    return hides.get("", frozenset()) | hides.get(fold_query(text), frozenset())
+    return hides.get("", frozenset()) | hides.get(query_key(text), frozenset())
 
 
 # Elasticsearch's fuzziness AUTO leaves words of up to 2 letters alone, allows one edit up to 5

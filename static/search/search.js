@@ -43,7 +43,9 @@
   const longest = Number(form.dataset.longest);
   document.body.addEventListener("htmx:configRequest", ({ detail }) => {
     const asked = new URLSearchParams(new FormData(form)).toString();
-    if (detail.elt === form && asked.length > longest) detail.verb = "post";
+    if (detail.elt !== form || asked.length <= longest) return;
+    Object.assign(detail, { verb: "post", useUrlParams: false });
+    detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
   });
   const post = (address) => {
     const posted = document.createElement("form");

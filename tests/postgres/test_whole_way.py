@@ -186,7 +186,8 @@ class TestAQuery:
     @pytest.mark.parametrize(
         "text",
         ["", "   ", "'", '"', "'; DROP TABLE ingestion_chunk; --", "a & | ! <-> :*", "\x00pump",
-         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "x" * 4000, "pump water " * 360, '"pump ' * 600, "пример", "例え"],
+         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "пример", "例え",
+         "x" * 4000, "pump water " * 360, '"pump ' * 600, "水" * 4000],
     )  # fmt: skip
     def test_of_any_text_never_errors(self, text: str) -> None:
         response = search(text, viewer=NOBODY)
