@@ -17,6 +17,7 @@ from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
+from search.query import MAX_QUERY_CHARS
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
@@ -78,6 +79,7 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         "URL_IMPORT_MAX_PAGES": settings.URL_IMPORT_MAX_PAGES,
         "OCR_PAGES": settings.OCR_PAGES,
         "SECTION_TOKENS": settings.SECTION_TOKENS,
+        "SEARCH_QUERY_CHARS": settings.SEARCH_QUERY_CHARS,
         **settings.PARSE_LIMITS,
     }
     return [
@@ -88,6 +90,20 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         )
         for name, value in numbers.items()
         if value <= 0
+    ]
+
+
+@register()
+def check_query_chars(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Questions must fit into the tables that record them."""
+    if settings.SEARCH_QUERY_CHARS <= MAX_QUERY_CHARS:
+        return []
+    return [
+        Error(
+            f"SEARCH_QUERY_CHARS is {settings.SEARCH_QUERY_CHARS}: more than the tables hold.",
+            hint=f"Set it to {MAX_QUERY_CHARS} or less.",
+            id="steelyard.E011",
+        )
     ]
 
 

@@ -28,7 +28,8 @@ threads = int(os.environ.get("WEB_THREADS", 4))
 # Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
-# A question of 500 non-ASCII characters takes 4,500 in a URL: more than the default.
+# The most that gunicorn permits. A question of 4,000 characters takes up to 36,000 in a URL: the
+# page posts those that do not fit (LONGEST_ADDRESS in search.pages.forms), and the API accepts it.
 limit_request_line = 8190
 timeout = 60
 graceful_timeout = 10

@@ -18,7 +18,7 @@ from search.errors import SearchError
 from search.models import Hide, Pin, Synonym
 from search.models.curated import hides_by_query, pins_by_query
 from search.pipeline import SearchResponse, search
-from search.query.expand import Synonyms, fold_query
+from search.query.expand import Synonyms, fold_query, query_key
 from search.retrieval import Scope
 
 
@@ -35,7 +35,7 @@ def of_pin(pin: Pin, *, viewer: Viewer) -> Conflicts:
     if not pin.enabled:
         return Conflicts()
     errors, warnings = [], []
-    folded = fold_query(pin.query)
+    folded = query_key(pin.query)
     hides = Hide.objects.filter(Q(folded=folded) | Q(folded=""), document=pin.document_id)
     if hide := hides.filter(enabled=True).first():
         message = (
@@ -65,7 +65,7 @@ def of_hide(hide: Hide) -> Conflicts:
     """The conflicts of an enabled hide; none for a disabled one."""
     if not hide.enabled:
         return Conflicts()
-    folded = fold_query(hide.query)
+    folded = query_key(hide.query)
     pins = Pin.objects.filter(document=hide.document_id, enabled=True)
     if folded:
         pins = pins.filter(folded=folded)
@@ -223,7 +223,7 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
         identifiers=tuple(each.text for each in after.query.identifiers),
         expansions=after.query.expansions,
         pins=_pinned(after),
-        notes=after.notes,
+        notes=after.sentences,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ingestion.exporting.format import Row
 from ingestion.models import Collection, Document
 from search.models import Pin
-from search.query.expand import fold_query
+from search.query.expand import query_key
 
 ROWS_AT_ONCE = 500
 
@@ -34,7 +34,7 @@ class Pins:
     def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
         document = Document.objects.get(public_id=row["document"], collection=collection)
         _pin, made = Pin.objects.get_or_create(
-            folded=fold_query(str(row["query"])),
+            folded=query_key(str(row["query"])),
             document=document,
             defaults={
                 "query": str(row["query"]),

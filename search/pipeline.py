@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from django.conf import settings
+
 from ingestion.models.library import Viewer
 from search.domain import Candidates, TakesPart
 from search.engine import configuration
@@ -23,7 +25,7 @@ from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
 from search.engine.rank import Ranking, ranking_of
-from search.engine.response import SearchResponse
+from search.engine.response import SearchResponse, left_out
 from search.engine.settle import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request, read, settle
 from search.presentation.results import results_for
 from search.query.expand import corrected
@@ -54,9 +56,9 @@ def search(
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
-    words that no searched text contains, and three more to search their correction. The order
-    never depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
-    UnknownProfile, NoActiveProfile.
+    words that no searched text contains, one if nothing is found with the phrases and exclusions
+    of the query, and three more to search its correction. The order never depends on the page or
+    its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile, NoActiveProfile.
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
@@ -78,7 +80,7 @@ def _answer(
 ) -> tuple[SearchResponse, Candidates]:
     """The response to `text` as typed, and its candidates; both empty for an empty query."""
     configured = configured or configuration.current()
-    query = read(text, configured)
+    query = read(text, configured, insist=asked.choices.insist)
     trial = part_of(query, asked, configured)
     chosen = trial.named if trial else asked.choices.snapshot
     profile = chosen or configured.profile(asked.choices.profile)
@@ -95,6 +97,8 @@ def _answer(
         settled = settle(query, configured, profile, asked.choices)
         found = find(settled, asked.viewer, asked.filters, configured)
         ranking = ranking_of(found, settled, configured, group=asked.group)
+    settled = replace(ranking.settled, query=found.query)  # relaxed, if nothing was found
+    ranking = replace(ranking, settled=settled)
     to_rank = _since(started) - sum(found.milliseconds.values())
     response = SearchResponse(
         ranking,
@@ -102,7 +106,11 @@ def _answer(
         page=asked.page,
         page_size=asked.page_size,
         degraded=found.degraded,
-        notes=(*ranking.settled.notes, *hiding_notes(ranking.settled.hidden, asked.viewer)),
+        notes=(
+            *left_out(found),
+            *settled.notes,
+            *hiding_notes(settled.hidden, asked.viewer),
+        ),
         trial=trial,
         terms=found.terms,
         milliseconds={**found.milliseconds, "rank": to_rank},
@@ -135,7 +143,8 @@ def _suggestion(response: SearchResponse, found: Candidates, asked: Request) -> 
         return ""
     hidden = response.settled.hidden
     scope = scope_of(response.query, asked.viewer, asked.filters, hidden)
-    return corrected(response.query, neighbours(found.unknown, scope))
+    near = neighbours(found.unknown, scope)
+    return corrected(response.query, near, settings.SEARCH_QUERY_CHARS)
 
 
 def _since(started: float) -> float:

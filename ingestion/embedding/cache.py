@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ingestion.embedding.protocol import Embedder, ModelCard, Vectors, encodable
+from ingestion.embedding.protocol import Embedder, ModelCard, Vectors, encodable, query_windows
 
 T = TypeVar("T")
 
@@ -104,6 +104,10 @@ class CachedQueryEmbedder:
         vector = self._embedder.embed_query(text, timeout=timeout)
         self._keep(key, vector)
         return vector
+
+    def left_out(self, text: str) -> str:
+        """The end of `text` that its embedding does not cover; mostly empty."""
+        return query_windows(text, self._embedder.tokenizer, self.card.max_tokens)[1]
 
     def _key(self, text: str) -> str:
         # Hashed, because cache keys must be short and printable and fingerprints need not be.

@@ -22,6 +22,8 @@ from ingestion.embedding.protocol import (
     Tokenizer,
     Vectors,
     encodable,
+    mean_vector,
+    query_windows,
     unit_vectors,
 )
 from ingestion.errors import EmbeddingRejected
@@ -136,9 +138,14 @@ class LocalEmbedder:
         return vectors
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
-        """Shape (dimensions,). `timeout` is not used: a query takes a few milliseconds."""
-        vectors = self._embed([self._model.query_prefix + text])
-        return vectors.reshape(self._card.dimensions)
+        """Shape (dimensions,). `timeout` is not used: a query takes a few milliseconds.
+
+        A long one takes up to four runs of the model, one a window and `threads` at a time.
+        """
+        most = self._card.max_tokens - self._tokenizer.count(self._model.query_prefix)
+        pieces, _ = query_windows(text, self._tokenizer, most)
+        vectors = self._embed([self._model.query_prefix + piece for piece in pieces])
+        return mean_vector(vectors, f"The model {self._card.name}")
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         encoded = [self._encode(text) for text in texts]

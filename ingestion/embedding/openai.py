@@ -29,6 +29,8 @@ from ingestion.embedding.protocol import (
     Tokenizer,
     Vectors,
     encodable,
+    mean_vector,
+    query_windows,
     unit_vectors,
 )
 from ingestion.embedding.retry import Retries, TransientError
@@ -119,9 +121,11 @@ class OpenAIEmbedder:
             ) from error
 
     def _query(self, text: str, deadline: float) -> Vectors:
-        prepared = self._prepare(self._config.query_prefix + text)
-        vectors = self._embed([prepared], self.card.dimensions, deadline)
-        return vectors.reshape(self.card.dimensions)
+        most = self._config.max_tokens - self._tokenizer.count(self._config.query_prefix)
+        pieces, _ = query_windows(text, self._tokenizer, most)
+        prepared = [self._prepare(self._config.query_prefix + piece) for piece in pieces]
+        vectors = self._embed(prepared, self.card.dimensions, deadline)
+        return mean_vector(vectors, "The embedding server")
 
     def _prepare(self, text: str) -> str:
         """`text` as the server accepts it: not empty, encodable, within the model's limit."""

@@ -78,7 +78,10 @@ class Embedder(Protocol):
         ...
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
-        """Shape (dimensions,). `timeout` in seconds bounds calls over the network."""
+        """Shape (dimensions,). `timeout` in seconds bounds calls over the network.
+
+        A text beyond `card.max_tokens` has the mean of its windows: see `query_windows`.
+        """
         ...
 
 
@@ -182,6 +185,52 @@ class ModelTokenizer:
                 last = max(end + offset, start)
                 spans.append((start, last))
         return spans
+
+
+# Four windows of 256 tokens hold the 4,000 characters of the longest question in English, and take
+# a quarter of a second on one core.
+QUERY_WINDOWS = 4
+
+
+def query_windows(text: str, tokenizer: Tokenizer, max_tokens: int) -> tuple[list[str], str]:
+    """`text` in at most QUERY_WINDOWS even pieces of at most `max_tokens`, and what they leave out.
+
+    Cut between words where there are spaces. A text within the limit is one piece, unchanged.
+    """
+    if len(text.encode("utf-8", "replace")) <= max_tokens:  # a token is at least one byte
+        return [text], ""
+    spans = tokenizer.spans(text)
+    if len(spans) <= max_tokens:
+        return [text], ""
+    pieces: list[str] = []
+    first = 0
+    for left in range(min(QUERY_WINDOWS, -(-len(spans) // max_tokens)), 0, -1):
+        last = first + min(max_tokens, -(-(len(spans) - first) // left))
+        cut = _between_words(text, spans, first, last)
+        pieces.append(text[spans[first][0] : spans[cut - 1][1]])
+        first = cut
+        if first == len(spans):
+            return pieces, ""
+    return pieces, text[spans[first][0] :]
+
+
+def _between_words(text: str, spans: Sequence[tuple[int, int]], first: int, last: int) -> int:
+    """The last token at or before `last` that begins a word; `last` if a word has most of them."""
+    for cut in range(last, first + (last - first) // 2, -1):
+        if cut == len(spans) or text[spans[cut - 1][1] : spans[cut][0]].isspace():
+            return cut
+    return last
+
+
+def mean_vector(vectors: Vectors, source: str) -> Vectors:
+    """The unit vector of the rows' mean, shape (dimensions,); a single row unchanged.
+
+    What a long question asks may stand in any of its windows, so each counts alike, as the token
+    states of one window do. Raises EmbeddingRejected if the mean is no direction.
+    """
+    if len(vectors) == 1:
+        return vectors[0]
+    return unit_vectors(vectors.mean(axis=0, keepdims=True), source)[0]
 
 
 # Short pieces, so that the estimate is seldom too low. Ratio to cl100k_base: English 1.3, source

@@ -1,10 +1,14 @@
-"""Search: analytics, nightly quality runs and their alerts, the HTTP API."""
+"""Search: questions, analytics, nightly quality runs and their alerts, the HTTP API."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from kbsite.settings.environment import env
+
+# --- questions ---
+# The longest question in characters, at most the 4,000 that the tables hold.
+SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 
 # --- analytics and quality runs ---
 # Whether searches are recorded, for how many days, and after how many they are anonymised.

@@ -21,6 +21,7 @@ from search.analytics.privacy import is_recorded, visitor_of
 from search.models import SearchProfile
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
+from search.query import MAX_QUERY_CHARS
 from search.query.expand import fold_query
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ SAME_SEARCH = timedelta(minutes=30)
 # the page searches during typing, and the time it takes to read a result.
 TYPING = timedelta(seconds=5)
 MAX_FOLDED = 500
-MAX_TEXT = 1000
+MAX_TEXT = MAX_QUERY_CHARS
 # In `SearchEvent.teams`: a result that both interleaved rankings contributed.
 NO_TEAM = "-"
 

@@ -26,6 +26,7 @@ from search.api.serializers.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
 from search.errors import InvalidFilter, NoActiveProfile, NotPermitted, RunConflict, SearchError
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
+from search.query import MAX_QUERY_CHARS
 from search.query.fields import metadata_filter
 from search.retrieval import Filters
 
@@ -117,7 +118,8 @@ class SearchParameters(Parameters):
     q = serializers.CharField(
         allow_blank=True,
         trim_whitespace=False,
-        help_text='The question, up to 500 characters. It may hold `"exact words"`, `-word`, '
+        help_text=f"The question, up to {MAX_QUERY_CHARS:,} characters. It may hold "
+        '`"exact words"`, `-word`, '
         "and `title:`, `collection:`, `type:`, `lang:`, `before:`, `after:`, `meta.KEY:` with a "
         "value, and `meta.KEY>=` with a number or a day.",
     )
@@ -178,6 +180,11 @@ class SearchParameters(Parameters):
         help_text="Answers the query as typed, also where it finds nothing; otherwise its "
         "correction is searched in its place and the answer says so.",
     )
+    insist = serializers.BooleanField(
+        default=False,
+        help_text="Quoted words and hyphens bind, also in a long text, and also where they leave "
+        "nothing; otherwise such a search ranks without them and `notes` says so.",
+    )
     explain = serializers.BooleanField(
         default=False, help_text="Adds each result's whole explanation and the query's terms."
     )
@@ -218,4 +225,5 @@ class SearchParameters(Parameters):
             query_class=QueryClass(asked) if asked else None,
             weights=given.get("weights"),
             exact=given["exact"],
+            insist=given["insist"],
         )

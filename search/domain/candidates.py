@@ -63,9 +63,10 @@ class Candidates:
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
     requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order.
     `terms` are the query's, rarest first, without those of the least weight in a long query, whose
-    number is `left_out`; `unknown` its words that no searched text contains; `readings` the query
-    under the text configurations searched. `by_meaning`: the vector signal ran. `degraded` names
-    the signals that failed. `at` is the time of retrieval.
+    number is `left_out`; `unread` is the number of words at the query's end that its vector does
+    not cover; `unknown` its words that no searched text contains; `readings` the query under the
+    text configurations searched. `by_meaning`: the vector signal ran. `degraded` names the signals
+    that failed. `at` is the time of retrieval.
     """
 
     query: Query
@@ -79,6 +80,7 @@ class Candidates:
     readings: tuple[Reading, ...] = ()
     by_meaning: bool = False
     degraded: tuple[Signal, ...] = ()
+    unread: int = 0
     is_wide: bool = False
     at: datetime | None = None
     milliseconds: Mapping[str, float] = field(default_factory=dict)

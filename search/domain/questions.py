@@ -118,7 +118,10 @@ class Query:
 
     `original` is the query as typed; both have their white space collapsed and no control
     characters. Every result contains each of `phrases` and none of `excluded`, matches `filters`
-    and none of `unwanted`. `is_identifier`: the whole query is one identifier.
+    and none of `unwanted`. Results with the phrases `wished` for rank higher. `ignored` are words
+    whose hyphen was read as text; `strict` is the query with the phrases and exclusions that were
+    relaxed because it found nothing. `insists`: the caller wants all of them to bind.
+    `is_identifier`: the whole query is one identifier.
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
     nothing (ADR 2). `expansions` are the synonyms of its words.
     """
@@ -129,7 +132,11 @@ class Query:
     needs_no_embedding: bool = False
     original: str = ""
     phrases: tuple[str, ...] = ()
+    wished: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    strict: Query | None = None
+    insists: bool = False
     filters: QueryFilters = QueryFilters()
     unwanted: QueryFilters = QueryFilters()
     expansions: tuple[str, ...] = ()

@@ -24,8 +24,9 @@ from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Si
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, read
 from search.query.expand import correctable, hidden_from, pins_for
+from search.query.parse import count_words, relaxed
 from search.ranking import applicable
-from search.ranking.boosts import by_sought
+from search.ranking.boosts import WISHED, by_sought
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters, Scope, Wanted, retrieve
 
@@ -37,37 +38,40 @@ _pool = ThreadPoolExecutor(max_workers=8, thread_name_prefix="embed-query")
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The vector of a query, or None. `milliseconds` is the time waited."""
+    """The vector of a query, or None. `milliseconds` is the time waited.
+
+    `unread` is the number of words at the query's end that the vector does not cover.
+    """
 
     values: Sequence[float] | None = None
     degraded: tuple[Signal, ...] = ()
     milliseconds: float = 0.0
+    unread: int = 0
 
 
 def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     """The vector of `text` in `space`; degraded if the model fails or is slow."""
     started = time.perf_counter()
     values: Sequence[float] | None = None
+    unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
         future = _pool.submit(_embed, text, spaces.resolve(space))
-        values = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+        values, unread = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
     except FutureTimeout:
         logger.warning("The query's embedding took over %s s", settings.QUERY_EMBEDDING_TIMEOUT)
     except EmbeddingError as error:
         logger.warning("The query could not be embedded: %s", error)
     elapsed = (time.perf_counter() - started) * 1000
-    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed)
+    return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
 
 
-def _embed(text: str, space: EmbeddingSpace) -> Sequence[float]:
+def _embed(text: str, space: EmbeddingSpace) -> tuple[Sequence[float], int]:
+    """The vector, and the number of words at the end that it does not cover."""
     # Only the space's own embedder: vectors of different models are not comparable.
-    vector: Sequence[float] = (
-        spaces.query_embedder(space)
-        .embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
-        .tolist()
-    )
-    return vector
+    embedder = spaces.query_embedder(space)
+    vector = embedder.embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+    return vector.tolist(), count_words(embedder.left_out(text))
 
 
 def warm_up() -> None:
@@ -93,7 +97,7 @@ def find(
         pins=settled.pins,
         words=tuple(word.text for word in correctable(query)),
     )
-    scope = scope_of(query, viewer, filters, settled.hidden)
+    scope = Scope.of(viewer, filters).without(settled.hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in settled.signals)
     return _found(scope, query, profile, configured, vector, wanted)
 
@@ -118,7 +122,7 @@ def find_for_both(
         words=tuple(word.text for word in correctable(query)),
         places=True,
     )
-    scope = scope_of(query, viewer, filters, settled[0].hidden)
+    scope = Scope.of(viewer, filters).without(settled[0].hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in signals)
     return _found(scope, query, widest, configured, vector, wanted)
 
@@ -143,9 +147,8 @@ def find_wide(
     pins: tuple[Pinned, ...] = pins_for(query.original, configured.pins)
     boosts = by_sought(profile.boosts)
     wanted = Wanted(frozenset(OPTIONAL), embeddings=True, boosts=boosts, pins=pins, places=True)
-    scope = scope_of(
-        query, viewer, filters or Filters(), hidden_from(query.original, configured.hides)
-    )
+    hidden = hidden_from(query.original, configured.hides)
+    scope = Scope.of(viewer, filters or Filters()).without(hidden)
     vector = _vector(query, configured, asked=True)
     return _found(scope, query, profile, configured, vector, wanted)
 
@@ -170,17 +173,47 @@ def _found(
     vector: QueryVector,
     wanted: Wanted,
 ) -> Candidates:
-    """The candidate set that the database returns for the scope."""
+    """The candidate set that the database returns for the query within the scope.
+
+    If that is empty although the scope is not, its `query` is relaxed: its phrases and exclusions
+    do not bind.
+    """
     if wanted.places:
         profile = replace(profile, recency_half_life=WIDE_HALF_LIFE)
-    found = retrieve(
-        query, scope, profile, space=configured.space, embedding=vector.values, wanted=wanted
-    )
+    found = _retrieved(scope, query, profile, configured, vector, wanted)
+    spent = found.milliseconds["retrieve"]
+    looser = relaxed(query)
+    if not len(found) and looser is not query:
+        other = _retrieved(scope, looser, profile, configured, vector, wanted)
+        spent += other.milliseconds["retrieve"]
+        found = other if len(other) else found
     return replace(
         found,
         degraded=vector.degraded,
+        unread=vector.unread,
         at=timezone.now(),
-        milliseconds={"embed": vector.milliseconds, **found.milliseconds},
+        milliseconds={"embed": vector.milliseconds, "retrieve": spent},
+    )
+
+
+def _retrieved(
+    scope: Scope,
+    query: Query,
+    profile: Profile,
+    configured: Configuration,
+    vector: QueryVector,
+    wanted: Wanted,
+) -> Candidates:
+    """One retrieval; counts the phrases that the query wishes for, besides the boosts."""
+    if query.wished:
+        wanted = replace(wanted, boosts=(*wanted.boosts, *by_sought([WISHED])))
+    return retrieve(
+        query,
+        scope.narrowed_by(query),
+        profile,
+        space=configured.space,
+        embedding=vector.values,
+        wanted=wanted,
     )
 
 

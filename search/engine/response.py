@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from django.utils.text import Truncator
+from django.utils.translation import gettext, ngettext
+
 from search.domain import (
+    Candidates,
     Classification,
     Hit,
     Profile,
@@ -19,6 +24,61 @@ from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
 
+MOST_NAMED = 3
+MOST_NAMED_CHARS = 60
+
+
+def loosened(query: Query) -> tuple[str, ...]:
+    """Sentences on the phrases and exclusions of a query that did not bind; none if all did."""
+    said = []
+    strict = query.strict
+    if strict is not None:
+        said.append(_given_up(strict))
+    wished = query.wished[len(strict.phrases) if strict else 0 :]
+    if wished:
+        text = gettext("The exact words %(phrases)s are preferred, not required.")
+        said.append(text % {"phrases": _quoted(wished)})
+    if query.ignored:
+        text = gettext("The hyphen before %(words)s was read as text and excludes nothing.")
+        said.append(text % {"words": _quoted(query.ignored)})
+    return tuple(said)
+
+
+def left_out(found: Candidates) -> tuple[str, ...]:
+    """A sentence on the end of a long question that was not searched for by meaning, if any."""
+    if not found.unread:
+        return ()
+    text = ngettext(
+        "Too long for matching by meaning: the last word was left out.",
+        "Too long for matching by meaning: the last %(count)d words were left out.",
+        found.unread,
+    )
+    return (text % {"count": found.unread},)
+
+
+def _given_up(strict: Query) -> str:
+    """The reason why the phrases and exclusions were relaxed."""
+    if not strict.phrases:
+        text = gettext("Nothing is left without %(words)s; ranked without excluding.")
+    elif strict.excluded:
+        text = gettext(
+            "No passage holds the exact words %(phrases)s without %(words)s; ranked without "
+            "insisting."
+        )
+    elif len(strict.phrases) == 1:
+        text = gettext("No passage holds the exact words %(phrases)s; ranked without insisting.")
+    else:
+        text = gettext(
+            "No passage holds all of the exact words %(phrases)s; ranked without insisting."
+        )
+    return text % {"phrases": _quoted(strict.phrases), "words": _quoted(strict.excluded)}
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    """The first few texts in quotes, shortened, and whether there are more."""
+    named = [f"“{Truncator(text).chars(MOST_NAMED_CHARS)}”" for text in texts[:MOST_NAMED]]
+    return ", ".join(named + ["…"] * (len(texts) > MOST_NAMED))
+
 
 @dataclass(frozen=True, slots=True)
 class SearchResponse:
@@ -27,7 +87,8 @@ class SearchResponse:
     `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
     names the signals that failed. `trial` is the search's part in an experiment; if that mixes two
     rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are sentences
-    on why the weights are not the class's and, for those who may edit hides, on hidden documents.
+    on what was left out of a long question, on why the weights are not the class's and, for those
+    who may edit hides, on hidden documents.
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
     typed if it had no results and this answers its correction. `milliseconds` has `embed`,
     `retrieve`, `rank`, `show` and `total`.
@@ -54,6 +115,16 @@ class SearchResponse:
     @property
     def query(self) -> Query:
         return self.settled.query
+
+    @property
+    def loosened(self) -> tuple[str, ...]:
+        """Sentences on the phrases and exclusions that did not bind; the caller may insist."""
+        return loosened(self.query)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The sentences on operators that did not bind, then the notes."""
+        return (*self.loosened, *self.notes)
 
     @property
     def profile(self) -> Profile:

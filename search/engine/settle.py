@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from django.conf import settings
+
 from ingestion.models.library import Viewer
 from search.domain import (
     Candidates,
@@ -39,7 +41,8 @@ MAX_PAGE_SIZE = 50
 class Choices:
     """The caller's overrides of the active profile and the classifier. Empty: none.
 
-    `exact`: search the query as typed, even if only its correction has results.
+    `exact`: search the query as typed, even if only its correction has results. `insist`: its
+    phrases and exclusions bind in pasted text, too, and if nothing is found with them.
     `snapshot` is a profile to rank by that need not be published, such as a draft under test.
     """
 
@@ -47,6 +50,7 @@ class Choices:
     query_class: QueryClass | None = None
     weights: Weights | None = None
     exact: bool = False
+    insist: bool = False
     snapshot: Profile | None = None
 
     @property
@@ -102,9 +106,10 @@ class Settled:
         return replace(self, weights=weights, notes=(*self.notes, note))
 
 
-def read(text: str, configured: Configuration) -> Query:
+def read(text: str, configured: Configuration, *, insist: bool = False) -> Query:
     """The query, parsed with the administrators' patterns and synonyms."""
-    query = parse(text, configured.patterns)
+    most = settings.SEARCH_QUERY_CHARS
+    query = parse(text, configured.patterns, insist=insist, most=most)
     return replace(query, expansions=expansions(query.text, configured.synonyms))
 
 

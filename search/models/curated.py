@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import ChunkEdit, Document
 from search.domain import Pinned
-from search.query.expand import SynonymGroup, fold_query
+from search.query import MAX_QUERY_CHARS
+from search.query.expand import MAX_KEY, SynonymGroup, fold_query, query_key
 
 MAX_TERM_CHARS = 100
 MAX_TERMS = 20
@@ -70,10 +71,11 @@ class AboutQuestion(models.Model):
     """Base of rows about one document and one exact question."""
 
     query = models.CharField(
-        max_length=500, help_text=_("The whole question; capitals and spacing make no difference.")
+        max_length=MAX_QUERY_CHARS,
+        help_text=_("The whole question; capitals and spacing make no difference."),
     )
-    # The normalised query that searches look up: see `fold_query`.
-    folded = models.CharField(max_length=500, editable=False, db_index=True)
+    # The normalised query that searches look up: see `query_key`.
+    folded = models.CharField(max_length=MAX_KEY, editable=False, db_index=True)
     document = models.ForeignKey(Document, models.CASCADE, related_name="+")
     enabled = models.BooleanField(default=True)
     note = models.TextField(blank=True)
@@ -83,11 +85,11 @@ class AboutQuestion(models.Model):
         abstract = True
 
     def save(self, *args: object, **kwargs: object) -> None:
-        self.folded = fold_query(self.query)
+        self.folded = query_key(self.query)
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 
     def clean_fields(self, exclude: Container[str] | None = None) -> None:
-        self.folded = fold_query(self.query or "")
+        self.folded = query_key(self.query or "")
         super().clean_fields(exclude)
 
     def validate_constraints(self, exclude: Container[str] | None = None) -> None:
@@ -125,7 +127,7 @@ class Hide(AboutQuestion):
     """A document excluded from search for one exact question, or, without one, for all."""
 
     query = models.CharField(
-        max_length=500,
+        max_length=MAX_QUERY_CHARS,
         blank=True,
         help_text=_(
             "The whole question; capitals and spacing make no difference. Leave "
@@ -133,7 +135,7 @@ class Hide(AboutQuestion):
         ),
     )
     # Empty: every question.
-    folded = models.CharField(max_length=500, editable=False, db_index=True, blank=True)
+    folded = models.CharField(max_length=MAX_KEY, editable=False, db_index=True, blank=True)
     note = models.TextField(blank=True, help_text=_("Why it is hidden."))
 
     class Meta:
@@ -181,7 +183,7 @@ def pins_by_query(
     found: dict[str, dict[int, Pinned]] = {}
     for edit in edits:
         for question in edit.questions:
-            held = found.setdefault(fold_query(question), {})
+            held = found.setdefault(query_key(question), {})
             held.setdefault(edit.document_id, Pinned(edit.document_id, edit.pk))
     for row in rows:
         held = found.setdefault(row.folded, {})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.urls import reverse
 from django.utils.translation import gettext
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
 MOST_CONDITIONS = 50  # as many as the API takes
+# In bytes. Gunicorn accepts request lines of 8,190, most proxies of 8,192; the rest is for a page
+# number and the sign-in page.
+LONGEST_ADDRESS = 7500
 
 
 class QueryField(forms.CharField):
@@ -94,8 +98,8 @@ class GroupField(forms.Field):
         return "false" if str(value or "").lower() in {"false", "0", "no", "off"} else ""
 
 
-class ExactField(forms.Field):
-    """`1` to search for the query as typed, without correction; empty otherwise."""
+class FlagField(forms.Field):
+    """`1` if set; empty otherwise."""
 
     def to_python(self, value: Any) -> str:
         return "1" if str(value or "").lower() in {"true", "1", "yes", "on"} else ""
@@ -127,7 +131,8 @@ class SearchForm(forms.Form):
             "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),
             "profile": QueryField(required=False),
             "group": GroupField(required=False),
-            "exact": ExactField(required=False),
+            "exact": FlagField(required=False),
+            "insist": FlagField(required=False),
             "page": PageField(required=False),
         }
 
@@ -202,6 +207,32 @@ class SearchForm(forms.Form):
     def address_of_all_documents(self) -> str:
         return self.address(document=None)
 
+    @property
+    def is_long(self) -> bool:
+        """Whether the search must be posted, because servers refuse its address."""
+        return len(self.address()) > LONGEST_ADDRESS
+
+    @property
+    def longest_address(self) -> int:
+        return LONGEST_ADDRESS
+
+    @property
+    def most_chars(self) -> int:
+        """The longest question in characters."""
+        most: int = settings.SEARCH_QUERY_CHARS
+        return most
+
+    @property
+    def most_typed_chars(self) -> int:
+        """The characters that the box accepts: some more, so that a cut is not silent."""
+        return self.most_chars + 100
+
+    def address_insisting(self) -> str:
+        return self.address(insist="1")
+
+    def address_not_insisting(self) -> str:
+        return self.address(insist=None)
+
     def address_exact(self) -> str:
         return self.address(exact="1")
 
@@ -209,7 +240,7 @@ class SearchForm(forms.Form):
         return self.address(profile=None)
 
     def _asked(self) -> Iterator[tuple[str, Any]]:
-        for name in ("q", *FILTER_FIELDS, "profile", "group", "exact"):
+        for name in ("q", *FILTER_FIELDS, "profile", "group", "exact", "insist"):
             value = self.cleaned_data.get(name)
             for one in value if isinstance(value, list) else [value]:
                 if one:
@@ -264,7 +295,7 @@ class InteractionForm(forms.Form):
     seconds = forms.FloatField(required=False, min_value=0)
     undo = forms.BooleanField(required=False)
     # The address of the search, to return to without scripts.
-    back = forms.CharField(required=False, max_length=4000)
+    back = forms.CharField(required=False, max_length=2 * LONGEST_ADDRESS)
 
     @property
     def said(self) -> Said:

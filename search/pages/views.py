@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
+from django.conf import settings
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
@@ -16,7 +17,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from ingestion.files.storage import download
 from ingestion.models import Document
@@ -31,7 +32,6 @@ from search.pages.forms import InteractionForm, SearchForm, page_links
 from search.pipeline import Choices, SearchResponse
 from search.presentation.reading import parts_of, passages_of
 from search.presentation.sections import section_around
-from search.query import MAX_QUERY_CHARS
 from search.query.parse import asked_words, clean_text
 from search.tuning.experiments.running import participant
 
@@ -57,11 +57,14 @@ class _PageResponse(HttpResponse):
             super().close()
 
 
-@require_safe
+# Posted are questions that are too long for an address. A search changes nothing, and readers who
+# are not signed in have no cookie for a token.
+@csrf_exempt
+@require_http_methods(["GET", "HEAD", "POST"])
 def page(request: HttpRequest) -> HttpResponse:
     """The search page; for htmx only the parts that a new query changes."""
     facets = cache(lambda: facets_for(request.user))
-    form = SearchForm(request.GET, facets)
+    form = SearchForm(request.POST if request.method == "POST" else request.GET, facets)
     context: dict[str, Any] = {"form": form, "facets": facets, "problems": (), "status": 200}
     if form.is_valid():
         context |= _search(request, form)
@@ -94,7 +97,11 @@ def _search(request: HttpRequest, form: SearchForm) -> dict[str, Any]:
             form.query,
             viewer=request.user,
             filters=form.filters,
-            choices=Choices(profile=cleaned["profile"], exact=bool(cleaned["exact"])),
+            choices=Choices(
+                profile=cleaned["profile"],
+                exact=bool(cleaned["exact"]),
+                insist=bool(cleaned["insist"]),
+            ),
             group=form.groups,
             page=cleaned["page"],
             takes_part=participant(request),
@@ -120,7 +127,7 @@ def _rendered(request: HttpRequest, form: SearchForm, context: dict[str, Any]) -
     content = render_to_string(template, context, request)
     rendered = _PageResponse(content, status=200 if swaps else context["status"])
     if swaps:
-        rendered["HX-Push-Url"] = form.address()
+        rendered["HX-Push-Url"] = "false" if form.is_long else form.address()
     # The address has a page and a fragment; caches must not mix them, nor different readers.
     patch_vary_headers(rendered, ("HX-Request", "Cookie"))
     patch_cache_control(rendered, private=True, no_cache=True)
@@ -156,7 +163,7 @@ def interact(request: HttpRequest, search_id: UUID) -> HttpResponse:
 def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """A document's text around the requested passage. Hidden and missing documents are both 404."""
     shown = _document(request, public_id)
-    query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
+    query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
     asked = request.GET.get("chunk", "")
     number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
     reading = passages_of(shown, viewer=request.user, asked=number, words=asked_words(query))
@@ -177,7 +184,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
 @require_safe
 def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse:
     """The section around a passage, as a fragment; without scripts, a redirect to the document."""
-    query = clean_text(request.GET.get("q", ""))[:MAX_QUERY_CHARS]
+    query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
     if not request.htmx:  # type: ignore[attr-defined]
         asked = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
         address = reverse("search:document", args=(public_id,))

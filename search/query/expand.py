@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TypeVar
 
 from ingestion.lexical.ngrams import units
@@ -58,13 +61,33 @@ def expansions(text: str, synonyms: Synonyms | None) -> tuple[str, ...]:
     folded = fold_query(text)
     named = [match.group() for match in synonyms.pattern.finditer(folded)]
     found = dict.fromkeys(other for name in named for other in synonyms.expansions[name])
-    return tuple(other for other in found if not _says(folded, other))[:MAX_EXPANSIONS]
+    return tuple(islice((other for other in found if not _says(folded, other)), MAX_EXPANSIONS))
+
+
+# Longer texts are seldom asked twice, and thousands of them would fill the memory.
+_CACHED_CHARS = 500
+
+
+def fold_query(text: str) -> str:
+    """A query normalised for comparison: NFKC, case-folded, single spaces."""
+    return _folded(text) if len(text) <= _CACHED_CHARS else _folded.__wrapped__(text)
 
 
 @lru_cache(maxsize=4096)
-def fold_query(text: str) -> str:
-    """A query normalised for comparison: NFKC, case-folded, single spaces."""
+def _folded(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+
+
+MAX_KEY = 500  # short enough for an index in any script
+
+
+def query_key(text: str) -> str:
+    """The folded query as tables index it; its beginning and a hash if longer than MAX_KEY."""
+    folded = fold_query(text)
+    if len(folded) <= MAX_KEY:
+        return folded
+    digest = hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()
+    return f"{folded[: MAX_KEY - len(digest) - 1]} {digest}"
 
 
 def _says(folded: str, term: str) -> bool:
@@ -74,14 +97,14 @@ def _says(folded: str, term: str) -> bool:
 
 def pins_for(text: str, pins: Mapping[str, Sequence[Pin]]) -> tuple[Pin, ...]:
     """The pins of exactly this query, in order."""
-    return tuple(pins.get(fold_query(text), ()))
+    return tuple(pins.get(query_key(text), ()))
 
 
 def hidden_from(text: str, hides: Mapping[str, frozenset[int]]) -> frozenset[int]:
     """The documents hidden from exactly this query or from every query."""
     if not hides:
         return frozenset()
-    return hides.get("", frozenset()) | hides.get(fold_query(text), frozenset())
+    return hides.get("", frozenset()) | hides.get(query_key(text), frozenset())
 
 
 # Elasticsearch's fuzziness AUTO leaves words of up to 2 letters alone, allows one edit up to 5
@@ -92,9 +115,11 @@ MAX_LETTERS = 40  # longer tokens are not words
 MAX_WORDS = 8  # a guess that bounds the query's cost
 
 _QUOTES = '"“”„«»'
-# Never corrected: quoted text, fields with their values, excluded words.
+# Never corrected: quoted text, fields with their values, excluded words. Each begins where a word
+# does, so that a long text without spaces is not read again from each of its characters.
 _OPERATORS = re.compile(
-    rf"[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$) | \S*:\S* | (?<!\S)-\S+"
+    rf"(?<![^\s{_QUOTES}])[^\s{_QUOTES}]*[{_QUOTES}][^{_QUOTES}]*(?:[{_QUOTES}]|$)"
+    r" | (?<!\S)\S*:\S* | (?<!\S)-\S+"
     r" | (?<!\S)meta\.\S+",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -125,21 +150,32 @@ class Neighbour:
 def correctable(query: Query) -> tuple[Word, ...]:
     """The query's plain words: not in an operator, phrase or identifier, and without digits."""
     original = query.original
-    taken = [match.span() for match in _OPERATORS.finditer(original)]
+    taken = deque(match.span() for match in _OPERATORS.finditer(original))
     codes = {part for one in query.identifiers for part in (one.text, *one.text.split())}
-    words = []
+    words: list[Word] = []
     for match in _TOKEN.finditer(original):
         bare = match.group().strip(_AROUND)
         word = Word(bare, match.start() + match.group().find(bare))
-        if any(start < word.end and word.start < end for start, end in taken):
+        while taken and taken[0][1] <= word.start:
+            taken.popleft()
+        if taken and taken[0][0] < word.end:
             continue
         if _is_plain(bare) and bare not in codes:
             words.append(word)
-    return tuple(words[:MAX_WORDS])
+            if len(words) == MAX_WORDS:
+                break
+    return tuple(words)
 
 
-def corrected(query: Query, neighbours: Mapping[str, Sequence[Neighbour]]) -> str:
-    """The query with each word replaced by its nearest neighbour; empty if none is near."""
+def corrected(
+    query: Query,
+    neighbours: Mapping[str, Sequence[Neighbour]],
+    most: int = MAX_QUERY_CHARS,
+) -> str:
+    """The query with each word replaced by its nearest neighbour.
+
+    Empty if none is near, or if the result has more characters than `most`.
+    """
     text, position, changed = [], 0, False
     for word in correctable(query):
         nearest = _nearest(word.text, neighbours.get(word.text, ()))
@@ -147,7 +183,7 @@ def corrected(query: Query, neighbours: Mapping[str, Sequence[Neighbour]]) -> st
             text += [query.original[position : word.start], nearest]
             position, changed = word.end, True
     whole = "".join(text) + query.original[position:]
-    return whole if changed and len(whole) <= MAX_QUERY_CHARS else ""
+    return whole if changed and len(whole) <= most else ""
 
 
 def edit_distance(one: str, other: str) -> int:

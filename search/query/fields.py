@@ -24,7 +24,9 @@ _OR_QUOTE = "To search for the words themselves, put them in quotes."
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One operator of a query: a field's name, `phrase` or `unwanted`; `written`: its source.
+    """One operator of a query; `written`: its source.
+
+    `name`: a field's, or one of `query.parse` for phrases and exclusions.
 
     `key` and `comparison` belong to the field `meta`.
     """

@@ -25,7 +25,7 @@ from search.domain import (
     Weights,
 )
 from search.ranking.batch import Batch
-from search.ranking.boosts import boosted, with_boosts
+from search.ranking.boosts import WISHED, boosted, with_boosts
 from search.ranking.feedback import likeness, with_feedback
 from search.ranking.fusion import (
     ALWAYS_FIND,
@@ -92,7 +92,8 @@ class Ranked:
             if part.strength > 0 and (part.signal in ALWAYS_FIND or (part.raw or 0) > 0)
         }
         root = combination(parts, found, self.profile)
-        root = with_boosts(root, candidate, self.classes[place], self.profile.boosts)
+        boosts = (*self.profile.boosts, WISHED)
+        root = with_boosts(root, candidate, self.classes[place], boosts)
         if candidate.identifier is not None and not prepared.leads:
             root = holding(root, candidate.identifier)
         weight, cosines = self.likeness.get(place, (0.0, None))
@@ -124,7 +125,7 @@ def rank(
     shares = np.array([[each.of(signal) for signal in SIGNALS] for each in weights])
     shares = shares.reshape(len(weights), len(SIGNALS))
     scores = combined(batch.strengths, batch.finds, shares, profile)
-    scores = boosted(scores, batch.counts, classes, profile.boosts)
+    scores = boosted(scores, batch.counts, classes, (*profile.boosts, WISHED))
     if batch.holders.any():
         scores = np.where(batch.holders, scores * HOLDER_FACTOR, scores)
     tiers = batch.tiers

@@ -8,11 +8,15 @@ from typing import Any
 from django.db.models import FloatField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
+from ingestion.lexical.ngrams import units
 from ingestion.models import Chunk
 from search.domain import Boost, Pinned, Profile, Query
-from search.ranking.boosts import anchors
+from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
 from search.retrieval.lexical import bm25
+from search.retrieval.phrases import literal_pattern
 from search.retrieval.sql import SignalSQL, literally
+
+_WISHED = sought(WISHED)  # its name in a retrieval
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
@@ -23,16 +27,25 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
     expressions: dict[str, str] = {}
     params: dict[str, Any] = {}
     for place, boost in enumerate(boosts):
-        sought = patterns(boost, query.original)
-        if not sought:
+        regexes = wishes(query) if boost.name == _WISHED else patterns(boost, query.original)
+        if not regexes:
             continue
-        params[f"boost_{place}"] = list(sought)
+        params[f"boost_{place}"] = list(regexes)
         params[f"boost_kinds_{place}"] = list(boost.kinds)
         kinds = f"c.kind = ANY(%(boost_kinds_{place})s::text[]) AND " if boost.kinds else ""
         expressions[boost.name] = (
             f"(SELECT count(*) FROM unnest(%(boost_{place})s::text[]) p WHERE {kinds}c.text ~ p)"
         )
     return expressions, params
+
+
+def wishes(query: Query) -> tuple[str, ...]:
+    """The Postgres regular expressions of the phrases that the query wishes for.
+
+    Only of two words or more: a single word is one of the keywords, rare or common.
+    """
+    several = (each for each in query.wished if len(each.split()) > 1 or len(units(each)) > 1)
+    return tuple(f"(?i){literal_pattern(each)}" for each in several)[:MAX_ANCHORS]
 
 
 def patterns(boost: Boost, text: str) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ def titled(phrase: str, *, negated: bool = False) -> RawSQL:
     The documents are an array that Postgres evaluates once before the scan; a join could prevent
     an ordered scan of the vector index.
     """
-    pattern, read = _pattern(phrase), spaced(phrase)
+    pattern, read = literal_pattern(phrase), spaced(phrase)
     if has_part(phrase):
         sql = """(SELECT d.title ~* %s FROM ingestion_document d
                   WHERE d.id = ingestion_chunk.document_id)"""
@@ -65,7 +65,7 @@ def titled(phrase: str, *, negated: bool = False) -> RawSQL:
 
 
 def _containing(phrase: str) -> tuple[str, tuple[str, ...]]:
-    literally, read = (_pattern(phrase),) * 3, spaced(phrase)
+    literally, read = (literal_pattern(phrase),) * 3, spaced(phrase)
     if has_part(phrase):
         return _LITERALLY, literally
     precisely = f"AND {_LITERALLY}" if _SYMBOLS.search(phrase) else ""
@@ -77,7 +77,7 @@ def _containing(phrase: str) -> tuple[str, tuple[str, ...]]:
     return sql, (read, read, *literally, read, *(literally if precisely else ()))
 
 
-def _pattern(phrase: str) -> str:
+def literal_pattern(phrase: str) -> str:
     """A Postgres regular expression for the literal words, with any non-word characters between.
 
     No word boundary is required next to letters of scripts written without spaces.

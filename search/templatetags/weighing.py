@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, unquote
 
 from django import template
 from django.utils.translation import gettext
@@ -50,6 +52,19 @@ STEP_LABELS = {
     "show": _("presentation"),
 }
 GRADUATIONS = 20
+_PARTIAL = re.compile(r"%[0-9A-F]?$")
+MOST_ENCODED = 6000
+
+
+@register.filter
+def in_address(text: str) -> str:
+    """The beginning of a question that fits into the address of a document, in whole words."""
+    encoded = quote(text)
+    if len(encoded) <= MOST_ENCODED:
+        return text
+    cut, _, _ = encoded[:MOST_ENCODED].rpartition("%20")
+    # Without a space before: up to the last whole character.
+    return unquote(cut or _PARTIAL.sub("", encoded[:MOST_ENCODED]), errors="ignore")
 
 
 @dataclass(frozen=True, slots=True)

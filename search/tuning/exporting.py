@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 from ingestion.exporting.format import Row, moment
 from ingestion.models import Collection, Document
 from search.exporting import ROWS_AT_ONCE, kept_documents
-from search.query.expand import fold_query
+from search.query.expand import query_key
 from search.tuning.models import GoldenQuery, Judgement
 
 
@@ -111,5 +111,5 @@ class Judgements:
 
 def _golden(public_id: str, text: str, collections: list[str]) -> GoldenQuery | None:
     """The golden query with this id, or with the same text and collections."""
-    same = Q(folded=fold_query(text), collections=collections)
+    same = Q(folded=query_key(text), collections=collections)
     return GoldenQuery.objects.filter(Q(public_id=public_id) | same).first()

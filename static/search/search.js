@@ -38,6 +38,36 @@
     move(from, step);
   });
 
+  // Servers refuse long addresses: a long search is posted, and has no address of its own.
+  const form = document.getElementById("search");
+  const longest = Number(form.dataset.longest);
+  document.body.addEventListener("htmx:configRequest", ({ detail }) => {
+    const asked = new URLSearchParams(new FormData(form)).toString();
+    if (detail.elt !== form || asked.length <= longest) return;
+    Object.assign(detail, { verb: "post", useUrlParams: false });
+    detail.headers["Content-Type"] = "application/x-www-form-urlencoded";
+  });
+  const post = (address) => {
+    const posted = document.createElement("form");
+    posted.method = "post";
+    posted.action = address.pathname;
+    for (const [name, value] of address.searchParams) {
+      const field = document.createElement("input");
+      Object.assign(field, { type: "hidden", name, value });
+      posted.append(field);
+    }
+    document.body.append(posted);
+    posted.submit();
+  };
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || link.search.length <= longest) return;
+    const address = new URL(link.href);
+    if (address.origin !== location.origin || address.pathname !== location.pathname) return;
+    event.preventDefault();
+    post(address);
+  });
+
   // A failed search must not look like one without changes.
   const status = document.getElementById("status");
   const say = (text) => {

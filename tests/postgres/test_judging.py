@@ -63,7 +63,7 @@ class TestJudging:
         ("text", "collections", "grade", "said"),
         [
             ("  ", [], 1, "Enter a question"),
-            ("x" * 501, [], 1, "longer than 500"),
+            ("x" * 4001, [], 1, "longer than 4000"),
             ("ferry", ["nowhere"], 1, "Unknown collection: nowhere"),
             ("ferry", [], 4, "not one of 0, 1, 2 and 3"),
         ],

@@ -14,7 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ingestion.models import Chunk, ChunkEmbedding, Collection, Document, EmbeddingSpace
-from search.domain import Query, Weights
+from search.domain import Hit, Query, Weights
+from search.engine import configuration
+from search.engine.find import find_wide
+from search.engine.rank import ranking_of
+from search.engine.settle import settle
 from search.errors import InvalidFilter, NothingAsked, SearchError
 from search.models import SearchProfile
 from search.pipeline import Choices, search
@@ -28,6 +32,7 @@ from tests.support.ranking import objects
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 NOBODY = AnonymousUser()
+INSIST = Choices(insist=True)
 DOCUMENTS = {
     "pumps.md": "# Water pumps\n\nThe pump station moves cold water uphill. Grease the bearings.",
     "station.md": "# Stations\n\nA station with a pump stands at the river, where water runs past.",
@@ -55,6 +60,11 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         connections.close_all()
 
 
+def leaves(hit: Hit) -> list[tuple[str, float]]:
+    """The adjustments of a hit's score, by name."""
+    return [(part.label, part.value) for _, part in hit.explanation.adjustments]
+
+
 def titles(text: str, **options: object) -> set[str]:
     return {result.title for result in search(text, viewer=NOBODY, **options).results}
 
@@ -70,7 +80,6 @@ class TestOperators:
             pytest.param('"region d40"', {"Region D40"}, id="in the title"),
             pytest.param('"to be or not to be"', {"Hamlet"}, id="stop words alone"),
             pytest.param('driver "C++"', {"C++ for pumps"}, id="symbols count"),
-            pytest.param('"pump river station"', set(), id="nowhere"),
             pytest.param('"kaltes Wasser"', {"werk"}, id="under the chunk's own language"),
             pytest.param('title:"region d40" pump', {"Region D40"}, id="title"),
             pytest.param("title:pumps title:water pump", {"Water pumps"}, id="each title word"),
@@ -104,7 +113,7 @@ class TestOperators:
     )
     def test_leave_out_no_more_than_they_say(self, text: str, gone: set[str]) -> None:
         everything = titles(text.split()[0])
-        assert everything - titles(text) == gone
+        assert everything - titles(text, choices=INSIST) == gone
 
     def test_bind_a_search_by_meaning_alone(self) -> None:
         vector = Choices(weights=Weights(1, 0, 0))
@@ -120,7 +129,8 @@ class TestOperators:
     def test_never_open_a_hidden_collection(self) -> None:
         Collection.objects.filter(slug="handbook").update(visibility="signed_in")
         assert titles("collection:handbook pump") == set()
-        assert titles('"pump station"') == set()
+        assert titles('"pump station"') == {"werk"}
+        assert titles('"pump station"', choices=INSIST) == set()
 
     def test_days_are_inclusive(self) -> None:
         Document.objects.filter(title="Hamlet").update(created="2020-05-05T12:00Z")
@@ -160,6 +170,81 @@ class TestOperators:
         except SearchError:
             return
         assert response.query.original == clean_text(text)
+
+
+PASTED = 'reported today by my neighbour: the "heat pump" of the station runs hot -again'
+
+
+@pytest.mark.usefixtures("library")
+class TestRelaxed:
+    """Operators that leave nothing, or are punctuation, rank and do not filter; a note says so."""
+
+    @pytest.mark.parametrize(
+        ("text", "note"),
+        [
+            ('"pump river station"', "holds the exact words “pump river station”; ranked without"),
+            ('"pump river" "grey cat"', "holds all of the exact words “pump river”, “grey cat”;"),
+            ('"heat pump" -warms', "exact words “heat pump” without “warms”; ranked"),
+            ("D40 title:region -gallery", "Nothing is left without “gallery”; ranked"),
+        ],
+    )
+    def test_finds_without_what_leaves_nothing(self, text: str, note: str) -> None:
+        response = search(text, viewer=NOBODY)
+        assert response.total
+        assert note in response.loosened[0]
+        assert len(response.loosened) == 1
+        insisting = search(text, viewer=NOBODY, choices=INSIST)
+        assert (insisting.total, insisting.loosened) == (0, ())
+
+    def test_says_nothing_where_operators_bind(self) -> None:
+        assert search('"pump station" -hot', viewer=NOBODY).loosened == ()
+
+    def test_says_nothing_where_filters_leave_nothing(self) -> None:
+        response = search('"heat pump" type:pdf', viewer=NOBODY)
+        assert (response.total, response.loosened) == (0, ())
+
+    def test_a_pasted_text_is_not_filtered(self) -> None:
+        response = search(PASTED, viewer=NOBODY, group=False)
+        assert response.total > 1
+        assert response.loosened == (
+            "The exact words “heat pump” are preferred, not required.",
+            "The hyphen before “again” was read as text and excludes nothing.",
+        )
+        assert titles(PASTED, choices=INSIST) == {"Heating"}
+
+    def test_a_passage_with_the_words_is_boosted_and_says_so(self) -> None:
+        response = search(PASTED, viewer=NOBODY)
+        boosted = {
+            result.title: [value for name, value in leaves(result.hit) if "exact words" in name]
+            for result in response.results
+        }
+        assert boosted.pop("Heating") == [1.2]
+        assert not any(boosted.values())
+
+    def test_a_quoted_word_is_only_a_word(self) -> None:
+        response = search(PASTED.replace("heat pump", "pump"), viewer=NOBODY)
+        names = {name for result in response.results for name, _ in leaves(result.hit)}
+        assert "boost: the exact words" not in names
+
+    def test_costs_one_query_more_and_only_if_nothing_is_found(
+        self, django_assert_num_queries: Any
+    ) -> None:
+        search("pump", viewer=NOBODY)
+        with django_assert_num_queries(4):
+            search('"pump river station"', viewer=NOBODY)
+        pasted = 'the pump station moves cold water uphill, a "heat pump" warms the house -hot'
+        with django_assert_num_queries(3):
+            assert search(pasted, viewer=NOBODY).loosened
+
+    def test_what_if_ranks_the_same_passages(self) -> None:
+        configured = configuration.current()
+        profile = configured.profile()
+        wide = find_wide(PASTED, configured, profile, viewer=NOBODY)
+        live = search(PASTED, viewer=NOBODY, group=False)
+        settled = settle(wide.query, configured, profile)
+        whatif = ranking_of(wide, settled, configured, group=False)
+        scores = {hit.chunk_id: hit.score for hit in live.hits}
+        assert {hit.chunk_id: hit.score for hit in whatif.hits} == pytest.approx(scores)
 
 
 class TestAFarPassage:

@@ -186,16 +186,17 @@ class TestAQuery:
     @pytest.mark.parametrize(
         "text",
         ["", "   ", "'", '"', "'; DROP TABLE ingestion_chunk; --", "a & | ! <-> :*", "\x00pump",
-         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "пример", "例え"],
+         "\ud800", "🦜🦜", "%s %(x)s %", "\\", "the", "(((", "x" * 500, "пример", "例え",
+         "x" * 4000, "pump water " * 360, '"pump ' * 600, "水" * 4000],
     )  # fmt: skip
     def test_of_any_text_never_errors(self, text: str) -> None:
         response = search(text, viewer=NOBODY)
         assert response.total >= 0
 
     def test_over_the_limit_says_so(self) -> None:
-        """S5-01."""
-        with pytest.raises(QueryTooLong, match="limit is 500"):
-            search("x" * 501, viewer=NOBODY)
+        """S5-01, with a higher limit: docs/presets.md."""
+        with pytest.raises(QueryTooLong, match="limit is 4000"):
+            search("x" * 4001, viewer=NOBODY)
 
     def test_weights_asked_for_are_used_and_named(self) -> None:
         only_keywords = Choices(weights=Weights(0, 1, 0), query_class=QueryClass.DEBUG)

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.query.expand import SynonymGroup, Synonyms, expansions, fold_query, pins_for
+from search.query.expand import (
+    MAX_KEY,
+    SynonymGroup,
+    Synonyms,
+    expansions,
+    fold_query,
+    pins_for,
+    query_key,
+)
 
 GROUPS = (
     SynonymGroup(("FK", "forward kinematics")),
@@ -57,3 +65,16 @@ def test_pins_are_for_just_this_question() -> None:
     pins = {"annual leave": (3, 1)}
     assert pins_for("  Annual LEAVE ", pins) == (3, 1)
     assert pins_for("annual leave form", pins) == ()
+
+
+def test_the_key_of_a_query_fits_into_an_index() -> None:
+    assert query_key("  The Pump ") == "the pump"
+    keys = [query_key("word " * 700 + end) for end in ("", "a", "A", "b")]
+    assert len(set(keys)) == 3
+    assert all(len(key) <= MAX_KEY for key in keys)
+
+
+def test_a_long_question_finds_its_pins() -> None:
+    long = "word " * 700
+    assert pins_for(long.upper(), {query_key(long): [1]}) == (1,)
+    assert pins_for(long + "x", {query_key(long): [1]}) == ()

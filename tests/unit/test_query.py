@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -15,7 +16,8 @@ from search.domain import Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import ClassifierRule, classify, parse
 from search.query.classify import FALLBACK_RULE, PREDICATES, check_rule
-from search.query.parse import asked_words
+from search.query.expand import correctable
+from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
 from search.query.rules import RULES
 
 PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")
@@ -50,10 +52,15 @@ class TestParse:
     def test_cleans_what_no_one_meant(self, text: str, clean: str) -> None:
         assert parse(text, DEFAULT_PATTERNS).text == clean
 
-    def test_s5_01_refuses_more_than_500_characters(self) -> None:
-        assert parse("x" * 500, DEFAULT_PATTERNS).text == "x" * 500
-        with pytest.raises(QueryTooLong, match="501 characters"):
-            parse("x" * 501, DEFAULT_PATTERNS)
+    def test_refuses_more_than_4000_characters(self) -> None:
+        """S5-01 refuses more than 500, on which readers who paste a paragraph stumble."""
+        assert parse("x" * MAX_QUERY_CHARS, DEFAULT_PATTERNS).text == "x" * 4000
+        with pytest.raises(QueryTooLong, match="4001 characters; the limit is 4000"):
+            parse("x" * 4001, DEFAULT_PATTERNS)
+
+    def test_a_site_may_refuse_fewer(self) -> None:
+        with pytest.raises(QueryTooLong, match="501 characters; the limit is 500"):
+            parse("x" * 501, DEFAULT_PATTERNS, most=500)
 
     def test_finds_the_identifiers(self) -> None:
         query = parse("Tell me about D40.", DEFAULT_PATTERNS)
@@ -175,6 +182,118 @@ class TestOperators:
             return
         assert query.text == asked_words(text) or query.text == " ".join(query.filters.titles)
         assert all(any(map(str.isalnum, each)) for each in query.phrases + query.excluded)
+
+
+POST = (
+    'BREAKING: the minister said "we never closed the pump station" after a week of rain -via '
+    "@northern_news, more tomorrow"
+)
+
+
+class TestPastedText:
+    """In pasted text quotes and hyphens are punctuation; whoever insists has them bind."""
+
+    def test_wishes_for_a_phrase_and_excludes_nothing(self) -> None:
+        query = read(POST)
+        assert (query.phrases, query.excluded) == ((), ())
+        assert query.wished == ("we never closed the pump station",)
+        assert query.ignored == ("via",)
+        assert query.text == POST.replace('"', "") == asked_words(POST)
+
+    def test_binds_for_those_who_insist(self) -> None:
+        query = parse(POST, DEFAULT_PATTERNS, insist=True)
+        assert query.phrases == ("we never closed the pump station",)
+        assert (query.wished, query.excluded, query.ignored) == ((), ("via",), ())
+        assert "via" not in query.text
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            'Churchill: "' + "never in the field of human conflict " * 3 + '"',
+            'what did she mean by "it depends," exactly',
+            'the sign "Stop!" at the river',
+            "“Wait,” she said",
+            "在这个城市里面有很多人都说 “北京大学” 是最好的学校之一",
+        ],
+        ids=["mostly a quotation", "comma", "exclamation", "at the start", "no spaces"],
+    )
+    def test_a_quotation_is_a_wish(self, text: str) -> None:
+        query = read(text)
+        assert (query.phrases, len(query.wished)) == ((), 1)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            'tell me about "pump stations" in the north of france',
+            '"' + "could not connect to the server because it refused " * 3 + '"',
+            '"Is this the way?"',
+            '"hot water" title:"one two three four five six seven eight nine ten"',
+            "pump -hot -cold -old -new -big -small -wet -dry -fast",
+        ],
+        ids=["eight words", "all of it", "a question", "in a field", "many exclusions"],
+    )
+    def test_typed_operators_bind(self, text: str) -> None:
+        query = read(text)
+        assert query.phrases or query.excluded
+        assert (query.wished, query.ignored) == ((), ())
+
+    @pytest.mark.parametrize(
+        "text",
+        ["the pump -new- runs", 'rock from the "90s and the "00s', "first - item - second"],
+    )
+    def test_dashes_and_feet_of_quotes_are_text(self, text: str) -> None:
+        query = read(text)
+        assert query.text == text
+        assert (query.phrases, query.wished, query.excluded) == ((), (), ())
+
+    def test_relaxed_gives_up_what_binds(self) -> None:
+        strict = read('"heat pump" -water cellar')
+        query = relaxed(strict)
+        assert (query.phrases, query.excluded) == ((), ())
+        assert query.wished == ("heat pump",)
+        assert query.strict == strict
+        assert query.text == "heat pump cellar"
+
+    @pytest.mark.parametrize("text", ["heat pump", POST], ids=["nothing binds", "pasted"])
+    def test_relaxed_leaves_the_rest_alone(self, text: str) -> None:
+        assert relaxed(read(text)) == read(text)
+
+    def test_relaxed_leaves_those_alone_who_insist(self) -> None:
+        query = parse('"heat pump" cellar', DEFAULT_PATTERNS, insist=True)
+        assert relaxed(query) == query
+
+
+PATHOLOGICAL = ("a", '"', '-"', "-a ", 'a"', '"a ', "title:", "meta.", "a:", "what is ", "北", "9.")
+
+
+class TestOfLongTexts:
+    """Reading a text takes work in proportion to its length."""
+
+    @pytest.mark.parametrize("piece", PATHOLOGICAL)
+    def test_calls_are_as_many_as_characters(self, piece: str) -> None:
+        text = (piece * 4000)[:3998] + " x"
+        calls = 0
+
+        def count(_frame: object, event: str, _argument: object) -> None:
+            nonlocal calls
+            calls += event in {"call", "c_call"}
+
+        sys.setprofile(count)
+        try:
+            query = read_or_refusal(text)
+            if isinstance(query, Query):
+                correctable(query)
+                classify(query, RULES)
+        finally:
+            sys.setprofile(None)
+        assert calls < 50 * len(text)
+
+    @pytest.mark.parametrize("piece", PATHOLOGICAL)
+    def test_patterns_do_not_read_a_text_from_each_of_its_characters(self, piece: str) -> None:
+        """A quadratic pattern would take minutes here, a linear one takes milliseconds."""
+        text = piece * (200_000 // len(piece))
+        assert len(asked_words(text)) <= len(text)
+        correctable(Query(text, original=text))
 
 
 class TestClassify:

@@ -249,11 +249,28 @@ def test_a_wrong_parameter_is_named(api: APIClient, parameters: dict[str, Any], 
 
 
 def test_too_long_a_question_says_so(api: APIClient) -> None:
-    response = api.get(SEARCH, {"q": "word " * 101 + "x"})
+    response = api.get(SEARCH, {"q": "word " * 800 + "x"})
 
     assert response.status_code == 400
     assert response.json()["code"] == "query_too_long"
-    assert "500" in response.json()["message"]
+    assert "4000" in response.json()["message"]
+
+
+def test_a_site_may_refuse_shorter_questions(api: APIClient, settings: Any) -> None:
+    settings.SEARCH_QUERY_CHARS = 20
+    assert "the limit is 20" in api.get(SEARCH, {"q": "x" * 21}).json()["message"]
+
+
+def test_a_question_may_be_posted(api: APIClient) -> None:
+    asked = {"q": "connection", "page_size": 1, "type": ["md"]}
+    posted, got = api.post(SEARCH, asked), api.get(SEARCH, asked)
+    assert posted.status_code == 200
+    volatile = {"search_id", "timing_ms"}
+    assert {k: v for k, v in posted.json().items() if k not in volatile} == {
+        k: v for k, v in got.json().items() if k not in volatile
+    }
+    assert api.post(SEARCH, {"q": "水" * 4000}).status_code == 200
+    assert api.post(SEARCH, {"q": "x", "colection": "y"}).status_code == 400
 
 
 def test_an_unknown_profile_says_which_there_are(api: APIClient) -> None:

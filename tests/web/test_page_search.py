@@ -251,7 +251,7 @@ def test_nothing_found_says_what_to_try(client: Client) -> None:
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"q": "long " * 101}, "the limit is 500"),
+        ({"q": "long " * 801}, "the limit is 4000"),
         (
             {"q": "x", "profile": "nope"},
             "There is no published profile &#x27;nope&#x27;. Choose one of:",
@@ -336,10 +336,22 @@ def test_htmx_gets_what_changes_and_the_address_to_show(client: Client) -> None:
 
 
 def test_htmx_shows_what_is_wrong(client: Client) -> None:
-    response = client.get("/", {"q": "x" * 501}, headers=HTMX)
+    response = client.get("/", {"q": "x" * 4001}, headers=HTMX)
 
     assert response.status_code == 200
-    assert "the limit is 500" in response.content.decode()
+    assert "the limit is 4000" in response.content.decode()
+
+
+def test_a_question_too_long_for_an_address_is_posted(client: Client) -> None:
+    long = "connection " + "水泵站 " * 800
+    response = client.post("/", {"q": long}, headers=HTMX)
+    html = response.content.decode()
+    assert response["HX-Push-Url"] == "false"
+    assert titles(html)
+    assert all(len(address) < 8000 for address in re.findall(r'href="(/documents[^"]*)"', html))
+    whole = client.post("/", {"q": long})
+    assert whole.status_code == 200
+    assert long.strip() in whole.content.decode()
 
 
 @pytest.mark.parametrize("query", ["", "connection", "x" * 501])
@@ -384,5 +396,5 @@ def test_a_signed_in_reader_costs_a_session_and_a_user_more(
 
 
 def test_the_page_is_read_only(client: Client) -> None:
-    assert client.post("/", {"q": "x"}).status_code == 405
+    assert client.put("/", {"q": "x"}).status_code == 405
     assert client.head("/", {"q": "connection"}).status_code == 200

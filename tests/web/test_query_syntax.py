@@ -50,6 +50,33 @@ def test_the_page_says_what_is_wrong(client: Client) -> None:
     assert "names no day" in response.content.decode()
 
 
+def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: Client) -> None:
+    query = '"pool of sharks" connection'
+    html = client.get("/", {"q": query}).content.decode()
+    assert "No passage holds the exact words “pool of sharks”; ranked without insisting." in html
+    assert 'href="/?q=%22pool+of+sharks%22+connection&amp;insist=1"' in html
+    insisting = client.get("/", {"q": query, "insist": "1"}).content.decode()
+    assert "No results for" in insisting
+    assert 'href="/?q=%22pool+of+sharks%22+connection"' in insisting
+    assert "Search without insisting" in insisting
+
+
+def test_the_api_says_so_in_its_notes(api: APIClient) -> None:
+    asked = {"q": '"pool of sharks" connection'}
+    answer = api.get("/api/v1/search/", asked).json()
+    assert answer["total"]
+    assert answer["notes"][0].startswith("No passage holds the exact words “pool of sharks”")
+    insisting = api.get("/api/v1/search/", {**asked, "insist": "1"}).json()
+    assert (insisting["total"], insisting["notes"]) == (0, [])
+
+
+def test_a_question_longer_than_the_model_reads_says_so(api: APIClient) -> None:
+    whole = api.post("/api/v1/search/", {"q": "connection pool " * 240}).json()
+    assert not any("left out" in note for note in whole["notes"])
+    cut = api.post("/api/v1/search/", {"q": "水" * 3000 + " the end of it"}).json()
+    assert "Too long for matching by meaning: the last" in " ".join(cut["notes"])
+
+
 def test_a_document_marks_the_words_and_leads_back_to_the_query(
     client: Client, library: SimpleNamespace
 ) -> None:

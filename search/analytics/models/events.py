@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models.library import Collection, Viewer
 from search.models.profiles import SearchProfile
 from search.models.rules import QUERY_CLASSES
+from search.query import MAX_QUERY_CHARS
 
 
 def readable_sources(viewer: Viewer) -> Q:
@@ -58,7 +59,7 @@ class SearchEvent(models.Model):
     search_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)
     channel = models.CharField(max_length=4, choices=Channel.choices)
-    query = models.CharField(max_length=1000)
+    query = models.CharField(max_length=MAX_QUERY_CHARS)
     # Short enough to be indexed in any script.
     folded = models.CharField(max_length=500, db_index=True)
     # No database constraint: recording must not take a lock that a search could wait for.
@@ -100,7 +101,7 @@ class SearchEvent(models.Model):
     milliseconds = models.FloatField()
     confidence = models.FloatField(null=True, blank=True)
     unsure = models.BooleanField(default=False, help_text=_("Below the profile's threshold."))
-    corrected_from = models.CharField(max_length=1000, blank=True)
+    corrected_from = models.CharField(max_length=MAX_QUERY_CHARS, blank=True)
     degraded = ArrayField(models.CharField(max_length=20), default=list, blank=True)
     anonymised = models.BooleanField(default=False)
     gathered = models.BooleanField(default=False, help_text=_("Processed for search gaps."))

@@ -77,7 +77,10 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         child=serializers.ChoiceField(choices=SIGNALS), help_text="Signals that could not run."
     )
     notes = serializers.ListField(
-        child=serializers.CharField(), help_text="Why the weights are not the class's own."
+        child=serializers.CharField(),
+        source="sentences",
+        help_text="Which quotes and hyphens did not bind (see `insist`), what was left out of a "
+        "long question, and why the weights are not the class's own.",
     )
     did_you_mean = serializers.CharField(
         source="suggestion",

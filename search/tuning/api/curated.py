@@ -13,7 +13,7 @@ from common.api.requests import actor
 from common.api.viewsets import EditableViewSet, Row
 from ingestion.models import Document
 from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, Synonym
-from search.query.expand import fold_query
+from search.query.expand import query_key
 from search.tuning import curated
 from search.tuning.api.serializers.profiles import (
     ClassRuleSerializer,
@@ -34,7 +34,7 @@ class QuestionFilter(EnabledFilter):
     document = filters.UUIDFilter(field_name="document__public_id")
 
     def for_query(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
-        return rows.filter(folded=fold_query(value))
+        return rows.filter(folded=query_key(value))
 
 
 class ClassRuleFilter(EnabledFilter):

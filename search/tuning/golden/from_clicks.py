@@ -16,7 +16,7 @@ from django.db import transaction
 from ingestion.models import Document
 from search.analytics.gathering import READ_SECONDS
 from search.analytics.models import Interaction, SearchEvent
-from search.tuning.golden.judging import ensure_query
+from search.tuning.golden.judging import MAX_TEXT, ensure_query
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def learn(*, acting_user: User) -> int:
     texts = {event.folded: event.query for event in events.values()}
     judged = 0
     for (folded, public_id), grade in sorted(grades.items()):
-        if public_id in documents and len(texts[folded]) <= 500:
+        if public_id in documents and len(texts[folded]) <= MAX_TEXT:
             _judge(texts[folded], documents[public_id], grade, acting_user)
             judged += 1
     return judged

@@ -19,7 +19,8 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
-from search.query.expand import fold_query
+from search.query import MAX_QUERY_CHARS
+from search.query.expand import fold_query, query_key
 from search.tuning.evaluation.measures import alpha
 from search.tuning.models import GoldenQuery, Judgement, JudgementAction
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 GRADES = {0: _("No answer"), 1: _("Related"), 2: _("Answers"), 3: _("Answers in full")}
-MAX_TEXT = 500
+MAX_TEXT = MAX_QUERY_CHARS
 Kind = JudgementAction.Kind
 
 
@@ -48,7 +49,7 @@ def find_query(
     With a `viewer`, only if they may see it.
     """
     rows = GoldenQuery.objects.all() if viewer is None else GoldenQuery.objects.visible_to(viewer)
-    return rows.filter(folded=fold_query(text), collections=sorted_slugs(collections)).first()
+    return rows.filter(folded=query_key(text), collections=sorted_slugs(collections)).first()
 
 
 @transaction.atomic
@@ -154,7 +155,7 @@ def ensure_query(
     Raises JudgementError for an empty or too long text, and for unknown or hidden collections.
     """
     slugs = sorted_slugs(collections)
-    held = GoldenQuery.objects.select_for_update().filter(folded=fold_query(text))
+    held = GoldenQuery.objects.select_for_update().filter(folded=query_key(text))
     found = held.filter(collections=slugs).first()
     check_query(text, slugs, acting_user)
     if found is not None:
@@ -176,7 +177,7 @@ def check_query(text: str, slugs: Sequence[str], acting_user: User | None) -> No
     """Raises JudgementError unless the person may create this golden query."""
     if not fold_query(text):
         raise JudgementError(gettext("Enter a question."))
-    if len(text) > MAX_TEXT or len(fold_query(text)) > MAX_TEXT:
+    if len(text) > MAX_TEXT:
         raise JudgementError(
             gettext("The question is longer than %(maximum)s characters.") % {"maximum": MAX_TEXT}
         )

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 
 from ingestion.models.library import Viewer
 from search.errors import JudgementError
-from search.query.expand import fold_query
+from search.query.expand import query_key
 from search.tuning.golden.judging import check_query, ensure_query, set_must_be_first, sorted_slugs
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.models.golden import ALREADY_THERE
@@ -43,7 +43,7 @@ def edit(query: GoldenQuery, fields: dict[str, Any], *, acting_user: User) -> Go
     text = fields.get("text", held.text)
     slugs = sorted_slugs(fields.get("collections", held.collections))
     check_query(text, slugs, acting_user)
-    same = GoldenQuery.objects.filter(folded=fold_query(text), collections=slugs)
+    same = GoldenQuery.objects.filter(folded=query_key(text), collections=slugs)
     if same.exclude(pk=held.pk).exists():
         raise JudgementError(str(ALREADY_THERE))
     held.text, held.collections = " ".join(text.split()), slugs

@@ -30,7 +30,7 @@ from search.engine import configuration
 from search.errors import JudgementError, NotPermitted
 from search.query.expand import fold_query
 from search.tuning.evaluation.asking import evaluator
-from search.tuning.golden.judging import MAX_TEXT, ensure_query
+from search.tuning.golden.judging import ensure_query
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 JUDGE = "synthetic"
 GRADE = 2  # 3 is reserved for people who judge
 COUNT, MAX_COUNT = 100, 500
+MAX_TEXT = 500
 PASSAGES = 100  # at the start of a document: later headings are no better
 TRIES = 3  # candidate texts of each kind per document
 BATCH = 50

@@ -17,7 +17,8 @@ from django.utils.translation import gettext_lazy as _
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
 from search.models.rules import QUERY_CLASSES
-from search.query.expand import fold_query
+from search.query import MAX_QUERY_CHARS
+from search.query.expand import MAX_KEY, query_key
 
 if TYPE_CHECKING:
     from ingestion.models.library import Viewer
@@ -56,9 +57,9 @@ class GoldenQuery(models.Model):
         CLICKS = "clicks", _("From clicks and thumbs")
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
-    text = models.CharField(max_length=500)
-    # The same for any capitals and spacing: see `fold_query`.
-    folded = models.CharField(max_length=500, editable=False)
+    text = models.CharField(max_length=MAX_QUERY_CHARS)
+    # The same for any capitals and spacing: see `query_key`.
+    folded = models.CharField(max_length=MAX_KEY, editable=False)
     collections = ArrayField(models.CharField(max_length=120), default=list, blank=True)
     query_class = models.CharField(
         max_length=12,
@@ -100,7 +101,7 @@ class GoldenQuery(models.Model):
         return self.text
 
     def save(self, *args: object, **kwargs: object) -> None:
-        self.folded = fold_query(self.text)
+        self.folded = query_key(self.text)
         super().save(*args, **kwargs)  # type: ignore[arg-type]
 
 

@@ -70,9 +70,26 @@ def test_a_paraphrase_is_closer_than_another_topic(minilm: LocalEmbedder) -> Non
 
 def test_text_beyond_the_window_changes_nothing(minilm: LocalEmbedder) -> None:
     words = ["pump"] * minilm.card.max_tokens
-    window = minilm.embed_query(" ".join(words))
-    np.testing.assert_array_equal(window, minilm.embed_query(" ".join([*words, "glucose"] * 50)))
-    assert not np.array_equal(window, minilm.embed_query(" ".join([*words[1:], "glucose"])))
+    window, beyond, within = minilm.embed_documents(
+        [" ".join(words), " ".join([*words, "glucose"] * 50), " ".join([*words[1:], "glucose"])]
+    )
+    np.testing.assert_array_equal(window, beyond)
+    assert not np.array_equal(window, within)
+
+
+def test_a_long_question_has_the_mean_of_its_windows(minilm: LocalEmbedder) -> None:
+    halves = ["pump " * 200, "glucose " * 200]
+    vectors = minilm.embed_documents([half.strip() for half in halves])
+    mean = vectors.mean(axis=0)
+    long = minilm.embed_query("".join(halves))
+    np.testing.assert_allclose(long, mean / np.linalg.norm(mean), atol=1e-6)
+
+
+def test_a_question_beyond_all_windows_is_read_to_their_end(minilm: LocalEmbedder) -> None:
+    words = ["pump"] * (4 * minilm.card.max_tokens)
+    long = minilm.embed_query(" ".join([*words, "glucose", "metabolism"]))
+    np.testing.assert_allclose(long, minilm.embed_query(" ".join(words)), atol=1e-6)
+    assert np.linalg.norm(long) == pytest.approx(1, abs=1e-5)
 
 
 def test_threads_share_one_embedder(minilm: LocalEmbedder) -> None:

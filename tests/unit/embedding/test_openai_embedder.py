@@ -267,6 +267,16 @@ def test_long_empty_and_odd_texts_are_made_acceptable(server: FakeOpenAI, clock:
     assert server.requests[0].texts == ("word " * 99 + "word", " ", "half \ufffd a pair")
 
 
+def test_a_long_question_is_sent_in_windows_of_one_request(
+    server: FakeOpenAI, clock: Clock
+) -> None:
+    embedder = embedder_for(server, clock, max_tokens=100, query_prefix="q: ")
+    found = embedder.embed_query("pump " * 90 + "word " * 90)
+    assert [len(request.texts) for request in server.requests] == [2]
+    assert all(text.startswith("q: ") for text in server.requests[0].texts)
+    assert np.linalg.norm(found) == pytest.approx(1, abs=1e-5)
+
+
 def test_prefixes_stand_before_the_text(server: FakeOpenAI, clock: Clock) -> None:
     options = {"query_prefix": "query: ", "document_prefix": "passage: "}
     embedder = embedder_for(server, clock, **options)

@@ -63,6 +63,12 @@ def test_a_repeated_query_asks_no_model() -> None:
     assert cache.timeout == 60
 
 
+def test_tells_the_end_of_a_text_that_it_leaves_out() -> None:
+    embedder = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=None)
+    assert embedder.left_out("pump " * 400) == ""
+    assert embedder.left_out("pump " * 400 + "the end") == "the end"
+
+
 def test_a_kept_vector_can_be_changed_by_its_caller() -> None:
     cached = CachedQueryEmbedder(CountingEmbedder(), DictCache(), ttl=60)
     cached.embed_query("pump")

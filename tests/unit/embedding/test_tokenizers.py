@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import Tokenizer, minilm
-from ingestion.embedding.protocol import EstimatedTokenizer, ModelTokenizer, windows
+from ingestion.embedding.protocol import (
+    QUERY_WINDOWS,
+    EstimatedTokenizer,
+    ModelTokenizer,
+    query_windows,
+    windows,
+)
 
 MODEL = ModelTokenizer(Encoder.from_file(str(minilm.tokenizer_file())))
 ESTIMATE = EstimatedTokenizer()
@@ -38,6 +44,28 @@ def test_windows_join_to_the_text_and_cut_no_word(words: list[str]) -> None:
     assert "".join(piece for _, piece in pieces) == text
     assert all(text[start : start + len(piece)] == piece for start, piece in pieces)
     assert all(piece.startswith(" ") for _, piece in pieces[1:])
+
+
+class TestQueryWindows:
+    @given(text=st.text(max_size=60), most=st.integers(1, 20))
+    def test_cover_the_text_in_order(self, text: str, most: int) -> None:
+        pieces, rest = query_windows(text, ESTIMATE, most)
+        assert 1 <= len(pieces) <= QUERY_WINDOWS
+        joined = "".join("".join([*pieces, rest]).split())
+        assert joined == "".join(text.split())
+
+    @pytest.mark.parametrize(
+        ("text", "most", "pieces", "rest"),
+        [
+            ("aa bb cc", 8, ["aa bb cc"], ""),
+            ("aa bb cc dd ee ff", 4, ["aa bb cc", "dd ee ff"], ""),
+            ("aaaaabbbbb ccccc dd", 3, ["aaaaabbbbb", "ccccc dd"], ""),
+            ("a b c d e f g h i j", 2, ["a b", "c d", "e f", "g h"], "i j"),
+        ],
+        ids=["one", "even", "between words", "too long"],
+    )
+    def test_pieces(self, text: str, most: int, pieces: list[str], rest: str) -> None:
+        assert query_windows(text, ESTIMATE, most) == (pieces, rest)
 
 
 def test_model_spans_are_the_words() -> None:

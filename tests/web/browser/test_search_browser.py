@@ -244,3 +244,35 @@ def test_the_history_keeps_nothing_after_signing_out(open_page: OpenPage, member
     expect(page.locator("#found")).not_to_contain_text("zanzibar")
     stored = page.evaluate("JSON.stringify({...localStorage, ...sessionStorage})")
     assert "lighthouse keeper" not in stored
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_link_to_insisting_is_reached_by_keys_and_readable(
+    open_page: OpenPage, scheme: str
+) -> None:
+    page = open_page("/?q=%22pool of sharks%22 connection", color_scheme=scheme)
+    note = page.locator(".spelling")
+    expect(note).to_contain_text("No passage holds the exact words “pool of sharks”")
+    assert page.evaluate(FAINT_TEXTS) == []
+    link = page.get_by_role("link", name="Insist on quotes and hyphens")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if link.evaluate("link => link === document.activeElement"):
+            break
+    expect(link).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="No results for")).to_be_visible()
+    page.get_by_role("link", name="Search without insisting").click()
+    expect(page.locator(".result-link").first).to_be_visible()
+
+
+def test_a_question_too_long_for_an_address_is_answered(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill("#q", "connection “水泵站 水泵” " + "水泵站 " * 800)
+    expect(page.locator(".result-link").first).to_be_visible()
+    assert page.url.endswith("/")
+    page.get_by_role("link", name="Insist on quotes and hyphens").click()
+    expect(page.get_by_role("heading", name="No results for")).to_be_visible()
+    assert page.url.endswith("/")
+    page.get_by_role("link", name="Search without insisting").click()
+    expect(page.locator(".result-link").first).to_be_visible()

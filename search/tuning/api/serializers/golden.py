@@ -10,6 +10,7 @@ from rest_framework.request import Request
 
 from common.api.serializers import ChoiceField, Parameters, Strict
 from ingestion.models import Document
+from search.query import MAX_QUERY_CHARS
 from search.tuning.api.serializers.profiles import CLASSES, ProfileNameSerializer
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.golden.formats import FORMATS
@@ -74,7 +75,7 @@ class GradeSerializer(Parameters):
 class GoldenQueryEditSerializer(Parameters):
     """A golden query as it should be."""
 
-    text = serializers.CharField(max_length=500, required=False)
+    text = serializers.CharField(max_length=MAX_QUERY_CHARS, required=False)
     collections = SlugsField(
         required=False, max_length=50, help_text="Slugs that it is asked in; empty: all."
     )
@@ -89,7 +90,7 @@ class GoldenQueryEditSerializer(Parameters):
 class NewJudgementSerializer(GradeSerializer):
     """A judgement of a query that need not be a golden query yet."""
 
-    query = serializers.CharField(max_length=500)
+    query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     collections = SlugsField(default=list, max_length=50)
     document = serializers.UUIDField()
 

@@ -11,6 +11,7 @@ from common.api.serializers import Parameters
 from search.domain import Profile, QueryClass, Weights
 from search.engine import configuration
 from search.models import SearchProfile
+from search.query import MAX_QUERY_CHARS
 from search.tuning.api.serializers.profiles import SIGNALS, ConfidenceField, named_profile
 from search.tuning.workbench.comparing import Change, Comparison, Row
 from search.tuning.workbench.preview import SHOWN, Place, Preview, Side, trial
@@ -189,7 +190,7 @@ class TrialSerializer(Parameters):
 
 
 class PreviewRequestSerializer(TrialSerializer):
-    query = serializers.CharField(max_length=500)
+    query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     collections = serializers.ListField(
         child=serializers.CharField(max_length=120), default=list, max_length=50
     )
