@@ -115,6 +115,7 @@ class Query:
     `original` is the query as typed; both have their white space collapsed and no control
     characters. Every result contains each of `phrases` and none of `excluded`, matches `filters`
     and none of `unwanted`. `is_identifier`: the whole query is one identifier.
+    `asks_for_identifiers`: it asks for the identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
     nothing (ADR 2). `expansions` are the synonyms of its words.
     """
@@ -122,6 +123,7 @@ class Query:
     text: str
     identifiers: tuple[QueryIdentifier, ...] = ()
     is_identifier: bool = False
+    asks_for_identifiers: bool = False
     needs_no_embedding: bool = False
     original: str = ""
     phrases: tuple[str, ...] = ()

@@ -15,6 +15,7 @@ from ingestion.identifiers import Pattern, index_forms, is_single_identifier, qu
 from ingestion.metadata import clean
 from search.domain import Query, QueryIdentifier
 from search.errors import NothingAsked, QueryTooLong
+from search.query import naming
 from search.query.fields import FIELDS, METADATA, METADATA_FIELD, Operator, filters_of
 
 MAX_QUERY_CHARS = 500  # as in the seed system Physical AI
@@ -123,7 +124,7 @@ def _values(operators: Sequence[Operator], name: str) -> tuple[str, ...]:
 
 
 def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
-    found = query_identifiers(query.text, patterns)
+    found = naming.meant(query.text, query_identifiers(query.text, patterns))
     return replace(
         query,
         identifiers=tuple(
@@ -131,5 +132,6 @@ def _with_identifiers(query: Query, patterns: Sequence[Pattern]) -> Query:
             for match in found
         ),
         is_identifier=len(found) == 1 and found[0].text == query.text.strip(QUOTES),
+        asks_for_identifiers=naming.asks_for(query.text, found),
         needs_no_embedding=is_single_identifier(query.text, patterns),
     )

@@ -205,7 +205,7 @@ RULES: tuple[ClassifierRule, ...] = (
         predicate="names_identifier",
         confidence=0.85,
         examples=("What is VectorStore", "Explain regulation 75.1725", "Tell me about Room D40"),
-        counter_examples=("What is Python", "take 5"),
+        counter_examples=("What is Python", "take 5", "who invaded Africa during WW2"),
     ),
     ClassifierRule(
         "asks for a definition or a place",
