@@ -31,11 +31,13 @@ _LITTLE = r"(?:of|the|in|to|by|on|at|a|an|and|or|for|up|de|du|la|le|à|am|an|im|
 _COMPOUND_IN_A_LINE = re.compile(rf"(-{_LITTLE})[-\u2010] (?=[a-zß-ÿ])")
 _COMPOUND_BEFORE = re.compile(_LITTLE)
 _IN_A_LINE = re.compile(
-    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=. [a-zß-ÿ]{{3}}))[-\u2010] {_NOT_A_JOINT}"
+    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=. [a-zß-ÿ]{{3}}))"
+    rf"[-\u2010] {_NOT_A_JOINT}"
     r"(?P<tail>[a-zß-ÿ]+)"
 )
 _AT_A_LINE_END = re.compile(
-    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=.\n[a-zß-ÿ]{{3}}))[-\u2010]\n[ \t]*{_NOT_A_JOINT}"
+    rf"(?<![^\W\d_])(?P<head>[^\W\d_]{{0,60}}[a-zß-ÿ]|[A-Z](?=.\n[a-zß-ÿ]{{3}}))"
+    rf"[-\u2010]\n[ \t]*{_NOT_A_JOINT}"
     r"(?P<tail>[a-zß-ÿ]+)(?P<mark>[^\w\s]*)(?P<gap>[ \t]*)(?P<end>\n?)"
 )
 # A vowel may be the first syllable of a word: e-qually.
