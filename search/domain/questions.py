@@ -121,7 +121,8 @@ class Query:
     and none of `unwanted`. Results with the phrases `wished` for rank higher. `ignored` are words
     whose hyphen was read as text; `strict` is the query with the phrases and exclusions that were
     relaxed because it found nothing. `insists`: the caller wants all of them to bind.
-    `is_identifier`: the whole query is one identifier.
+    `is_identifier`: the whole query is one identifier; `asks_for_identifiers`: it asks for the
+    identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
     nothing (ADR 2). `expansions` are the synonyms of its words.
     """
@@ -129,6 +130,7 @@ class Query:
     text: str
     identifiers: tuple[QueryIdentifier, ...] = ()
     is_identifier: bool = False
+    asks_for_identifiers: bool = False
     needs_no_embedding: bool = False
     original: str = ""
     phrases: tuple[str, ...] = ()

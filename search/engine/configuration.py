@@ -28,6 +28,7 @@ from search.models import (
     Synonym,
 )
 from search.models.curated import hides_by_query, pins_by_query
+from search.models.profiles import in_force_first
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
 from search.ranking import confidence
@@ -42,7 +43,10 @@ WATCHED = (
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A consistent snapshot of the administrators' search configuration."""
+    """A consistent snapshot of the administrators' search configuration.
+
+    `published` are profiles by name and version; the first of a name is its version in force.
+    """
 
     stamp: int
     active: Profile | None
@@ -59,7 +63,8 @@ class Configuration:
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one given by `key`: `name` or `name@version`.
 
-        A name alone means its latest published version. Raises NoActiveProfile, UnknownProfile.
+        A name alone means its version in force: the active one, else the last that was published
+        or rolled back to. Raises NoActiveProfile, UnknownProfile.
         """
         if not key:
             if self.active is None:
@@ -69,8 +74,7 @@ class Configuration:
             return self.active
         name, _, version = key.partition("@")
         if not version:
-            versions = [number for held, number in self.published if held == name]
-            version = str(max(versions, default=0))
+            version = next((str(number) for held, number in self.published if held == name), "")
         if version.isdecimal() and (found := self.published.get((name, int(version)))):
             return found
         names = sorted({name for name, _ in self.published})
@@ -115,6 +119,7 @@ def bump(**_signal: Any) -> None:
 @transaction.atomic
 def _read(stamp: int) -> Configuration:
     rows = SearchProfile.objects.exclude(state=SearchProfile.State.DRAFT)
+    rows = rows.order_by(*in_force_first())
     profiles = {row: row.as_profile() for row in rows.prefetch_related("class_weights")}
     active = [p for row, p in profiles.items() if row.state == SearchProfile.State.ACTIVE]
     space = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()

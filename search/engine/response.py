@@ -45,15 +45,23 @@ def loosened(query: Query) -> tuple[str, ...]:
 
 
 def left_out(found: Candidates) -> tuple[str, ...]:
-    """A sentence on the end of a long question that was not searched for by meaning, if any."""
-    if not found.unread:
-        return ()
-    text = ngettext(
-        "Too long for matching by meaning: the last word was left out.",
-        "Too long for matching by meaning: the last %(count)d words were left out.",
-        found.unread,
-    )
-    return (text % {"count": found.unread},)
+    """Sentences on the parts of a long question that were not searched for; none if all were."""
+    said = []
+    if found.unread:
+        text = ngettext(
+            "Too long for matching by meaning: the last word was left out.",
+            "Too long for matching by meaning: the last %(count)d words were left out.",
+            found.unread,
+        )
+        said.append(text % {"count": found.unread})
+    if found.left_out:
+        text = ngettext(
+            "Too many different words for keywords: the most common one was left out.",
+            "Too many different words for keywords: the %(count)d most common ones were left out.",
+            found.left_out,
+        )
+        said.append(text % {"count": found.left_out})
+    return tuple(said)
 
 
 def _given_up(strict: Query) -> str:

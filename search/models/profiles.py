@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import DataError, connection, models, transaction
-from django.db.models import F, Q
+from django.db.models import Case, F, Q, When
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -33,6 +33,15 @@ NAME = RegexValidator(
     r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
     _("Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”."),
 )
+
+
+def in_force_first() -> tuple[Any, ...]:
+    """The order in which the first row of a name is the one that the name alone means.
+
+    The active version, else the one last published or rolled back to, else the newest draft.
+    """
+    is_active = Case(When(state=SearchProfile.State.ACTIVE, then=0), default=1)
+    return is_active, F("published").desc(nulls_last=True), "-version"
 
 
 def check_boosts(value: object) -> None:

@@ -11,6 +11,7 @@ from search.domain import (
     KeywordScorer,
     Normaliser,
     Profile,
+    QueryClass,
     TitleScorer,
     Weights,
 )
@@ -202,29 +203,43 @@ TEXTBOOK = (
 
 # KB Labs Mind: ranks fused under the weights of the question's class.
 
+_MIND = Profile(
+    name="mind",
+    version=1,
+    weights=always(
+        Weights(0.6, 0.4, 0),
+        lookup=Weights(0.3, 0.7, 0),
+        concept=Weights(0.8, 0.2, 0),
+        code=Weights(0.6, 0.4, 0),
+        debug=Weights(0.5, 0.5, 0),
+        comparison=Weights(0.8, 0.2, 0),  # a concept to Mind's classifier
+    ),
+    classifier=Classifier.MIND,
+    fusion=Fusion.RRF,
+    normalisers=scales(),
+    both_factor=1.2,
+    both_first=True,
+    own_candidates_only=True,
+    depth=20,  # twice the limit, for a page of 10
+)
+
 MIND = (
     Preset(
-        Profile(
-            name="mind",
-            version=1,
-            weights=always(
-                Weights(0.6, 0.4, 0),
-                lookup=Weights(0.3, 0.7, 0),
-                concept=Weights(0.8, 0.2, 0),
-                code=Weights(0.6, 0.4, 0),
-                debug=Weights(0.5, 0.5, 0),
-                comparison=Weights(0.8, 0.2, 0),  # a concept to Mind's classifier
-            ),
-            classifier=Classifier.MIND,
-            fusion=Fusion.RRF,
-            normalisers=scales(),
-            both_factor=1.2,
-            both_first=True,
-            own_candidates_only=True,
-            depth=20,  # twice the limit, for a page of 10
-        ),
+        _MIND,
         "Mind's ranks by cosine and by BM25, fused under the weights of the question's class; "
         "candidates found by both rank first.",
+    ),
+    Preset(
+        replace(
+            _MIND,
+            name="mind:v4",
+            weights={**_MIND.weights, QueryClass.DEBUG: Weights(0.4, 0.6, 0)},
+            # Its limits are 120 for lookups, 80 for failures, 15 and 12 for the rest; a profile
+            # has one depth.
+            depth=120,
+        ),
+        "Mind of February 2026: more weight on the keywords of failures, and deep lists; without "
+        "its scores for features, freshness and conflicts.",
     ),
 )
 
@@ -234,24 +249,50 @@ MIND = (
 # Its record calls the keyword signal "BM25 (ts_rank)" in the range 0-1, which holds for neither.
 # Ours is BM25 over its maximum, which lies in that range.
 
+_PHYSICAL_AI = Profile(
+    name="physical-ai",
+    version=1,
+    weights=always(
+        Weights(0.7, 0.3, 0),  # comparison has no weights of its own
+        concept=Weights(0.8, 0.2, 0),
+        code=Weights(0.5, 0.5, 0),
+        debug=Weights(0.6, 0.4, 0),
+    ),
+    classifier=Classifier.PHYSICAL_AI,
+    normalisers=scales(vector=Normaliser.MAX),
+    own_candidates_only=True,
+    depth=50,
+)
+
+
+def _for_kinds(query_class: QueryClass, amount: float, *kinds: str) -> Boost:
+    return Boost(query_class.value, amount, multiply=False, kinds=kinds, query_class=query_class)
+
+
 PHYSICAL_AI = (
     Preset(
-        Profile(
-            name="physical-ai",
-            version=1,
-            weights=always(
-                Weights(0.7, 0.3, 0),  # comparison has no weights of its own
-                concept=Weights(0.8, 0.2, 0),
-                code=Weights(0.5, 0.5, 0),
-                debug=Weights(0.6, 0.4, 0),
-            ),
-            classifier=Classifier.PHYSICAL_AI,
-            normalisers=scales(vector=Normaliser.MAX),
-            own_candidates_only=True,
-            depth=50,
-        ),
+        _PHYSICAL_AI,
         "The Physical AI chatbot's weighted sum: cosine and BM25, each over its maximum, under the "
         "weights of the question's class.",
+    ),
+    Preset(
+        replace(
+            _PHYSICAL_AI,
+            name="physical-ai:shipped",
+            # Conceptual is its default class.
+            weights={**_PHYSICAL_AI.weights, QueryClass.GENERAL: Weights(0.8, 0.2, 0)},
+            normalisers=scales(vector=Normaliser.MAX, keyword=Normaliser.NONE),
+            keyword_scorer=KeywordScorer.TS_RANK,
+            # Of its kinds of chunks our parsers distinguish code only.
+            boosts=(
+                _for_kinds(QueryClass.CODE, 0.15, "code", "mixed"),
+                _for_kinds(QueryClass.CONCEPT, 0.10, "theoretical"),
+                _for_kinds(QueryClass.COMPARISON, 0.10, "mixed"),
+                _for_kinds(QueryClass.DEBUG, 0.12, "code", "mixed"),
+            ),
+        ),
+        "The Physical AI chatbot as shipped: ts_rank without scaling, and a term for passages of "
+        "code; without its wider phrases.",
     ),
 )
 

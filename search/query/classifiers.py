@@ -61,14 +61,19 @@ BROAD_WORDS = frozenset(
     {"what", "how", "tell", "about", "explain", "describe", "overview"}
 )  # they ask for an overview rather than for a thing
 
-_FORMS = tuple(re.compile(form, re.ASCII) for form in (*CODES, QUOTED))
+_CODES = tuple(re.compile(form, re.ASCII) for form in CODES)
+_QUOTED = re.compile(QUOTED)
 _LETTERS = re.compile(r"[a-z]+")
 
 
 def anchors(text: str) -> tuple[str, ...]:
-    """The codes, long numbers and quoted words of a text, each once, form by form."""
-    found = (match for form in _FORMS for match in form.findall(text))
-    return tuple(dict.fromkeys(found))
+    """The codes, long numbers and quoted words of a text, each once, form by form.
+
+    A code in quotes is a part of the quoted words, as it is to the preset's boosts.
+    """
+    bare = _QUOTED.sub(" ", text)
+    codes = [match for form in _CODES for match in form.findall(bare)]
+    return tuple(dict.fromkeys([*codes, *_QUOTED.findall(text)]))
 
 
 def anchored_specificity(text: str) -> float:
@@ -120,36 +125,41 @@ IDENTIFIER = 0.9
 GENERAL = 0.5
 BASE, EACH_SIGN, MOST = 0.6, 0.15, 0.95
 
-# The openings of queries of the class, and words anywhere in them; each tuple is one sign.
+# The openings of queries of a class, and phrases anywhere in them; each tuple is one sign. They are
+# parts of words too: "nan" in tenant, "fix" in prefix (F4-02). "…" stands for anything between.
 _OPENINGS: Mapping[QueryClass, tuple[tuple[str, ...], ...]] = {
-    QueryClass.LOOKUP: (("where is ", "where are "), ("find ", "locate ")),
+    QueryClass.LOOKUP: (("where is ",), ("find ",)),
     QueryClass.CONCEPT: (
-        ("how does ", "how do ", "how is "), ("what is ", "what are "), ("why ",),
-        ("explain ", "describe "),
+        ("how does", "how do", "how to", "how can", "how should"), ("what is", "what are",
+        "what does"), ("why does", "why do", "why is", "why are"), ("explain ",), ("describe ",),
+        ("when should",),
     ),
 }  # fmt: skip
 _WITHIN: Mapping[QueryClass, tuple[tuple[str, ...], ...]] = {
     QueryClass.DEBUG: (
-        ("error",), ("fix",), ("nan", "null", "undefined"), ("crash", "fail", "broken"),
-        ("exception", "traceback"), ("not work", "n't work"), ("bug", "issue", "problem"),
+        ("error",), ("fix",), ("nan", "null", "undefined"), ("crash",), ("fail",), ("broken",),
+        ("exception", "throw"), ("not work",), ("doesn…t work",), ("why is…not", "why does…not"),
+        ("bug",), ("issue",), ("problem",),
     ),
     QueryClass.CODE: (
-        ("implement",), ("code for", "code to", "write code"), ("example of", "snippet"),
+        ("implement",), ("how…implement",), ("code…for",), ("write…code",), ("example…of",),
+        ("snippet",), ("syntax for",), ("create…class",), ("function…that",),
     ),
     QueryClass.CONCEPT: (
-        ("architecture", "design pattern"), ("difference between", "relationship between"),
+        ("architecture", "design", "pattern", "approach"), ("difference between",),
+        ("relationship between",),
     ),
 }  # fmt: skip
 _ORDER = (QueryClass.LOOKUP, QueryClass.DEBUG, QueryClass.CODE, QueryClass.CONCEPT)
+_METHODS = ("get", "set", "create", "delete", "update", "find")
 
 _WHAT_IS = re.compile(r"what is (?:the )?(?P<name>[a-z]\w+)", re.IGNORECASE | re.ASCII)
-# A capital and a small letter: Python counts, SLAM does not (F4-02).
-_CAPITALISED = re.compile(r"[A-Z]\w*[a-z]\w*", re.ASCII)
-# S4-12: in backticks, or with a capital inside; and the codes and constants of capitals.
+# A capital, then a small letter: Python counts, SLAM does not (F4-02).
+_CAPITALISED = re.compile(r"[A-Z][a-z]\w*", re.ASCII)
+# S4-12: in backticks or quotes, or with a capital inside.
 _IDENTIFIER = re.compile(
-    r"`[^`]+`|\b[A-Za-z]*[a-z][0-9]*[A-Z]\w*\b|^[A-Z]+(?=\w*[0-9_])[A-Z0-9_]+$", re.ASCII
+    r"(?P<mark>[`\"'])(?:(?!(?P=mark)).)+(?P=mark)|\b(?:[a-z]+|[A-Z][a-z]+)[A-Z]\w*", re.ASCII
 )
-_SNAKE = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)+", re.ASCII)
 
 
 def by_mind(query: Query) -> Classification:
@@ -172,10 +182,38 @@ def _signs(text: str, query_class: QueryClass) -> int:
     """The number of signs of the class in the text."""
     lowered = text.lower()
     count = sum(lowered.startswith(words) for words in _OPENINGS.get(query_class, ()))
-    count += sum(any(w in lowered for w in words) for words in _WITHIN.get(query_class, ()))
-    if query_class is QueryClass.LOOKUP:
-        count += _SNAKE.fullmatch(text) is not None
-    return count
+    count += sum(
+        any(_follow(phrase, lowered) for phrase in sign) for sign in _WITHIN.get(query_class, ())
+    )
+    return count + _signs_of_a_name(text) if query_class is QueryClass.LOOKUP else count
+
+
+def _follow(phrase: str, text: str) -> bool:
+    """Whether the parts of the phrase occur in the text in their order."""
+    end = 0
+    for part in phrase.split("…"):
+        if (found := text.find(part, end)) == -1:
+            return False
+        end = found + len(part)
+    return True
+
+
+def _signs_of_a_name(word: str) -> int:
+    """The signs by which a query of one bare word is a name; 0 for any other query.
+
+    A capital first (Aboleth), nothing but capitals and digits (SLAM and D40 have both), an
+    underscore within, a verb of methods first (F4-01).
+    """
+    if len(word) < 2 or not (word.isascii() and word.replace("_", "a").isalnum()):
+        return 0
+    is_named = word[0].isupper() and "_" not in word
+    in_capitals = word[0].isupper() and word.upper() == word
+    return (
+        is_named
+        + in_capitals
+        + ("_" in word[1:-1])
+        + any(word.lower().startswith(verb) and len(word) > len(verb) for verb in _METHODS)
+    )
 
 
 PHRASES = {

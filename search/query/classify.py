@@ -32,8 +32,12 @@ def is_identifier(query: Query) -> bool:
 
 
 def names_identifier(query: Query) -> bool:
-    """Whether it has a strict identifier, as in texts: “take 5” has none, though D 5 is one."""
-    return any(not identifier.loose for identifier in query.identifiers)
+    """Whether it asks for a strict identifier; ADR 2 states the rule.
+
+    “take 5” has none as in texts, though D 5 is one; “who made the VW T4” does not ask for T4.
+    """
+    has_strict = any(not identifier.loose for identifier in query.identifiers)
+    return query.asks_for_identifiers and has_strict
 
 
 def is_name(query: Query) -> bool:

@@ -110,7 +110,7 @@ def prepare(
     known = np.where(np.isnan(raw), 0.0, raw)
     finds = (strengths > 0) & ((known > 0) | _ALWAYS)
     order = np.lexsort((kept, -known[:, KEYWORD]))
-    leads = identifiers_lead(candidates.query, candidates.terms)
+    leads = identifiers_lead(candidates.query)
     return Prepared(
         candidates,
         kept[order],

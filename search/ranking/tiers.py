@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from search.domain import (
     Operation,
     Query,
     QueryIdentifier,
-    TermStatistic,
     Tier,
 )
 
@@ -29,27 +27,21 @@ PLACES = ("title", "heading", "text")
 # SECOND: matched by only one of meaning and keywords, if `both_first`; BEYOND: no candidate.
 PLAIN, SECOND, BEYOND = 1_000_000, 1_000_001, 1_000_002
 
-# With more other words than this, a query is not a lookup of the short code that it contains: on
-# SciFact the tier costs nothing up to 4 other words, and .11 nDCG@10 beyond (ADR 2).
-MOST_OTHER_TERMS = 4
-# The boost for containing the code in such a query. 1.03 to 1.3 perform equally well there.
+# The boost for containing a code that the query only mentions. 1.03 to 1.3 perform equally well on
+# SciFact (ADR 2).
 HOLDER_FACTOR = 1.1
 # Symbols and numbers that no ordinary word has: ORA-00942, §75.1725(a), rclcpp::Node, a@b.org.
-_DISTINCTIVE = re.compile(r"\d\D*\d\D*\d\D*\d|[_@§.:()\\]|^--")
+_DISTINCTIVE = re.compile(r"\d(?:[-/ ]?\d){3}|[_@§.:()\\]|^--")
 
 
-def identifiers_lead(query: Query, terms: Sequence[TermStatistic]) -> bool:
+def identifiers_lead(query: Query) -> bool:
     """Whether candidates with an identifier of the query come before every score.
 
-    True if an identifier is distinctive (four digits, or symbols), or the query has few other
-    words. Otherwise it is one word of many (IL-10, D40), and counts as a boost.
+    True if the query asks for it, or it is distinctive (four digits in a row, or symbols).
+    Otherwise it is one word of many (IL-10, D40), and counts as a boost.
     """
-    if query.is_identifier or any(_is_distinctive(named) for named in query.identifiers):
-        return True
-    said = " ".join(named.text for named in query.identifiers).casefold()
-    # A word may have stems in several languages, which begin alike.
-    others = {term.lexeme[:4] for term in terms if term.lexeme not in said}
-    return len(others) <= MOST_OTHER_TERMS
+    asked = query.is_identifier or query.asks_for_identifiers
+    return asked or any(_is_distinctive(named) for named in query.identifiers)
 
 
 def _is_distinctive(named: QueryIdentifier) -> bool:

@@ -13,6 +13,7 @@ from ingestion.models import Document
 from search.errors import NotPermitted, ProfileError, RunConflict, RunFailed
 from search.models import SearchProfile
 from search.pipeline import Choices, search
+from search.tuning.api.serializers.profiles import named_profile
 from search.tuning.evaluation import golden, golden_runs
 from search.tuning.golden import judging
 from search.tuning.models import EvaluationRun, GoldenQuery, ProfileChange, Publication
@@ -305,6 +306,28 @@ class TestRollback:
         activation.roll_back(third, acting_user=administrator)
         assert active_profile() == third
         assert activation.previous() == first
+
+    def test_a_name_without_a_version_means_the_version_in_force(self, administrator: User) -> None:
+        first, second = active_profile(), draft_with(depth=60)
+        choices = Choices(profile=first.name)
+
+        def answered_by() -> int:
+            return search("pumps", viewer=administrator, choices=choices).profile.version
+
+        publications.publish(second, acting_user=administrator)
+        assert answered_by() == second.version
+        activation.roll_back(acting_user=administrator)
+        assert answered_by() == first.version
+        rows = SearchProfile.objects.all()
+        assert named_profile(first.name, rows) == first
+        draft_with(depth=80)
+        assert named_profile(first.name, rows) == first
+        # Another profile in force: still the version that was last.
+        other = activation.draft_from(SearchProfile.objects.get(name="rrf"), acting_user=None)
+        publications.publish(other, acting_user=administrator, override=True, reason="A try.")
+        assert active_profile() == other
+        assert answered_by() == first.version
+        assert named_profile(first.name, rows) == first
 
     def test_what_was_never_active_is_no_way_back(self, administrator: User) -> None:
         preset = SearchProfile.objects.filter(state=SearchProfile.State.RETIRED).first()

@@ -110,7 +110,9 @@ class TestInstalling:
             "textbook",
             *(f"textbook:{each}" for each in textbook),
             "mind",
+            "mind:v4",
             "physical-ai",
+            "physical-ai:shipped",
         }
 
     def test_installing_again_changes_nothing(self) -> None:

@@ -136,7 +136,7 @@ def options_for(settled: Settled, terms: Sequence[TermStatistic]) -> RankingOpti
         own_depth=profile.depth if profile.own_candidates_only else None,
         boosts=applicable(profile.boosts, settled.classification.query_class),
         feedback=profile.feedback,
-        identifiers_lead=identifiers_lead(settled.query, terms),
+        identifiers_lead=identifiers_lead(settled.query),
     )
 
 

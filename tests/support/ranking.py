@@ -27,7 +27,8 @@ from search.ranking import Batch, Prepared, prepare
 from search.ranking import rank as rank_batch
 
 EVERY_SIGNAL = frozenset(Signal)
-SOME_QUERY = Query("made")
+# Its identifiers, if candidates hold any, come before every score.
+SOME_QUERY = Query("made", asks_for_identifiers=True)
 
 
 def columns(

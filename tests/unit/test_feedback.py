@@ -6,15 +6,9 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from search.domain import (
-    Candidate,
-    IdentifierMatch,
-    Query,
-    QueryIdentifier,
-    Signal,
-    TermStatistic,
-    Weights,
-)
+from ingestion.identifiers import DEFAULT_PATTERNS
+from search.domain import Candidate, IdentifierMatch, Signal, Weights
+from search.query import parse
 from search.ranking import identifiers_lead
 from search.ranking.feedback import likeness
 from tests.support.ranking import columns, made, prepared, rank
@@ -91,46 +85,35 @@ class TestFeedback:
             made(feedback=-0.1)
 
 
-def terms(text: str) -> tuple[TermStatistic, ...]:
-    return tuple(TermStatistic(word, 1, 1.0) for word in text.split())
-
-
-def asking(*codes: str, alone: bool = False, loose: bool = False) -> Query:
-    named = tuple(
-        QueryIdentifier(code, "Code", ((code.lower(), 1.0),), loose=loose) for code in codes
-    )
-    return Query(text=" ".join(codes), identifiers=named, is_identifier=alone)
-
-
 MANY = "replace worn bearing pump house north wall"
 
 
 class TestIdentifiersLead:
     @pytest.mark.parametrize(
-        ("query", "words", "lead"),
+        ("text", "lead"),
         [
-            pytest.param(asking("D40", alone=True), "d40", True, id="alone"),
-            pytest.param(asking("D40"), "d40 room tell", True, id="little besides"),
-            pytest.param(asking("D40"), f"d40 {MANY}", False, id="a short code in a story"),
-            pytest.param(asking("IL-10"), f"il 10 {MANY}", False, id="a gene in a claim"),
-            pytest.param(asking("ORA-00942"), f"ora 00942 {MANY}", True, id="an error code"),
-            pytest.param(asking("0x80070005"), MANY, True, id="hexadecimal"),
-            pytest.param(asking("§75.1725(a)"), MANY, True, id="a section"),
-            pytest.param(asking("rclcpp::Node"), MANY, True, id="a qualified name"),
-            pytest.param(asking("ann@example.org"), MANY, True, id="an address"),
-            pytest.param(asking("settings.py"), MANY, True, id="a file name"),
-            pytest.param(asking("A-1312/B"), MANY, True, id="a long code"),
-            pytest.param(asking("2024", loose=True), MANY, False, id="a year, taken leniently"),
+            pytest.param("D40", True, id="alone"),
+            pytest.param("tell me about room D40", True, id="half of it"),
+            pytest.param("what is ww2", True, id="a short question"),
+            pytest.param("who invaded north africa during ww2", False, id="only mentioned"),
+            pytest.param(f"{MANY} of D40", False, id="a short code in a story"),
+            pytest.param(f"{MANY} with IL-10", False, id="a gene in a claim"),
+            pytest.param(f"{MANY} with H3K79me2", False, id="scattered digits are no number"),
+            pytest.param(f"{MANY} ORA-00942", True, id="an error code"),
+            pytest.param(f"{MANY} 0x80070005", True, id="hexadecimal"),
+            pytest.param(f"{MANY} §75.1725(a)", True, id="a section"),
+            pytest.param(f"{MANY} rclcpp::Node", True, id="a qualified name"),
+            pytest.param(f"{MANY} ann@example.org", True, id="an e-mail address"),
+            pytest.param(f"{MANY} settings.py", True, id="a file name"),
+            pytest.param(f"{MANY} A-1312/B", True, id="a long code"),
+            pytest.param(f"{MANY} by @Fred_Delicious", False, id="a handle"),
+            pytest.param(f"{MANY} pic.twitter.com/uB3zOG5EKA", False, id="a link"),
+            pytest.param(f"{MANY} #COP_2028", False, id="a hashtag"),
+            pytest.param(f"{MANY} july 2024", False, id="a date, taken leniently"),
         ],
     )
-    def test_where_a_code_is_like_no_word_or_says_it_all(
-        self, query: Query, words: str, lead: bool
-    ) -> None:
-        assert identifiers_lead(query, terms(words)) is lead
-
-    def test_stems_of_one_word_in_two_languages_count_once(self) -> None:
-        said = terms("mainten maintenanc schedul schedule room rooms valv valves")
-        assert identifiers_lead(asking("D40"), said)
+    def test_where_a_code_is_like_no_word_or_is_asked_for(self, text: str, lead: bool) -> None:
+        assert identifiers_lead(parse(text, DEFAULT_PATTERNS)) is lead
 
     def test_a_holder_that_does_not_lead_gets_a_factor_for_it(self) -> None:
         match = IdentifierMatch("d40", 1.0, 0)
@@ -138,7 +121,7 @@ class TestIdentifiersLead:
             Candidate(1, 1, {Signal.VECTOR: 0.8}),
             Candidate(2, 2, {Signal.VECTOR: 0.5}, match),
         ]
-        story = columns(found, asking("D40"), terms=terms(f"d40 {MANY}"))
+        story = columns(found, parse(f"{MANY} of D40", DEFAULT_PATTERNS))
         hits = rank(story, MEANING)
         assert [hit.candidate.chunk_id for hit in hits] == [1, 2]
         assert hits[1].score == approx(0.55)

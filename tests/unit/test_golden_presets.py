@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,15 +19,7 @@ import pytest
 from pytest import approx
 
 from ingestion.identifiers import DEFAULT_PATTERNS
-from search.domain import (
-    Boost,
-    Candidate,
-    Hit,
-    Normaliser,
-    Profile,
-    QueryClass,
-    Signal,
-)
+from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets import PRESETS
 from search.query import classifiers, parse
 from search.query.classifiers import classify_by
@@ -217,29 +209,11 @@ def rrf_mind(case: Case) -> None:
     assert scores(hits) == approx(expected, **exactly)
 
 
-# F5-02: what the repository adds by the kind of a chunk. No preset ships it (docs/presets.md).
-CHUNK_TYPES = (
-    ("code", 0.15, ("code", "mixed")),
-    ("concept", 0.10, ("theoretical",)),
-    ("comparison", 0.10, ("mixed",)),
-    ("debug", 0.12, ("code", "mixed")),
-)
-BOOSTS = tuple(
-    Boost(name, amount, multiply=False, kinds=kinds, query_class=QueryClass(name))
-    for name, amount, kinds in CHUNK_TYPES
-)
-
-
-def of_kinds(kind: str, boosts: Iterable[Boost]) -> dict[str, int]:
-    return {boost.name: 1 for boost in boosts if kind in boost.kinds}
-
-
 def fuse_physical_ai(case: Case) -> None:
     """F5-02: vector / max, the keyword score as it is, then a term by the chunk's kind."""
     given, expected = case["input"], case["expect"]
     query_class = QueryClass(given["class"])
-    normalisers = {**BY_NAME["physical-ai"].normalisers, Signal.KEYWORD: Normaliser.NONE}
-    profile = replace(BY_NAME["physical-ai"], normalisers=normalisers, boosts=BOOSTS)
+    profile = BY_NAME[case["preset"]]
     boosts = applicable(profile.boosts, query_class)
     raw = lists(given, {"vector": Signal.VECTOR, "bm25": Signal.KEYWORD})
     kinds = given["chunk_type"]

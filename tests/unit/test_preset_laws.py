@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pytest import approx
 
-from search.domain import Candidate, Classifier, Profile, QueryClass, Signal, Weights
+from search.domain import (
+    Candidate,
+    Classifier,
+    KeywordScorer,
+    Profile,
+    QueryClass,
+    Signal,
+    Weights,
+)
 from search.models.profiles import NAME, check_regex
 from search.presets import PRESETS, SEEDS
 from search.query import classifiers
@@ -104,6 +112,28 @@ class TestWeights:
                 id="S4-06 to S4-10",
             ),
             pytest.param(
+                "mind:v4",
+                {
+                    "lookup": (0.3, 0.7, 0),
+                    "concept": (0.8, 0.2, 0),
+                    "debug": (0.4, 0.6, 0),
+                    "comparison": (0.8, 0.2, 0),
+                },
+                (0.6, 0.4, 0),
+                id="F4-01 later",
+            ),
+            pytest.param(
+                "physical-ai:shipped",
+                {
+                    "concept": (0.8, 0.2, 0),
+                    "general": (0.8, 0.2, 0),
+                    "code": (0.5, 0.5, 0),
+                    "debug": (0.6, 0.4, 0),
+                },
+                (0.7, 0.3, 0),
+                id="F5-01 conceptual by default",
+            ),
+            pytest.param(
                 "physical-ai",
                 {"concept": (0.8, 0.2, 0), "code": (0.5, 0.5, 0), "debug": (0.6, 0.4, 0)},
                 (0.7, 0.3, 0),
@@ -131,6 +161,12 @@ class TestWeights:
                 "mind", {"rrf_k": 60, "both_factor": 1.2, "both_first": True}, id="part 2, presets"
             ),
             pytest.param("physical-ai", {"depth": 50}, id="S5-04 S5-05"),
+            pytest.param("mind:v4", {"rrf_k": 60, "depth": 120}, id="F4-01 limits"),
+            pytest.param(
+                "physical-ai:shipped",
+                {"depth": 50, "keyword_scorer": KeywordScorer.TS_RANK},
+                id="F5-02",
+            ),
         ],
     )
     def test_other_constants_are_the_seeds(self, name: str, fields: dict[str, object]) -> None:

@@ -22,6 +22,7 @@ from common.api.viewsets import ReadViewSet
 from search.domain import QueryClass
 from search.errors import ProfileError, RunConflict
 from search.models import SearchProfile
+from search.models.profiles import in_force_first
 from search.tuning.api.publishing import outcome
 from search.tuning.api.serializers.profiles import (
     SEE_DRAFTS,
@@ -54,8 +55,8 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     """Published profiles, by name and version.
 
     Any of them can be asked for in a search as `profile=name` or `profile=name@version`. Who may
-    see profiles in the admin sees drafts as well. Without a version the newest published one is
-    meant.
+    see profiles in the admin sees drafts as well. Without a version the one in force is meant: the
+    active one, else the one last published or rolled back to.
     """
 
     serializer_class = ProfileSerializer
@@ -76,7 +77,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             raise MethodNotAllowed(str(self.request.method))  # only a version can be changed
         else:
             found = found.exclude(state=SearchProfile.State.DRAFT)
-        profile = found.order_by("-version").first()
+        profile = found.order_by(*in_force_first()).first()
         if profile is None:
             raise Http404
         return profile

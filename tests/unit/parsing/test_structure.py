@@ -129,6 +129,10 @@ def test_columns_are_read_one_after_the_other(parse: Parse) -> None:
         ("a state-of-the- art beam", "a state-of-the-art beam"),
         ("die Nord-Süd-Ver- bindung", "die Nord-Süd-Verbindung"),
         ("Ein- und Ausgabe", "Ein- und Ausgabe"),
+        ("the l- leucine level", "the l-leucine level"),
+        ("a half- hourly bell", "a half-hourly bell"),
+        ("an A- in music", "an A- in music"),
+        ("by X- ray", "by X-ray"),
     ],
 )
 def test_joined_in_line(text: str, expected: str) -> None:
@@ -147,6 +151,28 @@ def test_joined_in_line(text: str, expected: str) -> None:
         ("die Nord-Süd-Ver-\nbindung", "die Nord-Süd-Verbindung"),
         ("- one\n- two\nA-\n1", "- one\n- two\nA-\n1"),
         ("-----\nabc-\nXyz", "-----\nabc-\nXyz"),
+        pytest.param("its half-\nlife is", "its half-life\nis", id="a known first part"),
+        pytest.param("the l-\nleucine level", "the l-leucine\nlevel", id="a letter"),
+        pytest.param("by X-\nray", "by X-ray", id="a capital letter"),
+        pytest.param("e-\nqually", "equally", id="a vowel may begin a word"),
+        pytest.param(
+            "a uefa-\nreaction. The uefa rose; this reaction ends.",
+            "a uefa-reaction.\nThe uefa rose; this reaction ends.",
+            id="both halves are words here",
+        ),
+        pytest.param(
+            "a coryne-\nbacteria strain. Coryne, bacteria: corynebacteria.",
+            "a corynebacteria\nstrain. Coryne, bacteria: corynebacteria.",
+            id="the joined word is written here",
+        ),
+        pytest.param(
+            "an in-\ncurable man in a curable state",
+            "an incurable\nman in a curable state",
+            id="a prefix",
+        ),
+        pytest.param(
+            "half-\nlife, a halflife", "halflife,\na halflife", id="the joined word comes first"
+        ),
     ],
 )
 def test_joined_lines(text: str, expected: str) -> None:

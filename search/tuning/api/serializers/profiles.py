@@ -16,7 +16,7 @@ from search.domain import Profile, QueryClass, Signal, Weights
 from search.errors import UnknownProfile
 from search.models import ClassRule, Hide, Pin, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
-from search.models.profiles import NAME
+from search.models.profiles import NAME, in_force_first
 from search.query import MAX_QUERY_CHARS
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation
@@ -25,15 +25,15 @@ SEE_DRAFTS = "search.view_searchprofile"
 
 
 def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
-    """The profile of `rows` with the key `name@version`, or the newest version of `name`.
+    """The profile of `rows` with the key `name@version`, or the version of `name` in force.
 
-    Raises UnknownProfile.
+    A draft is meant by its name only if no version is published. Raises UnknownProfile.
     """
     name, _, version = key.partition("@")
     found = rows.filter(name=name)
     if version:
         found = found.filter(version=int(version) if version.isdecimal() else 0)
-    profile = found.order_by("-version").first()
+    profile = found.order_by(*in_force_first()).first()
     if profile is None:
         raise UnknownProfile(f"There is no profile {key!r}.")
     return profile

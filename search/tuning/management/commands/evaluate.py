@@ -83,7 +83,7 @@ class Command(JudgedCommand):
 
 
 def _profiles(names: list[str]) -> Iterator[str]:
-    """The names as given; `all` stands for the newest version of each, the baselines first."""
+    """The names as given; `all` stands for the version in force of each, the baselines first."""
     for name in names:
         if name != ALL:
             yield name
