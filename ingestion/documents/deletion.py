@@ -235,8 +235,8 @@ def _place_kept(name: str) -> Iterator[None]:
         yield
     except IntegrityError as error:
         raise StateConflict(
-            f"“{name}” cannot come back: its place has been taken at this very moment. Look at what"
-            " is there now and try again."
+            f"“{name}” cannot be restored: another document just took its place. Check what is "
+            f"there now and try again."
         ) from error
 
 
@@ -244,7 +244,7 @@ def _check_place(document: Document) -> None:
     """Raise StateConflict if another document has taken this one's place."""
     if document.collection.deleted_at is not None:
         raise StateConflict(
-            f"Its collection “{document.collection}” is in the bin: restore that first."
+            f"Its collection “{document.collection}” is in the bin: restore it first."
         )
     parent = document.parent
     if parent is not None:
@@ -255,13 +255,14 @@ def _check_place(document: Document) -> None:
         same_bytes = versions.held(document.collection_id, document.content_hash)
         if same_bytes is not None:
             raise StateConflict(
-                f"“{document}” cannot come back: its file was uploaded again as “{same_bytes}”. "
+                f"“{document}” cannot be restored: its file was uploaded again as “{same_bytes}”. "
                 "Delete that one first, or leave this one in the bin."
             )
         others = Document.objects.kept().filter(collection=document.collection_id)
         others = others.filter(source=document.source) if document.source else others.none()
     if other := others.first():
         raise StateConflict(
-            f"“{document}” cannot come back: “{other}” has come from the same place meanwhile. "
+            f"“{document}” cannot be restored: “{other}” has since been added from the same "
+            f"source. "
             "Delete that one first, or leave this one in the bin."
         )

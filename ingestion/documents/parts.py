@@ -109,7 +109,7 @@ def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[s
     if not parts or not above:
         return list(parts), []
     if len(above) >= DEEPEST:
-        return [], [_left_out(parts, "they lie too deep in other files")]
+        return [], [_left_out(parts, "they are nested too deeply in other files")]
     limits = ParseLimits.of(settings.PARSE_LIMITS)
     count, size = _grown(above[-1], whole)
     for index, part in enumerate(parts):
@@ -144,4 +144,4 @@ def _grown(root: Document, whole: Document) -> tuple[int, int]:
 def _left_out(parts: Sequence[Part], reason: str) -> str:
     shown = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
     more = f" and {len(parts) - _NAMES_SHOWN:,} more" if len(parts) > _NAMES_SHOWN else ""
-    return f"Not read, since {reason}: {shown}{more}. Upload them by themselves."
+    return f"Not read, since {reason}: {shown}{more}. Upload them separately."

@@ -87,7 +87,7 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     if lease.keeps_crashing:
         raise RepeatedCrash(
             f"Processing this file stopped unexpectedly {MAX_ATTEMPTS} times. The worker's log "
-            "says why; when that is mended, retry."
+            f"says why. Fix the cause, then retry."
         )
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         _parse_and_chunk(lease)

@@ -45,7 +45,7 @@ def _check_revert(document: Document, older: DocumentVersion) -> None:
         raise StateConflict(f"Version {older.number} is the current one already.")
     if not older.file:
         raise StateConflict(
-            f"The file of version {older.number} is no longer kept (VERSIONS_KEPT). "
+            f"The file of version {older.number} is no longer stored (VERSIONS_KEPT). "
             "Upload it again as a new version."
         )
     holder = held(document.collection_id, older.sha256)

@@ -62,7 +62,7 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     if space.paused:
         return None
     if lease.keeps_crashing:
-        _stop(lease, "Filling it ended the worker again and again. Look at the worker's log.")
+        _stop(lease, "Filling it crashed the worker repeatedly. Check the worker's log.")
         return None
     again = _fill(lease, seconds)
     if again is None and space.filled_at is not None:

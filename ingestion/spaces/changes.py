@@ -79,7 +79,7 @@ def create(
             )
             audit.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
     except IntegrityError as error:
-        raise SpaceError("This model has just been given a space by someone else.") from error
+        raise SpaceError("Somebody else has just created a space for this model.") from error
     return space
 
 
@@ -91,7 +91,9 @@ def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
     model = build(embedder_config(config_of(kind, options))).embedder
     card = model.card
     if model.embed_documents(["A text to try the model with."]).shape != (1, card.dimensions):
-        raise EmbeddingRejected(f"{card.name} gave no vector of {card.dimensions} dimensions.")
+        raise EmbeddingRejected(
+            f"{card.name} did not return a vector of {card.dimensions} dimensions."
+        )
     existing = EmbeddingSpace.objects.filter(fingerprint=card.fingerprint).first()
     if existing is not None:
         raise SpaceError(
@@ -122,7 +124,7 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.DROPPING:
-            raise SpaceError(f"{row} is being removed. Create it anew when it is gone.")
+            raise SpaceError(f"{row} is being removed. Create it again afterwards.")
         if row.state == State.RETIRED:
             row.state, row.filled_at = State.BUILDING, None
         row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
@@ -150,7 +152,7 @@ def obstacles(space: EmbeddingSpace) -> list[str]:
     if space.state == State.ACTIVE:
         return ["It is the active space already."]
     if space.state not in (State.BUILDING, State.PREVIOUS):
-        return ["It is not kept filled: start its filling first."]
+        return ["It is not being filled: start filling it first."]
     found = []
     missing = spaces.lacking(space).count()
     if missing:
@@ -217,7 +219,7 @@ def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.ACTIVE:
-            raise SpaceError(f"{row} is the active space. Activate another one before.")
+            raise SpaceError(f"{row} is the active space. Activate another one first.")
         row.state = State.DROPPING
         row.save(update_fields=["state"])
         audit.log(acting_user, row, DELETION, "Removed")
@@ -237,7 +239,9 @@ def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> 
 def _missing(space: EmbeddingSpace) -> list[str]:
     """The part of `obstacles` that a new document may have caused since the first check."""
     if spaces.lacking(space).exists():
-        return ["A document came meanwhile that it does not hold yet: try again in a moment."]
+        return [
+            "A document that it does not contain yet was added meanwhile: try again in a moment."
+        ]
     return []
 
 

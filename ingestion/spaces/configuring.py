@@ -253,7 +253,7 @@ def _of(space: EmbeddingSpace | None) -> _Loaded:
     if card.fingerprint != space.fingerprint:
         raise EmbeddingRejected(
             f"The vectors of {space} were made by {space.fingerprint}, but its model is now "
-            f"{card.fingerprint}: its files or its address changed. Put them back, or make a "
-            "new space of it."
+            f"{card.fingerprint}: its files or its address changed. Restore them, or create a "
+            f"new space for it."
         )
     return loaded

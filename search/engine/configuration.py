@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from ingestion import spaces
 from ingestion.identifiers import Pattern
@@ -64,7 +65,10 @@ class Configuration:
         if not key:
             if self.active is None:
                 raise NoActiveProfile(
-                    "No search profile is active. Publish one in the admin under Search profiles."
+                    gettext(
+                        "No search profile is active. Publish one in the admin under "
+                        "Search profiles."
+                    )
                 )
             return self.active
         name, _, version = key.partition("@")
@@ -75,7 +79,8 @@ class Configuration:
             return found
         names = sorted({name for name, _ in self.published})
         raise UnknownProfile(
-            f"There is no published profile {key!r}. Choose one of: {', '.join(names) or 'none'}."
+            gettext("There is no published profile %(key)s. Choose one of: %(names)s.")
+            % {"key": f"{key!r}", "names": ", ".join(names) or "none"}
         )
 
 
@@ -169,7 +174,9 @@ def calibration_remark(space: EmbeddingSpace) -> list[str]:
     if _calibration(space) is not None:
         return []
     return [
-        "Its confidence is not calibrated: while it answers, results carry none, no search is "
-        "tried a second time, and none is marked as unsure. Once it is active, run: "
-        "manage.py calibrate --collection …"
+        gettext(
+            "Its confidence is not calibrated: while this space is active, results have "
+            "no confidence, the fallback ranking is not used, and no search is marked as "
+            "low confidence. Once it is active, run: manage.py calibrate --collection …"
+        )
     ]

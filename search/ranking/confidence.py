@@ -134,7 +134,9 @@ class Calibration:
                 for ran, features in FEATURES.items()
             }
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"These are no coefficients of a calibration: {error!r}.") from error
+            raise ValueError(
+                f"These are not the coefficients of a calibration: {error!r}."
+            ) from error
         numbers = [n for m in models.values() for n in (m.intercept, *m.slopes.values())]
         if not all(map(math.isfinite, numbers)):
             raise ValueError("A calibration's coefficients must be finite numbers.")

@@ -152,7 +152,7 @@ class TestGate:
         experiment = planning.plan(plan, acting_user=administrator)
         experiment = running.start(experiment, acting_user=administrator, background=True)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
-        with pytest.raises(RunConflict, match="one at a time"):
+        with pytest.raises(RunConflict, match="Only one experiment can run"):
             running.start(planned(published(depth=80)), acting_user=None)
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert running.carry_out(experiment.pk).state == State.RUNNING

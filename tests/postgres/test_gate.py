@@ -202,7 +202,7 @@ class TestPublishing:
         monkeypatch.setattr(golden_runs, "compare", overtaken)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, quicker)
-        assert f"{quicker} became active meanwhile" in done.error
+        assert f"{quicker} has become active since" in done.error
 
     def test_a_model_that_is_away_publishes_nothing_unless_overridden(
         self,
@@ -424,5 +424,5 @@ class TestRuns:
         User.objects.filter(pk=administrator.pk).update(is_superuser=False)
         done = publications.carry_out(waiting.pk)
         assert (done.state, done.error) == (
-            State.FAILED, "Whoever asked for it may no longer publish.",
+            State.FAILED, "The person who requested it may no longer publish.",
         )  # fmt: skip

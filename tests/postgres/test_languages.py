@@ -202,7 +202,9 @@ class TestModelsLanguages:
         assert answer.weights.vector == approx(before.vector * VECTOR_KEPT)
         assert answer.weights.keyword == approx(before.keyword + before.vector * (1 - VECTOR_KEPT))
         assert answer.weights.title == before.title
-        assert answer.notes == ("Matching by meaning knows no German, so keywords count for more.",)
+        assert answer.notes == (
+            "The embedding model does not support German, so keywords count for more.",
+        )
 
     def test_the_explanation_shows_the_weights_that_ranked(self) -> None:
         answer = self.ask("Wasser der Pumpen", "werk")

@@ -189,7 +189,7 @@ class TestPresets:
 class TestGoingOn:
     def test_one_at_a_time(self, misled: SearchProfile, administrator: User) -> None:
         row = started(misled, administrator)
-        with pytest.raises(RunConflict, match="is going on"):
+        with pytest.raises(RunConflict, match="is already running"):
             started(misled, administrator)
         optimisations.cancel(row, acting_user=administrator)
         assert started(misled, administrator).state == State.QUEUED
@@ -214,7 +214,7 @@ class TestGoingOn:
         row.refresh_from_db()
         assert row.finished is not None
         assert row.found == {}
-        with pytest.raises(RunConflict, match="ended already"):
+        with pytest.raises(RunConflict, match="already ended"):
             optimisations.cancel(row, acting_user=administrator)
 
     def test_what_a_dead_worker_left_is_taken_up_again(

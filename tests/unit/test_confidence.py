@@ -397,7 +397,7 @@ class TestShift:
         assert shifted(weights) is None
 
 
-class TestSecondTry:
+class TestFallbackRanking:
     WEIGHTS = Weights(vector=0.8, keyword=0.2, title=0)
     # Under .8/.2 the first scores .8 * .6 + .2 * .25 = .53, the second .8 * .3 + .2 = .44;
     # half and half makes it .425 against .65.
@@ -427,15 +427,15 @@ class TestSecondTry:
         found = self.tried(0.9)
         assert [hit.chunk_id for hit in found.hits] == [2, 1]
         assert found.settled.weights == Weights(vector=0.5, keyword=0.5, title=0)
-        assert found.second_try is not None
-        assert found.second_try.weights_before == self.WEIGHTS
-        assert found.second_try.confidence_before < (found.confidence or 0)
+        assert found.fallback is not None
+        assert found.fallback.weights_before == self.WEIGHTS
+        assert found.fallback.confidence_before < (found.confidence or 0)
 
     def test_is_dropped_when_less_sure(self) -> None:
         by_cosine = Calibration({**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})})
         found = self.tried(0.9, by_cosine)
         assert [hit.chunk_id for hit in found.hits] == [1, 2]
-        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
+        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
 
     @pytest.mark.parametrize(
         ("threshold", "calibration", "forced"),
@@ -451,5 +451,5 @@ class TestSecondTry:
         self, threshold: float, calibration: Calibration | None, forced: tuple[str, ...]
     ) -> None:
         found = self.tried(threshold, calibration, forced=forced)
-        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
+        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
         assert [hit.chunk_id for hit in found.hits] == [1, 2]

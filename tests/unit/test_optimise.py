@@ -158,9 +158,9 @@ class TestVerdict:
         assert found.gain.mean == approx(0.025)
         # (1.96 x .4873 / .025)^2 = 1460 queries, of which there are 20.
         assert found.more_queries == 1440
-        assert "about 1440 more judged queries would tell" in found.verdict
+        assert "about 1440 more judged queries are needed" in found.verdict
 
     def test_no_gain_at_all(self) -> None:
         found = self.told([0.1, -0.2] * 10)
         assert found.more_queries is None
-        assert "keep the present weights" in found.verdict
+        assert "keep the current weights" in found.verdict

@@ -42,7 +42,7 @@ class ManifestSource(ImportSource):
     def check(self) -> None:
         with _text(self.of) as file:
             if next(_rows(file), None) is None:
-                raise ImportRefused("The manifest names nothing. Check that it is the right file.")
+                raise ImportRefused("The manifest has no entries. Check that it is the right file.")
 
     def discover(self) -> Iterator[FoundItem]:
         lines: dict[str, int] = {}
@@ -77,7 +77,7 @@ class ManifestSource(ImportSource):
         if base := self.of.options.get(BASE):
             path = Path(base, path)
         elif not path.is_absolute():
-            raise ImportRefused("Write the whole path, from / on.")
+            raise ImportRefused("Enter the full path, beginning with /.")
         file = allowed(self.of, path)
         if not file.exists():  # `opened` would report it as deleted, which is not known
             raise Skip("There is no file at this path. Correct the line if there should be one.")
@@ -114,9 +114,9 @@ def _json_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            yield number, f"it is no JSON: {error}"
+            yield number, f"it is not valid JSON: {error}"
         else:
-            yield number, row if isinstance(row, dict) else "it is no JSON object: {…}"
+            yield number, row if isinstance(row, dict) else "it is not a JSON object: {…}"
 
 
 def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -136,7 +136,7 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         try:
             values = next(reader, None)
         except csv.Error as error:
-            yield number, f"it is no CSV: {error}"
+            yield number, f"it is not valid CSV: {error}"
             continue
         if values is None:
             return
@@ -168,10 +168,10 @@ def _item(row: Mapping[str, Any]) -> FoundItem:
     """The item of a line. Raises ValueError with the reason if it is invalid."""
     given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
-        raise ValueError("it holds characters that no text has")
+        raise ValueError("it contains control characters")
     for name in ("path", "url", "title", "language", "collection"):
         if not isinstance(given.get(name, ""), str):
-            raise ValueError(f"“{name}” is no text")
+            raise ValueError(f"“{name}” is not text")
     if ("path" in given) == ("url" in given):
         raise ValueError("give either a path or a url")
     if "url" in given and not settings.URL_IMPORT:
@@ -221,7 +221,7 @@ def _is_text(value: str) -> bool:
 def _language(value: str) -> str:
     code = primary_code(value)
     if not code:
-        raise ValueError(f"“{value}” is no language code: give two letters, such as en")
+        raise ValueError(f"“{value}” is not a language code: give two letters, such as en")
     return code
 
 
@@ -230,9 +230,9 @@ def _object(value: Any) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"“metadata” is no JSON: {error}") from error
+            raise ValueError(f"“metadata” is not valid JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError("“metadata” is no JSON object: {…}")
+        raise ValueError("“metadata” is not a JSON object: {…}")
     return value
 
 

@@ -98,8 +98,8 @@ class _Run:
         try:
             if self.lease.keeps_crashing:
                 raise ImportRefused(
-                    "Reading it ended the worker again and again. Look at the worker's log, "
-                    "then let the import go on, or import it in smaller pieces."
+                    "Reading it crashed the worker repeatedly. Check the worker's log, then "
+                    "resume the import, or import smaller parts."
                 )
             with source_for(self.of) as source:
                 if self.of.discovered is None:
@@ -116,8 +116,8 @@ class _Run:
             logger.exception("Import %s was stopped", self.of.pk)
             self._end(
                 Import.State.FAILED,
-                f"The server could not read or store a file ({error.strerror or error}). Mend "
-                "that, then let the import go on.",
+                f"The server could not read or store a file ({error.strerror or error}). Fix "
+                f"that, then resume the import.",
             )
         return None
 
@@ -155,7 +155,7 @@ class _Run:
                 raise ImportRefused(str(error))
             if item.attempts > MAX_ATTEMPTS:
                 raise ImportRefused(
-                    "Taking it ended the worker again and again. Look at it, then try it again."
+                    "Processing it crashed the worker repeatedly. Check the file, then retry it."
                 )
             with source.take(item) as taken, self.lease.writing():
                 receipt = self._file(taken, item)
@@ -203,7 +203,9 @@ class _Run:
             seen = seen.visible_to(self.of.added_by)
         found = seen.filter(name=name).first() or seen.filter(slug=name).first()
         if found is None:
-            raise ImportRefused(f"There is no collection “{name}”. Make it first, or correct it.")
+            raise ImportRefused(
+                f"There is no collection “{name}”. Create it first, or correct the name."
+            )
         return found
 
     def _note_end(

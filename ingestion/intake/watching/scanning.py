@@ -262,7 +262,7 @@ class _Scan:
         if (gone - new) * 2 <= total or not gone:
             return gone * 2 > total, ""
         return True, (
-            f"{gone:,} of {total:,} files are gone, so that nothing is removed. If a disk is not "
+            f"{gone:,} of {total:,} files are missing, so nothing is removed. If a disk is not "
             "mounted, mount it. If they were deleted on purpose, confirm that."
         )
 

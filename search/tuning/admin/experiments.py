@@ -45,7 +45,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
             if name in self.fields:  # absent on a read-only page
                 field: Any = self.fields[name]
                 field.queryset = published
-                field.help_text = "A published profile. Measure drafts in the workbench."
+                field.help_text = gettext("A published profile. Measure drafts in the workbench.")
 
 
 @admin.register(Experiment)

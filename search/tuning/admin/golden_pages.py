@@ -70,7 +70,9 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         first = self.instance.must_be_first if self.instance.pk else None
         if first is not None and self._may_see(first):
             self.initial["must_be_first"] = str(first.public_id)
-            self.fields["must_be_first"].help_text += f" Currently: “{first.title}”."
+            self.fields["must_be_first"].help_text += " " + gettext("Currently: “%(title)s”.") % {
+                "title": first.title
+            }
         elif first is not None:
             # A person who may not see it must not replace it.
             del self.fields["must_be_first"]

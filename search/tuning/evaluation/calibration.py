@@ -167,7 +167,7 @@ def _unanswerable(judged: JudgedCollection) -> Iterator[tuple[str, str]]:
                 yield str(row["text"]), str(row["paragraph"])
             except (ValueError, TypeError, KeyError) as error:
                 raise EvaluationError(
-                    f"Line {number} of {path} is no JSON object with a text and a paragraph."
+                    f"Line {number} of {path} is not a JSON object with a text and a paragraph."
                 ) from error
 
 
@@ -200,8 +200,8 @@ def _response(
     response = response_to(question.text, [collection.slug], choices, page_size=1)
     if response is not None and response.degraded:
         raise EvaluationError(
-            "The embedding model did not answer, so there is nothing to calibrate by. See that it "
-            "runs, and start again."
+            "The embedding model did not answer, so nothing can be calibrated. Check that it is "
+            "running, then retry."
         )
     return response
 

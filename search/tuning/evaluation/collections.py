@@ -81,7 +81,7 @@ def read(folder: Path) -> JudgedCollection:
     missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
     if missing:
         raise EvaluationError(
-            f"{folder} is no judged collection: {', '.join(missing)} is missing. It needs "
+            f"{folder} is not a judged collection: {', '.join(missing)} is missing. It needs "
             f"{CORPUS}, {QUERIES} and {QRELS}, as BEIR lays them out."
         )
     qrels = _qrels(folder / QRELS)
@@ -193,7 +193,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 row["_id"]
             except (ValueError, TypeError, KeyError) as error:
                 raise EvaluationError(
-                    f"Line {number} of {path} is no JSON object with an _id."
+                    f"Line {number} of {path} is not a JSON object with an _id."
                 ) from error
             yield row
 

@@ -289,7 +289,7 @@ def _embedding_time(golden: Golden) -> float | None:
 def _ask(side: Side, golden: Golden, embedding: float | None) -> None:
     answer = ask(golden, side.profile, embedding=embedding)
     if answer.degraded:
-        raise RunFailed(NO_MODEL)
+        raise RunFailed(str(NO_MODEL))
     side.answers.setdefault(golden.key, answer)
     if not answer.refused:
         side.milliseconds[golden.key].append(answer.milliseconds)

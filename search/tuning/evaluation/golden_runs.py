@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
@@ -77,7 +78,7 @@ def cancel(run: EvaluationRun) -> None:
     """End a queued or running run. Raises RunConflict for one that has ended."""
     open_runs = EvaluationRun.open_jobs().filter(pk=run.pk)
     if not revoke(open_runs, state=State.CANCELLED, error="Cancelled."):
-        raise RunConflict("This run has ended already. Start a new one instead.")
+        raise RunConflict(gettext("This run has already ended. Start a new one instead."))
     run.refresh_from_db()
 
 
@@ -118,7 +119,10 @@ def _measure(lease: Lease[EvaluationRun]) -> Comparison:
     try:
         if lease.keeps_crashing:
             raise RunFailed(
-                f"Measuring it ended the worker {MAX_ATTEMPTS} times. Look at the worker's log."
+                gettext(
+                    "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
+                )
+                % {"max_attempts": MAX_ATTEMPTS}
             )
         measured = compare(
             golden_set(),
@@ -132,7 +136,11 @@ def _measure(lease: Lease[EvaluationRun]) -> Comparison:
         lease.finish(State.FAILED, error=str(error))
         raise RunFailed(str(error)) from error
     except Exception as error:
-        lease.finish(State.FAILED, error=f"It broke off ({error}). Start it again.")
+        lease.finish(
+            State.FAILED,
+            error=gettext("It stopped with an error (%(error)s). Start it again.")
+            % {"error": error},
+        )
         raise
     lease.finish(State.DONE, **_figures(measured))
     return measured

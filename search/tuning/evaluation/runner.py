@@ -153,7 +153,7 @@ def _ask(
         outcome.refused += 1
         return
     if response.degraded:
-        raise EvaluationError(NO_MODEL)
+        raise EvaluationError(str(NO_MODEL))
     outcome.rankings[query] = _documents(response, documents)
     outcome.classes[query] = class_by_our_rules(response)
     outcome.milliseconds.append(latency(response, embedding))

@@ -97,7 +97,7 @@ class Outcome:
     """Rankings of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
-    one for each case. `confidence` is NaN if unknown; `tried_again` is set if the ranking is the
+    one for each case. `confidence` is NaN if unknown; `is_fallback` is set if the ranking is the
     fallback ranking.
     """
 
@@ -107,7 +107,7 @@ class Outcome:
     order: Integers
     scores: Floats
     confidence: Floats
-    tried_again: Booleans
+    is_fallback: Booleans
     values: Mapping[str, Floats]
 
     def ranking(self, place: int) -> list[tuple[int, float]]:
@@ -174,7 +174,7 @@ class WhatIf:
             sheet = self._sheet(places, settled, profile)
         found = rankings(sheet.batch, settled, self._configured, profile)
         again = np.zeros(len(places), np.bool_)
-        again[list(found.second_tries)] = True
+        again[list(found.fallbacks)] = True
         return Outcome(
             places,
             sheet,

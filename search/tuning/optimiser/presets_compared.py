@@ -11,6 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from search.domain import Profile
 from search.models import SearchProfile
@@ -37,8 +38,12 @@ def compare_presets(
     """
     if len(goldens) < ENOUGH:
         raise NothingToLearn(
-            f"There are {len(goldens)} judged golden queries, and {ENOUGH} are needed. Judge more "
-            "answers, import judgements, or make synthetic queries to start with."
+            gettext(
+                "There are %(count)s judged golden queries, and %(enough)s are needed. Judge "
+                "more results, import judgements, or generate synthetic queries to start "
+                "with."
+            )
+            % {"count": len(goldens), "enough": ENOUGH}
         )
     base = present.as_profile()
     rows = _shipped(base)

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.errors import IngestionError
@@ -39,11 +40,13 @@ LOOK_SECONDS = 1.0  # between two checks of its progress
 # The origins to use: the first of these with enough judgements. Synthetic ones come last.
 PEOPLE = (Origin.PERSON, Origin.IMPORTED)
 USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
-SYNTHETIC_NOTE = (
-    "This was measured on synthetic queries alone, which are easier than what people ask: judge "
+SYNTHETIC_NOTE = gettext_lazy(
+    "This was measured on synthetic queries only, which are easier than people's questions: judge "
     "some real ones before you rely on it."
 )
-MIXED_NOTE = "{count} of the {of} queries are synthetic, and easier than what people ask."
+MIXED_NOTE = gettext_lazy(
+    "{count} of the {of} queries are synthetic, and easier than people's questions."
+)
 
 
 def carry_out(pk: int) -> str:
@@ -59,14 +62,17 @@ def carry_out(pk: int) -> str:
 def _carry_out(lease: Lease[Optimisation]) -> None:
     try:
         if lease.keeps_crashing:
-            raise RunFailed(f"It ended the worker {MAX_ATTEMPTS} times. Look at the worker's log.")
+            raise RunFailed(
+                gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
+                % {"max_attempts": MAX_ATTEMPTS}
+            )
         _finish(lease, _look(lease.row, lease.report))
     except LeaseLost:
         raise
     except (SearchError, IngestionError, NothingToLearn) as error:
         lease.finish(State.FAILED, error=str(error), finished=timezone.now())
     except Exception as error:
-        told = f"It broke off ({error}). Start it again."
+        told = gettext("It stopped with an error (%(error)s). Start it again.") % {"error": error}
         lease.finish(State.FAILED, error=told, finished=timezone.now())
         raise
 
@@ -167,8 +173,10 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled
         look(0.0)
         time.sleep(LOOK_SECONDS)
     raise PoolError(
-        "The candidates of the golden queries could not be found in time, because another worker "
-        "is at them. Start again in a few minutes."
+        gettext(
+            "The candidates of the golden queries could not be found in time, because "
+            "another worker is still retrieving them. Start again in a few minutes."
+        )
     )
 
 
@@ -177,7 +185,7 @@ def _notes(origins: Counter[str]) -> list[str]:
     synthetic, of = origins[Origin.SYNTHETIC], origins.total()
     if not synthetic:
         return []
-    return [SYNTHETIC_NOTE if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
+    return [str(SYNTHETIC_NOTE) if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
 
 
 def _finish(lease: Lease[Optimisation], found: dict[str, Any]) -> None:
@@ -194,5 +202,5 @@ def _draft(row: Optimisation) -> None:
             make_draft(row, acting_user=row.user)
     except SearchError as error:
         # The result stands; the page says why there is no draft of it.
-        row.error = f"No draft was made of it. {error}"
+        row.error = gettext("No draft was created. %(error)s") % {"error": error}
         row.save(update_fields=["error"])

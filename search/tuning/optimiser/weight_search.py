@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
 from scipy import optimize
 
 from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
@@ -232,9 +233,12 @@ def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Wanted) -> froz
     enough = frozenset(each for each, count in asked.items() if count >= ENOUGH)
     if not enough:
         raise NothingToLearn(
-            f"Of no class of questions are there {ENOUGH} judged golden queries (at most "
-            f"{max(asked.values(), default=0)}). Judge more answers, import judgements, or make "
-            "synthetic queries to start with."
+            gettext(
+                "No query class has %(enough)s judged golden queries (at most %(max)s). "
+                "Judge more results, import judgements, or generate synthetic queries to "
+                "start with."
+            )
+            % {"enough": ENOUGH, "max": max(asked.values(), default=0)}
         )
     return enough
 

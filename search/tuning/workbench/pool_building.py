@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
@@ -57,7 +58,13 @@ def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
 def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
     """Build until no wider pools have been requested meanwhile."""
     if lease.keeps_crashing:
-        raise PoolError(f"Building them ended the worker {MAX_ATTEMPTS} times. See the log.")
+        raise PoolError(
+            gettext(
+                "Building the pools crashed the worker %(max_attempts)s times. Check the "
+                "worker's log."
+            )
+            % {"max_attempts": MAX_ATTEMPTS}
+        )
     configured, count = configuration.current(), 0
     while lease.row.state == State.RUNNING:
         built = lease.row.width
@@ -144,17 +151,19 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
             spaces.query_embedder().embed_query(golden.text)
         found = find_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
     except EmbeddingError as error:
-        raise PoolError(f"{AWAY} It says: {error}") from error
+        raise PoolError(
+            gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}
+        ) from error
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return Candidates(read("", configured))
     if found.degraded:
-        raise PoolError(AWAY)
+        raise PoolError(str(AWAY))
     return found
 
 
-AWAY = (
+AWAY = gettext_lazy(
     "The candidates of the golden queries could not be found, because the embedding model did not "
-    "answer. See that it runs, and build them again."
+    "answer. Check that it is running, then build them again."
 )
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
@@ -98,7 +99,10 @@ def trial(
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
-        raise ProfileError(f"A search profile has no {', '.join(unknown)} to change.")
+        raise ProfileError(
+            gettext("A search profile has no setting %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     row = copy.copy(base)
     as_it_was = {name for name in activation.FIELDS if _is_same(base, name, fields)}
     for name, value in fields.items():

@@ -140,8 +140,12 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
         viewer=request.user, collections=collections, configured=configured,
     )  # fmt: skip
     golden = judging.find_query(text, collections, viewer=request.user)
-    edited = f"Draft: {base}" if base.is_draft else f"Draft of {base}"
-    titles = (f"Active: {active.name} v{active.version}", edited)
+    edited = gettext("Draft: %(profile)s") if base.is_draft else gettext("Draft of %(profile)s")
+    running = gettext("Active: %(name)s v%(version)s")
+    titles = (
+        running % {"name": active.name, "version": active.version},
+        edited % {"profile": base},
+    )
     both = columns(shown, titles, grades_of(golden, request.user))
     html = render_to_string(
         "admin/tuning/workbench/rankings.html",

@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -156,20 +156,23 @@ def _golden(viewer: Viewer) -> Iterator[Listed]:
     counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
     judged = dict(counted)
     for row in rows:
-        note = f"{judged.get(row.pk, 0)} judged"
+        notes = [gettext("%(count)d judged") % {"count": judged.get(row.pk, 0)}]
         if row.must_be_first_id:
-            note += ", with a must-be-first document"
-        yield Listed(row.text, note, tuple(row.collections))
+            notes.append(gettext("with a must-be-first document"))
+        yield Listed(row.text, ", ".join(notes), tuple(row.collections))
 
 
 def _recent(viewer: Viewer) -> Iterator[Listed]:
     events = SearchEvent.objects.visible_to(viewer).searches().exclude(query="")
     seen: dict[str, Listed] = {}
     for event in events.order_by("-at", "-pk")[:READ]:
-        note = f"{event.total} results" if event.total else "no results"
+        counted = ngettext("%(count)d result", "%(count)d results", event.total)
+        notes = [counted % {"count": event.total} if event.total else gettext("no results")]
         if event.unsure:
-            note += ", low confidence"
-        seen.setdefault(event.folded, Listed(event.query, note, tuple(event.collections)))
+            notes.append(gettext("low confidence"))
+        seen.setdefault(
+            event.folded, Listed(event.query, ", ".join(notes), tuple(event.collections))
+        )
         if len(seen) == SHOWN:
             break
     yield from seen.values()
@@ -190,7 +193,7 @@ def _low(viewer: Viewer) -> Iterator[Listed]:
     for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
         notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
         if each.first_missed:
-            notes.insert(0, "must-be-first document is not first")
+            notes.insert(0, gettext("must-be-first document is not first"))
         yield Listed(
             each.golden.text, ", ".join(notes), each.golden.collections,
             heading=gettext("Golden queries that the active profile ranks badly"),

@@ -37,7 +37,7 @@ class PublishSerializer(ReasonSerializer):
     override = serializers.BooleanField(default=False)
     fingerprint = serializers.CharField(
         default="",
-        help_text="As you saw it: if it has changed since, nothing is published.",
+        help_text="The fingerprint that you read: if it has changed since, nothing is published.",
     )
 
 
