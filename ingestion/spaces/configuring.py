@@ -72,7 +72,7 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(given) - set(known))
     if not known or unknown:
         raise EmbeddingRejected(
-            f'There is no kind of embedder "{kind}": use "local" or "openai".'
+            f'Unknown kind of embedder "{kind}": use "local" or "openai".'
             if not known
             else f"A {kind} model has no {', '.join(unknown)}: leave it out."
         )

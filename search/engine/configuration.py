@@ -54,7 +54,7 @@ class Configuration:
     synonyms: Synonyms | None = None
     pins: Mapping[str, tuple[Pinned, ...]] = field(default_factory=dict, repr=False)
     hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
-    calibration: confidence.Calibration | None = None
+    calibration: confidence.CalibrationModels | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
@@ -155,7 +155,7 @@ def pinning_edits() -> QuerySet[ChunkEdit]:
     return pinning.only("questions", "document")
 
 
-def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
+def _calibration(space: EmbeddingSpace | None) -> confidence.CalibrationModels | None:
     """The space's own calibration, else the one shipped for its model, else None."""
     if space is None:
         return None
@@ -163,7 +163,7 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
     if row is None:
         return confidence.shipped(space.fingerprint)
     try:
-        return confidence.Calibration.from_json(row.coefficients)
+        return confidence.CalibrationModels.from_json(row.coefficients)
     except ValueError as error:
         logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
         return None

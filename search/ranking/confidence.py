@@ -117,7 +117,7 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class CalibrationModels:
     """The fitted models of one embedding space, one for each combination of signals that ran."""
 
     models: Mapping[Ran, Logistic]
@@ -152,7 +152,7 @@ class Calibration:
 def confidence(
     prepared: Prepared,
     columns: Sequence[int],
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
@@ -192,7 +192,7 @@ def shifted(weights: Weights) -> Weights | None:
     return Weights(**(weights.as_dict() | {"vector": half, "keyword": half}))
 
 
-def shipped(fingerprint: str) -> Calibration | None:
+def shipped(fingerprint: str) -> CalibrationModels | None:
     """The calibration that ships for the model with this fingerprint, or None."""
     for model, calibration in SHIPPED.items():
         if fingerprint.startswith(model):
@@ -222,8 +222,8 @@ def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
 # By the prefix of a model's fingerprint, which ends with a hash of its weights. Fitted in November
 # 2026 to the half of squad20_dev (1,500 answerable questions), cranfield and med that seed 0 keeps;
 # for results on the other half and on unseen collections see docs/relevance.md, "Confidence".
-SHIPPED: Mapping[str, Calibration] = {
-    "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": Calibration(
+SHIPPED: Mapping[str, CalibrationModels] = {
+    "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": CalibrationModels(
         {
             Ran.BOTH: Logistic(
                 -4.8998,

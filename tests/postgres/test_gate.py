@@ -158,7 +158,7 @@ class TestPublishing:
         with pytest.raises(ProfileError, match="reason"):
             publications.override(refused, acting_user=administrator, reason=" ")
         draft.class_weights.update(**KEYWORDS_ONLY)
-        with pytest.raises(RunConflict, match="edited meanwhile"):
+        with pytest.raises(RunConflict, match="edited since"):
             publications.override(refused, acting_user=administrator, reason="All the same.")
         draft.class_weights.update(**TITLE_ONLY)
         done = publications.override(refused, acting_user=administrator, reason="All the same.")
@@ -182,7 +182,7 @@ class TestPublishing:
         monkeypatch.setattr(golden_runs, "compare", edited)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
-        assert "edited meanwhile" in done.error
+        assert "edited since" in done.error
         assert last_change().action == Action.REFUSED
 
     def test_what_was_measured_against_another_active_profile_is_not_published(

@@ -48,7 +48,7 @@ from search.engine.settle import Settled
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import applicable, identifiers_lead
 from search.ranking.boosts import sought
-from search.ranking.confidence import Calibration, Ran
+from search.ranking.confidence import CalibrationModels, Ran
 
 Places = Mapping[str, int]
 
@@ -648,7 +648,7 @@ def confidence(
     hits: Sequence[Hit],
     query: Query,
     terms: Sequence[TermStatistic],
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
@@ -752,7 +752,7 @@ def surest(
     weights: Weights,
     profile: Profile,
     options: RankingOptions,
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     group: bool,
     by_meaning: bool = True,

@@ -176,7 +176,7 @@ def sure_by_keywords() -> None:
     }
     Calibration.objects.create(
         space=EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE),
-        coefficients=confidence.Calibration(models).as_json()
+        coefficients=confidence.CalibrationModels(models).as_json()
         | {"vector": {"intercept": 0, "slopes": dict.fromkeys(FEATURES[Ran.VECTOR], 0)}},
         trained_on="made",
     )

@@ -97,7 +97,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     ) -> HttpResponse:
         experiment = self.seen(request, object_id)
         if experiment.state == State.RUNNING and request.method == "GET":
-            experiment = running.look(experiment)
+            experiment = running.analyse(experiment)
         context = _shown(experiment, request)
         return super().change_view(  # type: ignore[no-any-return]
             request, object_id, form_url, {**context, **(extra_context or {})}

@@ -116,7 +116,7 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         """Do nothing: the service has validated and saved the row."""
 
 
-class ImportForm(forms.Form):
+class JudgementImportForm(forms.Form):
     """A file of judgements."""
 
     file = forms.FileField(widget=UnfoldAdminFileFieldWidget)
@@ -160,7 +160,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         """Import a file of judgements, and show the rejected lines."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = ImportForm(request.POST or None, request.FILES or None)
+        form = JudgementImportForm(request.POST or None, request.FILES or None)
         done = None
         if request.method == "POST" and form.is_valid():
             given = form.cleaned_data

@@ -34,7 +34,7 @@ class EvaluationError(SearchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CorpusPassage:
     """A row of a corpus."""
 
     id: str
@@ -64,9 +64,9 @@ class JudgedCollection:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
 
-    def passages(self) -> Iterator[Passage]:
+    def passages(self) -> Iterator[CorpusPassage]:
         for row in _rows(self.folder / CORPUS):
-            yield Passage(
+            yield CorpusPassage(
                 str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or "")
             )
 
@@ -163,7 +163,7 @@ def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, 
     return {pk: ids[digest] for pk, digest in rows if digest in ids}
 
 
-def _receive(collection: Collection, passage: Passage) -> int:
+def _receive(collection: Collection, passage: CorpusPassage) -> int:
     receipt = services.receive(
         collection,
         io.BytesIO(passage.file),

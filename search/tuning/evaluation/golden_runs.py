@@ -27,9 +27,9 @@ from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden import (
-    Comparison,
     Golden,
-    Side,
+    MeasuredPair,
+    MeasuredProfile,
     compare,
     fingerprint,
     golden_set,
@@ -105,7 +105,7 @@ def sweep() -> int:
     )
 
 
-def measure(pk: int) -> Comparison | None:
+def measure(pk: int) -> MeasuredPair | None:
     """Measure and store a run; return its figures, or None if another process holds the run.
 
     None, too, if it was cancelled meanwhile. A failure is stored in the row and raised as
@@ -114,7 +114,7 @@ def measure(pk: int) -> Comparison | None:
     return work_on(EvaluationRun, pk, _measure, state=State.RUNNING, progress=0)
 
 
-def _measure(lease: Lease[EvaluationRun]) -> Comparison:
+def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     run = lease.row
     try:
         if lease.keeps_crashing:
@@ -128,7 +128,7 @@ def _measure(lease: Lease[EvaluationRun]) -> Comparison:
             golden_set(),
             run.profile.as_profile(),
             run.baseline.as_profile() if run.baseline else None,
-            look=lambda done, total: lease.report(done / total),
+            progress=lambda done, total: lease.report(done / total),
         )
     except LeaseLost:
         raise
@@ -158,7 +158,7 @@ def brought_to_an_end(run: EvaluationRun) -> bool:
     return not run.is_open
 
 
-def _figures(measured: Comparison) -> dict[str, object]:
+def _figures(measured: MeasuredPair) -> dict[str, object]:
     """The result columns of a run."""
     space = configuration.current().space
     return {
@@ -177,7 +177,7 @@ def _figures(measured: Comparison) -> dict[str, object]:
     }
 
 
-def _by_class(side: Side) -> dict[str, object]:
+def _by_class(side: MeasuredProfile) -> dict[str, object]:
     classes = {
         key: answer.query_class for key, answer in side.answers.items() if answer.query_class
     }
@@ -187,7 +187,7 @@ def _by_class(side: Side) -> dict[str, object]:
     }
 
 
-def _query_row(golden: Golden, measured: Comparison) -> dict[str, object]:
+def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
     """A query's entry in `EvaluationRun.by_query`."""
     answer, side = measured.candidate.answers[golden.key], measured.candidate
     row: dict[str, object] = {
@@ -203,7 +203,7 @@ def _query_row(golden: Golden, measured: Comparison) -> dict[str, object]:
     return row
 
 
-def _latency(measured: Comparison) -> dict[str, float]:
+def _latency(measured: MeasuredPair) -> dict[str, float]:
     before = measured.baseline.latency if measured.baseline else {}
     theirs = {f"baseline_{name}": value for name, value in before.items()}
     return {**measured.candidate.latency, **theirs}

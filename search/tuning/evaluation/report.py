@@ -9,12 +9,12 @@ from typing import Any
 
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
-from search.tuning.evaluation.runner import Outcome
+from search.tuning.evaluation.runner import MeasuredCollection
 
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[MeasuredCollection]) -> dict[str, Any]:
     """`{"runs": [...]}`, one for each profile on each collection."""
     return {
         "runs": [
@@ -30,7 +30,7 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def as_text(outcomes: Sequence[Outcome]) -> str:
+def as_text(outcomes: Sequence[MeasuredCollection]) -> str:
     """One collection's outcomes as tables for a terminal: overall, then by query class."""
     first = outcomes[0]
     width = max(len(outcome.profile.name) for outcome in outcomes) + 2
@@ -49,7 +49,7 @@ def as_text(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
+def _class_lines(outcomes: Sequence[MeasuredCollection], width: int) -> list[str]:
     by_class = [(outcome, outcome.by_class()) for outcome in outcomes]
     lines = []
     for query_class, (count, _) in by_class[0][1].items():
@@ -60,7 +60,7 @@ def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
     return lines
 
 
-def as_markdown(outcomes: Sequence[Outcome]) -> str:
+def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
     """A table for each collection, and an overview by the leading measure."""
     tables = []
     for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
@@ -68,7 +68,7 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n\n".join([_overview(outcomes), *tables])
 
 
-def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
+def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
     """Replace the text between the markers in the file. Raises EvaluationError without markers."""
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
@@ -80,7 +80,7 @@ def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
     path.write_text(f"{before}{begin}\n\n{as_markdown(outcomes)}\n\n{end}{after}", encoding="utf-8")
 
 
-def _overview(outcomes: Sequence[Outcome]) -> str:
+def _overview(outcomes: Sequence[MeasuredCollection]) -> str:
     """The leading measure: a row per profile, a column per collection, and the mean."""
     by_collection: dict[str, dict[str, float]] = {}
     for outcome in outcomes:
@@ -97,7 +97,7 @@ def _overview(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _markdown_table(name: str, outcomes: Sequence[Outcome]) -> str:
+def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
     first = outcomes[0]
     title = (
         f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
@@ -116,7 +116,7 @@ def _figures(means: dict[str, float]) -> str:
     return "".join(f"{means[name]:>11.4f}" for name in NAMES)
 
 
-def _difference(outcome: Outcome) -> str:
+def _difference(outcome: MeasuredCollection) -> str:
     interval = outcome.differences[LEADING]
     shown = f"{interval.mean:+.4f} ({interval.low:+.4f} to {interval.high:+.4f})"
     return shown if interval.is_clear else f"{shown}, not clear"

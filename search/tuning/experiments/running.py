@@ -3,7 +3,7 @@
 Two published profiles, one experiment at a time.
 
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
-      -> look, repeatedly -> a verdict, the longest run, a person or a new active profile
+      -> interim analyses -> a verdict, the maximum duration, a person or a new active profile
       ends it
 """
 
@@ -124,7 +124,7 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
     return finish(held, reason=reason.strip(), user=acting_user)
 
 
-def look(experiment: Experiment) -> Experiment:
+def analyse(experiment: Experiment) -> Experiment:
     """Update the experiment's verdict; end the experiment if its stop rule says so."""
     held = outcomes.refresh(experiment)
     if held.state != State.RUNNING or held.started is None:
@@ -136,11 +136,11 @@ def look(experiment: Experiment) -> Experiment:
     return held
 
 
-def look_at_running() -> int:
+def analyse_running() -> int:
     """Update the verdicts of the running experiments; return how many."""
     running = list(Experiment.objects.filter(state=State.RUNNING))
     for experiment in running:
-        look(experiment)
+        analyse(experiment)
     return len(running)
 
 

@@ -23,7 +23,7 @@ from search.models import SearchProfile
 from search.tuning.evaluation import whatif
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import GoldenQuery, Optimisation
-from search.tuning.optimiser.weight_search import FOLDS, Wanted
+from search.tuning.optimiser.weight_search import FOLDS, Target
 from search.tuning.publishing import activation, drafts
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Options:
     PRESETS to measure the shipped profiles instead of new weights.
     """
 
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: Target = field(default_factory=Target)
     origins: tuple[str, ...] | None = None
     kind: str = WEIGHTS
 
@@ -73,9 +73,9 @@ class Options:
 
         Raises OptimisationError for invalid options.
         """
-        usual = Wanted()
+        usual = Target()
         try:
-            wanted = Wanted(
+            wanted = Target(
                 seed=int(value.get("seed", usual.seed)),
                 folds=int(value.get("folds", FOLDS)),
                 signals=_each(Signal, value.get("signals")),

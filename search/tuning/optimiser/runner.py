@@ -31,7 +31,7 @@ from search.tuning.workbench.pools import Pooled, pooled
 
 State = Optimisation.State
 Origin = GoldenQuery.Origin
-Look = Callable[[float], None]
+ShareProgress = Callable[[float], None]
 """The progress callback: gets the share of the work done, in [0, 1]."""
 
 POOLS = 0.3  # share of the progress for building pools, if they must be built
@@ -66,7 +66,7 @@ def _carry_out(lease: Lease[Optimisation]) -> None:
                 gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
                 % {"max_attempts": MAX_ATTEMPTS}
             )
-        _finish(lease, _look(lease.row, lease.report))
+        _finish(lease, _result(lease.row, lease.report))
     except LeaseLost:
         raise
     except (SearchError, IngestionError, NothingToLearn) as error:
@@ -87,17 +87,17 @@ def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Go
     return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
 
 
-def _look(row: Optimisation, look: Look) -> dict[str, Any]:
+def _result(row: Optimisation, progress: ShareProgress) -> dict[str, Any]:
     options = Options.from_json(row.options)
     profile = row.profile.as_profile()
     goldens = chosen(golden_set(), options.origins)
     started = time.monotonic()
     if options.kind == PRESETS:
         found = presets_compared.compare_presets(
-            row.profile, goldens, options.wanted.measure, _pools_of, look
+            row.profile, goldens, options.wanted.measure, _pools_of, progress
         )
     else:
-        found = _better_weights(profile, goldens, options, look)
+        found = _better_weights(profile, goldens, options, progress)
     origins = Counter(golden.origin for golden in goldens)
     notes = [found["verdict"], *_notes(origins)]
     return {
@@ -111,14 +111,14 @@ def _look(row: Optimisation, look: Look) -> dict[str, Any]:
 
 
 def _better_weights(
-    profile: Profile, goldens: Sequence[Golden], options: Options, look: Look
+    profile: Profile, goldens: Sequence[Golden], options: Options, progress: ShareProgress
 ) -> dict[str, Any]:
-    held = _pools_of(profile, goldens, lambda share: look(share * POOLS))
+    held = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
     found = optimise(
         held.whatif,
         profile,
         options.wanted,
-        look=lambda done, of: look(POOLS + (1 - POOLS) * done / of),
+        progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
     return as_json(profile, found)
 
@@ -157,7 +157,7 @@ def interval_json(interval: Interval) -> dict[str, float]:
     return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
-def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled:
+def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
     """The golden queries in fresh pools; missing ones are built now.
 
     Raises PoolError, also if another worker does not finish them in time.
@@ -165,12 +165,12 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled
     width = Width.of(profile)
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
-        pool_building.build(width, lambda done, of: look(done / max(of, 1)))
+        pool_building.build(width, lambda done, of: progress(done / max(of, 1)))
         held = pooled(profile, goldens)
         # A library that changes all the time is never wholly fresh, so stale pools are accepted.
         if held.coverage.pooled == len(goldens):
             return held
-        look(0.0)
+        progress(0.0)
         time.sleep(LOOK_SECONDS)
     raise PoolError(
         gettext(

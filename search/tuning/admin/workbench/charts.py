@@ -9,9 +9,9 @@ from django.utils.translation import gettext, gettext_lazy
 
 from common.admin.charts import WIDTH, Axis, points
 from search.domain import Profile, QueryClass, Signal
-from search.tuning.evaluation.whatif import Outcome
+from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun
-from search.tuning.workbench.comparing import LEADING, Comparison, distribution
+from search.tuning.workbench.comparing import LEADING, ProfileComparison, distribution
 
 HEIGHT = 220.0
 LEGEND = {"active": gettext_lazy("Active"), "draft": gettext_lazy("Draft")}
@@ -19,7 +19,7 @@ RUNS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """A curve by its name and colour (`active`, `draft`, `answers`, `others`), as SVG points."""
 
     name: str
@@ -28,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A named position on the x axis, drawn as a vertical line."""
 
     name: str
@@ -41,7 +41,7 @@ class Plot:
     """A chart of curves. `table` has a row for each x, under `heads`."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
     top: str
     bottom: str
     left: str
@@ -49,7 +49,7 @@ class Plot:
     summary: str
     heads: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[AxisMark, ...] = ()
 
 
 def weight_curve(
@@ -70,7 +70,7 @@ def weight_curve(
     }
     return Plot(
         gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
-        (Line("draft", gettext("Draft, other weights in proportion"), _line(curve, axis)),),
+        (Curve("draft", gettext("Draft, other weights in proportion"), _line(curve, axis)),),
         f"{axis.high:.3f}",
         f"{axis.low:.3f}",
         "0%",
@@ -89,20 +89,20 @@ def weight_curve(
         (gettext("Weight of meaning"), LEADING),
         tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
         tuple(
-            Mark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
+            AxisMark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
             for name, share in weights.items()
         ),
     )
 
 
-def recall_curve(found: Comparison) -> Plot | None:
+def recall_curve(found: ProfileComparison) -> Plot | None:
     """Precision against recall at the measured depths, under both profiles."""
     if not found.queries:
         return None
     lines = []
     for (name, label), curve in zip(LEGEND.items(), found.curves, strict=True):
         places = [(recall, precision) for precision, recall in curve.values()]
-        lines.append(Line(name, str(label), _line(places, Axis(0.0, 1.0, HEIGHT))))
+        lines.append(Curve(name, str(label), _line(places, Axis(0.0, 1.0, HEIGHT))))
     before, after = found.curves
     return Plot(
         gettext("Precision and recall"),
@@ -136,7 +136,7 @@ def recall_curve(found: Comparison) -> Plot | None:
     )
 
 
-def score_chart(outcome: Outcome) -> Plot | None:
+def score_chart(outcome: WhatIfResult) -> Plot | None:
     """The score distributions of relevant and other results, among the first ten."""
     relevant, others, top = distribution(outcome)
     if not sum(relevant) + sum(others):
@@ -148,8 +148,8 @@ def score_chart(outcome: Outcome) -> Plot | None:
     return Plot(
         gettext("Scores of relevant and other results"),
         (
-            Line("answers", gettext("Judged 1 or better"), _line(curves[0], axis, top)),
-            Line("others", gettext("Others"), _line(curves[1], axis, top)),
+            Curve("answers", gettext("Judged 1 or better"), _line(curves[0], axis, top)),
+            Curve("others", gettext("Others"), _line(curves[1], axis, top)),
         ),
         f"{axis.high:.0%}",
         "0%",

@@ -37,7 +37,7 @@ VIEW, CHANGE, JUDGE, RUN = (
     "tuning.add_evaluationrun",
 )
 MAX_BODY = 64 * 1024
-Answer = dict[str, Any]
+JsonAnswer = dict[str, Any]
 
 
 def check(request: HttpRequest, *permissions: str) -> None:
@@ -50,14 +50,14 @@ def check(request: HttpRequest, *permissions: str) -> None:
 
 def asking(
     *permissions: str,
-) -> Callable[[Callable[..., Answer]], Callable[[HttpRequest], HttpResponse]]:
+) -> Callable[[Callable[..., JsonAnswer]], Callable[[HttpRequest], HttpResponse]]:
     """A decorator: makes a JSON view of a function from posted JSON to the answer.
 
     People without access to the workbench or a permission are refused; the message of a SearchError
     is returned.
     """
 
-    def decorated(answer: Callable[..., Answer]) -> Callable[[HttpRequest], HttpResponse]:
+    def decorated(answer: Callable[..., JsonAnswer]) -> Callable[[HttpRequest], HttpResponse]:
         @require_POST
         @wraps(answer)
         def view(request: HttpRequest) -> HttpResponse:
@@ -85,7 +85,7 @@ class InvalidDraft(Exception):
         self.problems = problems
 
 
-def posted_in(request: HttpRequest) -> Answer | None:
+def posted_in(request: HttpRequest) -> JsonAnswer | None:
     if len(request.body) > MAX_BODY:
         return None
     try:
@@ -95,7 +95,7 @@ def posted_in(request: HttpRequest) -> Answer | None:
     return value if isinstance(value, dict) else None
 
 
-def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
+def form_of(posted: JsonAnswer, *, is_saving: bool = False) -> WorkbenchForm:
     values = posted.get("values")
     rows = SearchProfile.objects.prefetch_related("class_weights")
     row = get_object_or_404(rows, pk=whole_number(posted.get("profile")))
@@ -103,7 +103,7 @@ def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
     return WorkbenchForm({k: str(v) for k, v in data.items()}, instance=row, is_saving=is_saving)
 
 
-def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
+def draft_of(posted: JsonAnswer) -> tuple[Profile, SearchProfile]:
     """The profile described by the controls, and the row that it edits.
 
     Raises InvalidDraft.
@@ -114,12 +114,12 @@ def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
     return form.trial(), form.instance
 
 
-def collections_of(posted: Answer) -> tuple[str, ...]:
+def collections_of(posted: JsonAnswer) -> tuple[str, ...]:
     given = posted.get("collections")
     return tuple(map(str, given)) if isinstance(given, list) else ()
 
 
-def document_of(request: HttpRequest, posted: Answer) -> Document:
+def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
     try:
         public_id = UUID(str(posted.get("document")))
     except ValueError as error:

@@ -21,7 +21,7 @@ from search.presentation.results import (
     trail,
 )
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench.preview import Place, Preview, Side
+from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 
 SIGNS = {
     Operation.SUM: gettext_lazy("sum"),
@@ -34,7 +34,7 @@ SMALL_SCALE = 0.1  # below it: the tiny scores of rank fusion
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     """One signal's stretch of a bar, in percent of its length."""
 
     signal: str
@@ -68,7 +68,7 @@ class Grades:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownHit:
     """A hit of one ranking, ready to be drawn."""
 
     rank: int
@@ -79,7 +79,7 @@ class Shown:
     collection: str
     snippet: SafeString
     score: str
-    segments: tuple[Segment, ...]
+    segments: tuple[BarSegment, ...]
     reasons: tuple[str, ...]
     tree: SafeString
     folded: int
@@ -128,7 +128,7 @@ class Column:
 
     name: str
     title: str
-    hits: tuple[Shown, ...]
+    hits: tuple[ShownHit, ...]
     total: int
     query_class: str
     class_value: str
@@ -136,7 +136,7 @@ class Column:
     notes: tuple[str, ...]
     confidence: str
     unsure: bool
-    weights: tuple[Segment, ...] = field(default=())
+    weights: tuple[BarSegment, ...] = field(default=())
 
 
 def columns(
@@ -172,7 +172,12 @@ def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
 
 
 def _column(
-    name: str, title: str, side: Side, query: Query, grades: Mapping[str, Grades], other: str
+    name: str,
+    title: str,
+    side: PreviewedRanking,
+    query: Query,
+    grades: Mapping[str, Grades],
+    other: str,
 ) -> Column:
     ranking, settled = side.ranking, side.ranking.settled
     full = full_scale(side.profile, [place.result.hit for place in side.places])
@@ -189,7 +194,7 @@ def _column(
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
         tuple(
-            Segment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
+            BarSegment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
             for s in Signal
             if (share := settled.weights.of(s))
         ),
@@ -204,10 +209,10 @@ def full_scale(profile: Profile, hits: Sequence[Hit]) -> float:
 
 
 def _shown(
-    place: Place, query: Query, full: float, grades: Mapping[str, Grades], other: str
-) -> Shown:
+    place: PreviewedResult, query: Query, full: float, grades: Mapping[str, Grades], other: str
+) -> ShownHit:
     result, hit = place.result, place.result.hit
-    return Shown(
+    return ShownHit(
         rank=place.rank,
         moved=place.moved,
         document=result.document_id,
@@ -224,7 +229,7 @@ def _shown(
     )
 
 
-def _segments(hit: Hit, full: float) -> Iterator[Segment]:
+def _segments(hit: Hit, full: float) -> Iterator[BarSegment]:
     parts = {part.signal.value: part.value for part in hit.explanation.contributions}
     sums = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
     parts[ADDED] = sum(part.value for part in sums)
@@ -234,10 +239,10 @@ def _segments(hit: Hit, full: float) -> Iterator[Segment]:
         left -= width
         label = gettext("Similarity and boosts") if name == ADDED else SIGNAL_LABELS[Signal(name)]
         if value:
-            yield Segment(name, label, width, figure(value, full))
+            yield BarSegment(name, label, width, figure(value, full))
 
 
-def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[str]:
+def _reasons(place: PreviewedResult, query: Query, full: float, other: str) -> Iterator[str]:
     """The reasons for the hit's rank, a sentence each; the most important first."""
     hit = place.result.hit
     if reason := tier_reason(hit, query):
@@ -264,7 +269,7 @@ def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[st
             yield gettext("Plus %(amount)s: %(label)s.") % named
 
 
-def _moved(place: Place, full: float, other: str) -> Iterator[str]:
+def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
     """The reasons for a rank other than in the other ranking."""
     was = place.counterpart
     if place.moved is None:

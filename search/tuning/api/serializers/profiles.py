@@ -190,20 +190,6 @@ class NewProfileSerializer(ProfileEditSerializer):
         fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)
 
 
-class DifferenceParameters(Parameters):
-    """What to compare with."""
-
-    against = serializers.CharField(
-        required=False, help_text="`name@version`; the active profile if it is left out."
-    )
-
-
-class DifferencesSerializer(serializers.Serializer[Any]):
-    """What is another in a profile, a sentence each."""
-
-    differences = serializers.ListField(child=serializers.CharField())
-
-
 class DocumentField(serializers.SlugRelatedField[Document]):
     """A document by its id. One that the user may not read is as unknown as a missing one."""
 

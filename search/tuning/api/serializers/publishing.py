@@ -108,7 +108,7 @@ class ToldSerializer(serializers.Serializer[Any]):
     """What visitors have told by now.
 
     `value` is B's share of visitors who opened a result less A's (`split`), or the share of
-    visitors with a preference who prefer B (`interleaved`). `low` to `high` holds at every look.
+    visitors with a preference who prefer B (`interleaved`). `low` to `high` is valid at every interim analysis.
     """
 
     verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
@@ -129,7 +129,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
     a = ProfileNameSerializer()
     b = ProfileNameSerializer()
-    told = serializers.SerializerMethodField(help_text="Null before the first look.")
+    told = serializers.SerializerMethodField(help_text="Null before the first analysis.")
     added_by = serializers.CharField(source="added_by.username", default=None, allow_null=True)
 
     class Meta:
