@@ -58,7 +58,7 @@ def _set_up() -> None:
     import django
 
     django.setup()
-    logging.disable(logging.WARNING)  # a broker that is away is what this is about
+    logging.disable(logging.WARNING)  # an unavailable broker is what this tests
 
 
 def _soak(arguments: argparse.Namespace) -> None:

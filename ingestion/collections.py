@@ -62,7 +62,10 @@ def save(
             log(acting_user, collection, ADDITION if is_new else CHANGE, message)
     except IntegrityError as error:
         raise StateConflict(
-            f"There is a collection with the name “{collection.name}” or the address "
-            f"“{collection.slug}” by now. Choose another one."
+            gettext(
+                "Another collection now has the name “%(collection)s” or the address "
+                "“%(slug)s”. Choose another one."
+            )
+            % {"collection": collection.name, "slug": collection.slug}
         ) from error
     return collection

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from ingestion.errors import IngestionError, StateConflict
 from ingestion.models import IdempotencyKey
@@ -46,11 +47,17 @@ def begin(user: User, key: str, fingerprint: str) -> IdempotencyKey:
         return row
     if row.fingerprint != fingerprint:
         raise KeyReused(
-            "This Idempotency-Key was sent with another request. Choose a new key for each upload."
+            gettext(
+                "This Idempotency-Key was sent with another request. Choose a new key for "
+                "each upload."
+            )
         )
     if row.status is None:
         raise StateConflict(
-            "A request with this Idempotency-Key is being processed. Try again in a few seconds."
+            gettext(
+                "A request with this Idempotency-Key is being processed. Try again in a few "
+                "seconds."
+            )
         )
     return row
 

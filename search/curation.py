@@ -163,7 +163,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TriedResult:
     """A result with the row; `before` is its rank without it, None if not among the first."""
 
     rank: int
@@ -178,7 +178,7 @@ class Tried:
     """The first results of a question with the row; `gone` are the titles that dropped out."""
 
     query: str
-    lines: tuple[Line, ...]
+    lines: tuple[TriedResult, ...]
     gone: tuple[str, ...]
     total: int
     total_before: int
@@ -204,7 +204,7 @@ def tried(text: str, row: Row, *, viewer: Viewer) -> Tried:
     places = {result.document_id: rank for rank, result in enumerate(before.results, start=1)}
     stays = {result.document_id for result in after.results}
     lines = tuple(
-        Line(
+        TriedResult(
             rank,
             places.get(result.document_id),
             result.title,

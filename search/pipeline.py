@@ -34,7 +34,7 @@ from search.retrieval.spelling import neighbours
 
 __all__ = ["DEFAULT_PAGE_SIZE", "MAX_PAGE_SIZE", "Choices", "SearchResponse", "search"]
 
-Place = TypeVar("Place")
+ResultT = TypeVar("ResultT")
 
 
 def search(
@@ -131,7 +131,7 @@ def _shown(response: SearchResponse, teams: Sequence[str], asked: Request) -> Se
     )
 
 
-def _page_of(places: Sequence[Place], page: int, page_size: int) -> Sequence[Place]:
+def _page_of(places: Sequence[ResultT], page: int, page_size: int) -> Sequence[ResultT]:
     """The slice of `places` on page `page`, counted from 1; empty beyond the last page."""
     first = (page - 1) * page_size
     return places[first : first + page_size]

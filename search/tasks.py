@@ -57,7 +57,7 @@ def carry_out_experiment(experiment_id: int) -> str:
 @shared_task
 def look_at_experiments() -> int:
     """Update the running experiments, end those with a verdict; return how many there were."""
-    return running.look_at_running()
+    return running.analyse_running()
 
 
 @shared_task

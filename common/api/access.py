@@ -111,7 +111,7 @@ class _OpenWithoutCache(SimpleRateThrottle):
         try:
             return super().allow_request(request, view)
         except RedisError as error:
-            logger.warning("Requests are not counted while the cache is away: %s", error)
+            logger.warning("Requests are not counted while the cache is unavailable: %s", error)
             return True
 
 

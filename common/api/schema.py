@@ -37,7 +37,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "You do not have permission to perform this action.",
     ),
     404: (
-        "There is no such thing, or the user may not see it.",
+        "Not found, or the user may not see it.",
         "not_found",
         "There is nothing at this address, or you may not see it.",
     ),
@@ -57,7 +57,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "This Idempotency-Key was sent with another request. Choose a new key for each upload.",
     ),
     429: (
-        "Too many requests; the header Retry-After says when to come back.",
+        "Too many requests; the header Retry-After says when to try again.",
         "throttled",
         "Too many requests. Try again in 12 s.",
     ),

@@ -67,7 +67,7 @@ class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
     row: Row
 
     warnings = serializers.SerializerMethodField(
-        help_text="In the answer to a change: what may surprise about it."
+        help_text="In the response to a change: possible side effects."
     )
 
     def get_warnings(self, row: Row) -> list[str]:

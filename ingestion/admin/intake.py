@@ -49,7 +49,7 @@ class UploadForm(IntakeForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class UploadResult:
     """The result for one file. `kind` is queued, duplicate or refused."""
 
     file_name: str
@@ -69,7 +69,7 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     posted = request.method == "POST"
     form = UploadForm(request.POST if posted else None, viewer=request.user)
     files = request.FILES.getlist("files") if posted else []
-    outcomes: list[Outcome] = []
+    outcomes: list[UploadResult] = []
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
         form = UploadForm(
@@ -93,7 +93,7 @@ def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
 
 def _receive_all(
     request: HttpRequest, form: UploadForm, files: list[UploadedFile[bytes]]
-) -> Iterator[Outcome]:
+) -> Iterator[UploadResult]:
     for file in files:
         name = file.name or "unnamed"
         try:
@@ -106,21 +106,21 @@ def _receive_all(
                 acting_user=actor(request),
             )
         except IngestionError as error:
-            yield Outcome(name, "refused", str(error))
+            yield UploadResult(name, "refused", str(error))
         except (OSError, DatabaseError) as error:
             # Each file is stored separately: the next one may succeed.
             logger.exception("Could not store %s", name)
             message = gettext("It could not be stored (%(error)s). Upload it again.")
-            yield Outcome(name, "refused", message % {"error": error})
+            yield UploadResult(name, "refused", message % {"error": error})
         else:
             yield _outcome(name, receipt)
 
 
-def _outcome(name: str, receipt: services.Receipt) -> Outcome:
+def _outcome(name: str, receipt: services.Receipt) -> UploadResult:
     if receipt.duplicate:
         message = gettext("This collection already contains the same file, as this document")
-        return Outcome(name, "duplicate", message, receipt.document)
-    return Outcome(name, "queued", gettext("Waiting to be processed"), receipt.document)
+        return UploadResult(name, "duplicate", message, receipt.document)
+    return UploadResult(name, "queued", gettext("Waiting to be processed"), receipt.document)
 
 
 Kind = Import.Kind

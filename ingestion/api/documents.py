@@ -269,7 +269,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
     def original(self, request: Request, public_id: str, number: int) -> FileResponse:
         """Download a version's file.
 
-        404 where it is no longer kept (VERSIONS_KEPT).
+        404 where it is no longer stored (VERSIONS_KEPT).
         """
         return download(self.get_object())
 

@@ -21,6 +21,7 @@ from django.contrib.admin.models import CHANGE, DELETION
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import IMPORTS, enqueue, revoke, send
 from ingestion.audit import forget, log
@@ -128,7 +129,11 @@ def keep_out_of_bin(collection: Collection) -> None:
         )
         if cursor.fetchone() is None:
             raise StateConflict(
-                f"The collection “{collection}” is in the bin: restore it, or choose another one."
+                gettext(
+                    "The collection “%(collection)s” is in the bin: restore it, or choose "
+                    "another one."
+                )
+                % {"collection": collection}
             )
 
 
@@ -142,8 +147,11 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
         same = Collection.objects.kept().filter(Q(name=row.name) | Q(slug=row.slug))
         if same.exists():
             raise StateConflict(
-                f"There is a collection “{row.name}” (or its address “{row.slug}”) by now. "
-                "Rename that one first."
+                gettext(
+                    "Another collection now has the name “%(row)s” or the address “%(slug)s”. "
+                    "Rename that one first."
+                )
+                % {"row": row.name, "slug": row.slug}
             )
         Collection.objects.filter(pk=row.pk).update(deleted_at=None, deleted_by=None)
         waiting = DocumentVersion.objects.filter(
@@ -235,8 +243,11 @@ def _place_kept(name: str) -> Iterator[None]:
         yield
     except IntegrityError as error:
         raise StateConflict(
-            f"“{name}” cannot come back: its place has been taken at this very moment. Look at what"
-            " is there now and try again."
+            gettext(
+                "“%(name)s” cannot be restored: another document just took its place. Check "
+                "what is there now and try again."
+            )
+            % {"name": name}
         ) from error
 
 
@@ -244,24 +255,34 @@ def _check_place(document: Document) -> None:
     """Raise StateConflict if another document has taken this one's place."""
     if document.collection.deleted_at is not None:
         raise StateConflict(
-            f"Its collection “{document.collection}” is in the bin: restore that first."
+            gettext("Its collection “%(collection)s” is in the bin: restore it first.")
+            % {"collection": document.collection}
         )
     parent = document.parent
     if parent is not None:
         if parent.deleted_at is not None:
-            raise StateConflict(f"It is a part of “{parent}”, which is in the bin: restore that.")
+            raise StateConflict(
+                gettext("It is a part of “%(parent)s”, which is in the bin: restore that.")
+                % {"parent": parent}
+            )
         others = parent.parts.filter(part_path=document.part_path, deleted_at=None)
     else:
         same_bytes = versions.held(document.collection_id, document.content_hash)
         if same_bytes is not None:
             raise StateConflict(
-                f"“{document}” cannot come back: its file was uploaded again as “{same_bytes}”. "
-                "Delete that one first, or leave this one in the bin."
+                gettext(
+                    "“%(document)s” cannot be restored: its file was uploaded again as "
+                    "“%(same_bytes)s”. Delete that one first, or leave this one in the bin."
+                )
+                % {"document": document, "same_bytes": same_bytes}
             )
         others = Document.objects.kept().filter(collection=document.collection_id)
         others = others.filter(source=document.source) if document.source else others.none()
     if other := others.first():
         raise StateConflict(
-            f"“{document}” cannot come back: “{other}” has come from the same place meanwhile. "
-            "Delete that one first, or leave this one in the bin."
+            gettext(
+                "“%(document)s” cannot be restored: “%(other)s” has since been added from "
+                "the same source. Delete that one first, or leave this one in the bin."
+            )
+            % {"document": document, "other": other}
         )

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from django.contrib.admin.models import CHANGE
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import enqueue, revoke
 from ingestion import spaces
@@ -46,7 +47,9 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 MAX_QUESTIONS = 50
-REPLACED = "The passage was replaced or edited by somebody else meanwhile. Load the page again."
+REPLACED = gettext_lazy(
+    "The passage was replaced or edited by somebody else meanwhile. Load the page again."
+)
 
 Embedded = tuple[EmbeddingSpace, Vectors]
 
@@ -93,7 +96,7 @@ def place(edit: ChunkEdit, chunk: Chunk, *, acting_user: User | None) -> ChunkEd
     already has an edit.
     """
     if chunk.edit_id is not None:
-        raise StateConflict("That passage has an edit already. Undo that one first.")
+        raise StateConflict(gettext("That passage has an edit already. Undo that one first."))
     text = ""
     if edit.text:
         text = rebased(edit.original, edit.text, chunk.text) or edit.text
@@ -123,11 +126,16 @@ def _cleaned(wish: Wish) -> Wish:
     questions = list(dict.fromkeys(filter(None, questions)))
     if len(questions) > MAX_QUESTIONS or any(len(q) > MAX_QUESTION_CHARS for q in questions):
         raise RefusedEdit(
-            f"A passage is pinned to {MAX_QUESTIONS} questions at most, each of at most "
-            f"{MAX_QUESTION_CHARS} letters."
+            gettext(
+                "A passage is pinned to %(max_questions)s questions at most, each of at most "
+                "%(max_question_chars)s characters."
+            )
+            % {"max_questions": MAX_QUESTIONS, "max_question_chars": MAX_QUESTION_CHARS}
         )
     if wish.text and not text:
-        raise RefusedEdit("The text is empty. To take the passage out of search, disable it.")
+        raise RefusedEdit(
+            gettext("The text is empty. To take the passage out of search, disable it.")
+        )
     return Wish(text, wish.disabled, tuple(questions), wish.note.replace("\x00", "").strip())
 
 
@@ -161,7 +169,7 @@ def _held(document: Document, chunk: Chunk, seen: str) -> Chunk:
     rows = Chunk.objects.select_for_update(of=("self",)).select_related("version", "edit")
     held = rows.filter(pk=chunk.pk, version=document.current_id, content_hash=seen).first()
     if held is None:
-        raise StateConflict(REPLACED)
+        raise StateConflict(str(REPLACED))
     return held
 
 
@@ -187,7 +195,9 @@ def _replace_text(held: Chunk, text: str, embedded: Embedded) -> None:
     version = held.version
     spaces.hold_switch()
     if spaces.writing_space().pk != space.pk:
-        raise StateConflict("The embedding model was changed just now. Save the edit again.")
+        raise StateConflict(
+            gettext("The embedding model was changed just now. Save the edit again.")
+        )
     rewrite(held, text, version, spaces.embedder(space).tokenizer, patterns())
     named = with_file_name(version.title, version.file_name)
     terms.read_terms(version.pk, title=named, chunk_id=held.pk)
@@ -213,8 +223,11 @@ def _embedded(chunk: Chunk, text: str) -> Embedded:
     tokens, most = count_tokens(chunk, text)
     if tokens > most:
         raise RefusedEdit(
-            f"The text has {tokens} tokens; the embedding model reads {most} of a passage with "
-            "these headings. Shorten it."
+            gettext(
+                "The text has %(tokens)s tokens; the embedding model reads %(most)s of a "
+                "passage with these headings. Shorten it."
+            )
+            % {"tokens": tokens, "most": most}
         )
     changed = copy(chunk)
     changed.text = text

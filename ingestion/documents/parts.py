@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, Sum
+from django.utils.translation import gettext
 
 from common.jobs import Lease
 from ingestion.documents import deletion
@@ -109,13 +110,13 @@ def _fitting(whole: Document, parts: Sequence[Part]) -> tuple[list[Part], list[s
     if not parts or not above:
         return list(parts), []
     if len(above) >= DEEPEST:
-        return [], [_left_out(parts, "they lie too deep in other files")]
+        return [], [_left_out(parts, gettext("they are nested too deeply in other files"))]
     limits = ParseLimits.of(settings.PARSE_LIMITS)
     count, size = _grown(above[-1], whole)
     for index, part in enumerate(parts):
         count, size = count + 1, size + part.size
         if count > limits.archive_entries or size > limits.archive_bytes:
-            reason = "the files within one upload are too many, or too large together"
+            reason = gettext("the files within one upload are too many, or too large together")
             return list(parts[:index]), [_left_out(parts[index:], reason)]
     return list(parts), []
 
@@ -143,5 +144,10 @@ def _grown(root: Document, whole: Document) -> tuple[int, int]:
 
 def _left_out(parts: Sequence[Part], reason: str) -> str:
     shown = ", ".join(part.path for part in parts[:_NAMES_SHOWN])
-    more = f" and {len(parts) - _NAMES_SHOWN:,} more" if len(parts) > _NAMES_SHOWN else ""
-    return f"Not read, since {reason}: {shown}{more}. Upload them by themselves."
+    if len(parts) > _NAMES_SHOWN:
+        more = f"{len(parts) - _NAMES_SHOWN:,}"
+        shown = gettext("%(names)s and %(count)s more") % {"names": shown, "count": more}
+    return gettext("Not read, since %(reason)s: %(names)s. Upload them separately.") % {
+        "reason": reason,
+        "names": shown,
+    }

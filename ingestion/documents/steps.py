@@ -16,6 +16,7 @@ from itertools import islice
 from django.conf import settings
 from django.utils import timezone
 from django.utils.dateparse import parse_date, parse_datetime
+from django.utils.translation import gettext
 
 from common import backoff
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
@@ -86,8 +87,11 @@ def _run(lease: Lease[DocumentVersion]) -> None:
     version = lease.row
     if lease.keeps_crashing:
         raise RepeatedCrash(
-            f"Processing this file stopped unexpectedly {MAX_ATTEMPTS} times. The worker's log "
-            "says why; when that is mended, retry."
+            gettext(
+                "Processing this file stopped unexpectedly %(max_attempts)s times. The "
+                "worker's log says why. Fix the cause, then retry."
+            )
+            % {"max_attempts": MAX_ATTEMPTS}
         )
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
         _parse_and_chunk(lease)
@@ -99,7 +103,10 @@ def _run(lease: Lease[DocumentVersion]) -> None:
 def _postpone(lease: Lease[DocumentVersion], error: EmbeddingUnavailable) -> None:
     """Release the version with the reason and the earliest time of the next attempt."""
     delay = backoff.pause(lease.row.attempts, error.retry_after)
-    message = f"{error} Trying again in about {int(delay.total_seconds())} seconds."
+    message = gettext("%(error)s Trying again in about %(seconds)d seconds.") % {
+        "error": error,
+        "seconds": int(delay.total_seconds()),
+    }
     lease.postpone(delay, error=message, error_code=error.code)
 
 
@@ -109,7 +116,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
     parsed = _parse(lease)
     text = extracted_text(parsed.blocks)
     if not text.strip():
-        raise NoText("The file holds no text. If it is a scan, run it through OCR first.")
+        raise NoText(gettext("The file holds no text. If it is a scan, run it through OCR first."))
     document = version.document
     language = _language(version, parsed, text)
     title = document.title if document.title_given else (parsed.title.strip() or document.title)
@@ -143,7 +150,7 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
             parsed = open_file(path, version.file_name, parts_to=folder)
             refused = parts.take_in(lease, parsed.parts)
     except FileNotFoundError:
-        raise DamagedFile("The stored file is missing. Upload it again.") from None
+        raise DamagedFile(gettext("The stored file is missing. Upload it again.")) from None
     return replace(parsed, warnings=(*parsed.warnings, *refused))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from django.contrib.admin.models import CHANGE
 from django.db import connection, transaction
 from django.db.models import F
+from django.utils.translation import gettext
 
 from common.jobs import Lease, enqueue
 from ingestion.audit import log
@@ -42,16 +43,22 @@ def make_current(version: DocumentVersion, *, acting_user: User | None) -> Docum
 
 def _check_revert(document: Document, older: DocumentVersion) -> None:
     if older.pk == document.current_id == document.latest_id:
-        raise StateConflict(f"Version {older.number} is the current one already.")
+        raise StateConflict(
+            gettext("Version %(number)s is the current one already.") % {"number": older.number}
+        )
     if not older.file:
         raise StateConflict(
-            f"The file of version {older.number} is no longer kept (VERSIONS_KEPT). "
-            "Upload it again as a new version."
+            gettext(
+                "The file of version %(number)s is no longer stored (VERSIONS_KEPT). Upload "
+                "it again as a new version."
+            )
+            % {"number": older.number}
         )
     holder = held(document.collection_id, older.sha256)
     if holder is not None and holder.pk != document.pk:
         raise StateConflict(
-            f"“{holder.title}” in this collection holds the same file. Delete that one first."
+            gettext("“%(title)s” in this collection holds the same file. Delete that one first.")
+            % {"title": holder.title}
         )
 
 

@@ -20,7 +20,7 @@ from ingestion.parsing.markup import decode_html
 from .archive import UNREADABLE, check_archive, read_properties
 from .limits import ParseLimits
 from .pandoc import PandocUnreadable, extraction, read_tree
-from .protocol import Extraction, Metadata, Source
+from .protocol import Extraction, Source, StatedMetadata
 from .syntax_tree import TreeReader
 from .xml_data import Element, read_elements
 
@@ -93,9 +93,9 @@ def _package(path: Path) -> str:
     return next((name for name in candidates if name in names), "")
 
 
-def _metadata(path: Path) -> Metadata:
+def _metadata(path: Path) -> StatedMetadata:
     found = read_properties(path, _package(path))
-    return Metadata(
+    return StatedMetadata(
         title=found.get("title", ""),
         author=found.get("creator", ""),
         language=found.get("language", ""),

@@ -21,7 +21,7 @@ from ingestion.parsing.markup import HtmlParser, decode_html
 from .encoding import decode
 from .limits import ParseLimits
 from .parts import PartKeeper
-from .protocol import Extraction, Metadata, Source
+from .protocol import Extraction, Source, StatedMetadata
 from .syntax_tree import strip_tags
 from .text import paragraph_blocks
 
@@ -108,12 +108,12 @@ def _text(data: bytes, charset: str) -> str:
     return decode(data, charset)
 
 
-def _metadata(message: Message) -> Metadata:
+def _metadata(message: Message) -> StatedMetadata:
     try:
         created = parsedate_to_datetime(header(message, "Date")).isoformat()
     except (TypeError, ValueError, OverflowError):
         created = ""
-    return Metadata(
+    return StatedMetadata(
         title=header(message, "Subject"),
         author=header(message, "From"),
         language=header(message, "Content-Language").split(",")[0],

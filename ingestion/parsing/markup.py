@@ -21,7 +21,7 @@ from ingestion.parsing.pandoc import (
     plain_text,
     read_tree,
 )
-from ingestion.parsing.protocol import Extraction, Metadata, Source
+from ingestion.parsing.protocol import Extraction, Source, StatedMetadata
 from ingestion.parsing.syntax_tree import TreeReader, strip_tags
 
 _DECLARED = re.compile(
@@ -118,7 +118,7 @@ class MarkdownReader(TreeReader):
             yield from super()._block_rawblock(content, depth)
 
 
-def _without_toml(text: str) -> tuple[str, Metadata | None]:
+def _without_toml(text: str) -> tuple[str, StatedMetadata | None]:
     """The text after its TOML front matter, and the metadata in it; None if there is none."""
     front = _TOML.match(text)
     try:
@@ -128,7 +128,7 @@ def _without_toml(text: str) -> tuple[str, Metadata | None]:
     if front is None or not stated:
         return text, None
     authors = stated.get("author", stated.get("authors", ""))
-    metadata = Metadata(
+    metadata = StatedMetadata(
         title=str(stated.get("title", "")),
         author=", ".join(map(str, authors)) if isinstance(authors, list) else str(authors),
         language=str(stated.get("language", stated.get("lang", ""))),

@@ -19,7 +19,7 @@ from ingestion.files import filetypes
 
 from .archive import UNREADABLE, check_archive, read_properties
 from .contents import without_contents
-from .protocol import Extraction, Metadata, Source
+from .protocol import Extraction, Source, StatedMetadata
 from .tabular import has_header_row, spread
 
 if TYPE_CHECKING:
@@ -201,25 +201,25 @@ class DocumentReader:
         return ""
 
 
-def read_metadata(source: Source) -> Metadata:
+def read_metadata(source: Source) -> StatedMetadata:
     """The metadata in the container's property file; empty for formats without one."""
     if source.file_type in _OOXML:
         return _core_properties(source.path)
     if source.file_type in _OPEN_DOCUMENT:
         found = read_properties(source.path, "meta.xml")
-        return Metadata(
+        return StatedMetadata(
             title=found.get("title", ""),
             author=found.get("initial-creator", "") or found.get("creator", ""),
             language=found.get("language", ""),
             created=found.get("creation-date", ""),
             modified=found.get("date", ""),
         )
-    return Metadata()
+    return StatedMetadata()
 
 
-def _core_properties(path: Path) -> Metadata:
+def _core_properties(path: Path) -> StatedMetadata:
     found = read_properties(path, "docProps/core.xml")
-    return Metadata(
+    return StatedMetadata(
         title=found.get("title", ""),
         author=found.get("creator", ""),
         language=found.get("language", ""),

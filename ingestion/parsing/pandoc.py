@@ -14,7 +14,7 @@ from typing import Any
 from ingestion.errors import DamagedFile, ParseFailed, ParseLimitExceeded
 
 from .limits import ParseLimits
-from .protocol import Extraction, Metadata
+from .protocol import Extraction, StatedMetadata
 from .syntax_tree import TreeReader, metadata_text
 from .text import paragraph_blocks
 
@@ -83,13 +83,13 @@ def extraction(tree: Tree, tree_reader: TreeReader) -> Extraction:
     return Extraction(tree_reader.blocks(tree.blocks), tree_metadata(tree.meta))
 
 
-def tree_metadata(meta: dict[str, Any]) -> Metadata:
+def tree_metadata(meta: dict[str, Any]) -> StatedMetadata:
     """The metadata of front matter, `<meta>` elements or a book's package file."""
 
     def first(*names: str) -> str:
         return next((text for name in names if (text := metadata_text(meta.get(name)))), "")
 
-    return Metadata(
+    return StatedMetadata(
         title=first("title"),
         author=first("author", "authors", "creator"),
         language=first("lang", "language"),

@@ -12,7 +12,7 @@ from ingestion.errors import DamagedFile, EncryptedFile, ParseLimitExceeded
 from ingestion.parsing.titles import title_from_file_name
 
 from .limits import ParseLimits
-from .protocol import Metadata
+from .protocol import StatedMetadata
 
 ENCRYPTED = "This PDF is protected by a password. Remove the password and upload it again."
 DAMAGED = (
@@ -38,7 +38,7 @@ _FILE_NAME = re.compile(
 class PdfFacts:
     """`outline` maps (page from 1, `outline_key` of a title) to a heading level."""
 
-    metadata: Metadata
+    metadata: StatedMetadata
     outline: dict[tuple[int, str], int] = field(default_factory=dict)
 
 
@@ -130,10 +130,10 @@ def outline_key(title: str) -> str:
     return _NUMBERING.sub("", letters) or letters
 
 
-def _metadata(document: object, pages: int) -> Metadata:
+def _metadata(document: object, pages: int) -> StatedMetadata:
     info: dict[str, str] = document.get_metadata_dict()  # type: ignore[attr-defined]
     author = " ".join(info.get("Author", "").split())
-    return Metadata(
+    return StatedMetadata(
         title=stated_title(info.get("Title", "")),
         author="" if author.lower() in _PLACEHOLDERS else author,
         language=_language(document),

@@ -29,7 +29,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Metadata:
+class StatedMetadata:
     """Metadata stated in the file; empty if it states none. Dates are in ISO 8601."""
 
     title: str = ""
@@ -49,7 +49,7 @@ class Extraction:
     """
 
     blocks: Iterator[Block]
-    metadata: Metadata = field(default_factory=Metadata)
+    metadata: StatedMetadata = field(default_factory=StatedMetadata)
     warnings: list[str] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     scanned: list[int] = field(default_factory=list)

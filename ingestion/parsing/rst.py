@@ -17,7 +17,7 @@ from .pandoc import (
     read_tree,
     tree_metadata,
 )
-from .protocol import Extraction, Metadata, Source
+from .protocol import Extraction, Source, StatedMetadata
 from .syntax_tree import Attr, Node, TreeReader
 
 # Directives with a verbatim body that pandoc would read as prose.
@@ -215,7 +215,7 @@ def _has_top_title(text: str) -> bool:
     return bool(_TOP_TITLE.match(text))
 
 
-def _metadata(tree: Tree, has_top_title: bool) -> Metadata:
+def _metadata(tree: Tree, has_top_title: bool) -> StatedMetadata:
     """The metadata in a field list at the top or right below the title (docutils' docinfo)."""
     known = tree_metadata(tree.meta)
     reader = RstReader()
@@ -231,7 +231,7 @@ def _metadata(tree: Tree, has_top_title: bool) -> Metadata:
             text = " ".join(block.text for part in definitions for block in reader.blocks(part))
             if name:
                 fields.setdefault(name, text)
-    return Metadata(
+    return StatedMetadata(
         title=title,
         author=fields.get("author", known.author),
         language=fields.get("language", known.language),

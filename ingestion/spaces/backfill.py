@@ -18,6 +18,7 @@ from functools import partial
 from django.db import connection, transaction
 from django.db.models import F, Max, Min
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common import backoff
 from common.jobs import Lease, LeaseLost, enqueue, sweep, work_on
@@ -62,7 +63,7 @@ def _work(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:
     if space.paused:
         return None
     if lease.keeps_crashing:
-        _stop(lease, "Filling it ended the worker again and again. Look at the worker's log.")
+        _stop(lease, gettext("Filling it crashed the worker repeatedly. Check the worker's log."))
         return None
     again = _fill(lease, seconds)
     if again is None and space.filled_at is not None:

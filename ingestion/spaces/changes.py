@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from common.jobs import enqueue
 from ingestion import audit, spaces
@@ -47,8 +48,14 @@ def find(name: str) -> EmbeddingSpace:
         return found[0]
     listed = ", ".join(f"{row.pk} ({row})" for row in found or rows) or "none"
     if found:
-        raise SpaceError(f'"{name}" names several spaces: {listed}. Give the number.')
-    raise SpaceError(f'There is no embedding space "{name}". There are: {listed}.')
+        raise SpaceError(
+            gettext('"%(name)s" names several spaces: %(listed)s. Give the number.')
+            % {"name": name, "listed": listed}
+        )
+    raise SpaceError(
+        gettext('There is no embedding space "%(name)s". There are: %(listed)s.')
+        % {"name": name, "listed": listed}
+    )
 
 
 def create(
@@ -79,7 +86,9 @@ def create(
             )
             audit.log(acting_user, space, ADDITION, f"Created for {card.fingerprint}")
     except IntegrityError as error:
-        raise SpaceError("This model has just been given a space by someone else.") from error
+        raise SpaceError(
+            gettext("Somebody else has just created a space for this model.")
+        ) from error
     return space
 
 
@@ -91,12 +100,18 @@ def try_model(kind: str, options: Mapping[str, Any]) -> ModelCard:
     model = build(embedder_config(config_of(kind, options))).embedder
     card = model.card
     if model.embed_documents(["A text to try the model with."]).shape != (1, card.dimensions):
-        raise EmbeddingRejected(f"{card.name} gave no vector of {card.dimensions} dimensions.")
+        raise EmbeddingRejected(
+            gettext("%(card)s did not return a vector of %(dimensions)s dimensions.")
+            % {"card": card.name, "dimensions": card.dimensions}
+        )
     existing = EmbeddingSpace.objects.filter(fingerprint=card.fingerprint).first()
     if existing is not None:
         raise SpaceError(
-            f"This model has a space already: number {existing.pk}, "
-            f"{existing.get_state_display().lower()}. Use that one, or drop it first."
+            gettext(
+                "This model has a space already: number %(existing)s, %(state)s. Use that "
+                "one, or drop it first."
+            )
+            % {"existing": existing.pk, "state": existing.get_state_display().lower()}
         )
     return card
 
@@ -122,7 +137,9 @@ def start(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.DROPPING:
-            raise SpaceError(f"{row} is being removed. Create it anew when it is gone.")
+            raise SpaceError(
+                gettext("%(row)s is being removed. Create it again afterwards.") % {"row": row}
+            )
         if row.state == State.RETIRED:
             row.state, row.filled_at = State.BUILDING, None
         row.paused, row.error, row.attempts, row.not_before = False, "", 0, None
@@ -138,7 +155,10 @@ def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.ACTIVE:
-            raise SpaceError(f"{row} is the active space: every new document goes into it.")
+            raise SpaceError(
+                gettext("%(row)s is the active space: every new document goes into it.")
+                % {"row": row}
+            )
         row.paused = True
         row.save(update_fields=["paused"])
         audit.log(acting_user, row, CHANGE, "Filling paused")
@@ -148,17 +168,21 @@ def pause(space: EmbeddingSpace, *, acting_user: User | None) -> EmbeddingSpace:
 def obstacles(space: EmbeddingSpace) -> list[str]:
     """Why the space cannot be activated now, a sentence each; empty if it can."""
     if space.state == State.ACTIVE:
-        return ["It is the active space already."]
+        return [gettext("It is the active space already.")]
     if space.state not in (State.BUILDING, State.PREVIOUS):
-        return ["It is not kept filled: start its filling first."]
+        return [gettext("It is not being filled: start filling it first.")]
     found = []
     missing = spaces.lacking(space).count()
     if missing:
-        passages = "passage has" if missing == 1 else "passages have"
-        found.append(f"{missing:,} {passages} no vector in it yet: let it be filled first.")
+        sentence = ngettext(
+            "%(count)s passage has no vector in it yet: wait until it is filled.",
+            "%(count)s passages have no vector in it yet: wait until it is filled.",
+            missing,
+        )
+        found.append(sentence % {"count": f"{missing:,}"})
     index = index_of(space)
     if index.state is not IndexState.READY:
-        found.append(f"Its index is not ready: {index}.")
+        found.append(gettext("Its index is not ready: %(index)s.") % {"index": index})
     return found + [words for check in activation_checks for words in check(space)]
 
 
@@ -178,7 +202,7 @@ def activate(
         rows = {row.pk: row for row in EmbeddingSpace.objects.select_for_update().order_by("pk")}
         chosen = rows.get(space.pk)
         if chosen is None:
-            raise SpaceError(f"{space} is gone.")
+            raise SpaceError(gettext("%(space)s no longer exists.") % {"space": space})
         _refuse(chosen, incomplete, checks=False)
         now = timezone.now()
         for row in rows.values():
@@ -208,7 +232,7 @@ def roll_back(*, acting_user: User | None, incomplete: bool = False) -> Embeddin
     """Reactivate the previous space and return it; the active one becomes the previous one."""
     previous = EmbeddingSpace.objects.filter(state=State.PREVIOUS).first()
     if previous is None:
-        raise SpaceError("No previous space is kept, so there is nothing to go back to.")
+        raise SpaceError(gettext("No previous space is kept, so there is nothing to go back to."))
     return activate(previous, acting_user=acting_user, incomplete=incomplete)
 
 
@@ -217,7 +241,9 @@ def drop(space: EmbeddingSpace, *, acting_user: User | None) -> None:
     with transaction.atomic():
         row = _locked(space)
         if row.state == State.ACTIVE:
-            raise SpaceError(f"{row} is the active space. Activate another one before.")
+            raise SpaceError(
+                gettext("%(row)s is the active space. Activate another one first.") % {"row": row}
+            )
         row.state = State.DROPPING
         row.save(update_fields=["state"])
         audit.log(acting_user, row, DELETION, "Removed")
@@ -237,12 +263,17 @@ def _refuse(space: EmbeddingSpace, incomplete: bool, *, checks: bool = True) -> 
 def _missing(space: EmbeddingSpace) -> list[str]:
     """The part of `obstacles` that a new document may have caused since the first check."""
     if spaces.lacking(space).exists():
-        return ["A document came meanwhile that it does not hold yet: try again in a moment."]
+        return [
+            gettext(
+                "A document that it does not contain yet was added meanwhile: try again in a "
+                "moment."
+            )
+        ]
     return []
 
 
 def _locked(space: EmbeddingSpace) -> EmbeddingSpace:
     row = EmbeddingSpace.objects.select_for_update().filter(pk=space.pk).first()
     if row is None:
-        raise SpaceError(f"{space} is gone.")
+        raise SpaceError(gettext("%(space)s no longer exists.") % {"space": space})
     return row

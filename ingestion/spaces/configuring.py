@@ -72,7 +72,7 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(set(given) - set(known))
     if not known or unknown:
         raise EmbeddingRejected(
-            f'There is no kind of embedder "{kind}": use "local" or "openai".'
+            f'Unknown kind of embedder "{kind}": use "local" or "openai".'
             if not known
             else f"A {kind} model has no {', '.join(unknown)}: leave it out."
         )
@@ -253,7 +253,7 @@ def _of(space: EmbeddingSpace | None) -> _Loaded:
     if card.fingerprint != space.fingerprint:
         raise EmbeddingRejected(
             f"The vectors of {space} were made by {space.fingerprint}, but its model is now "
-            f"{card.fingerprint}: its files or its address changed. Put them back, or make a "
-            "new space of it."
+            f"{card.fingerprint}: its files or its address changed. Restore them, or create a "
+            f"new space for it."
         )
     return loaded

@@ -41,7 +41,7 @@ class Index:
 _WORDS = {
     IndexState.NONE: "none yet",
     IndexState.READY: "ready",
-    IndexState.INVALID: "left unfinished by a build that died; it is built again",
+    IndexState.INVALID: "incomplete after a failed build; it will be rebuilt",
 }
 
 _STATES = """

@@ -100,7 +100,7 @@ class Report:
         if space.paused and space.filling_since is None:
             return "Not started"
         if space.error and space.paused:
-            return f"Stopped by a fault at {self.share:.0%}"
+            return f"Stopped by an error at {self.share:.0%}"
         if space.paused:
             return f"Paused at {self.share:.0%}"
         if space.filled_at is None:
@@ -155,11 +155,11 @@ def overview(rows: Sequence[EmbeddingSpace]) -> list[str]:
     """Remarks on the spaces as a whole, a sentence each; may be empty."""
     active = next((row for row in rows if row.state == State.ACTIVE), None)
     if active is None:
-        return ["No space is active: the first document opens one for the model of the settings."]
+        return ["No space is active: the first document creates one for the model in the settings."]
     try:
         named = spaces.settings_embedder(active.dimensions).card
     except EmbeddingError as error:
-        return [f"The settings name a model that cannot be had: {error}"]
+        return [f"The settings name a model that is not available: {error}"]
     if named.fingerprint == active.fingerprint:
         return []
     return [

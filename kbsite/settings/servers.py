@@ -80,7 +80,7 @@ CELERY_BEAT_SCHEDULE = {
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
     "look-at-experiments": _every(180, "search.tasks.look_at_experiments", "celery"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
-    # Checked often, not scheduled at the hour: a beat that was down then still misses no night.
+    # Checked often, not scheduled at the hour: a beat that was down then does not skip the run.
     "run-nightly": _every(300, "search.tasks.run_nightly"),
     "watch-quality": _every(60, "search.tasks.watch_quality"),
 }

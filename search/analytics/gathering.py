@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from common import locks
@@ -287,5 +288,8 @@ def _reopen(gap: Gap, failure: Failure) -> None:
     gap.save(update_fields=["state", "closed_at"])
     signs = ", ".join(sign.label.lower() for sign in failure.signs)
     GapStep.objects.create(
-        gap=gap, kind=GapStep.Kind.REOPENED, note=f"It failed again: {signs}.", at=failure.event.at
+        gap=gap,
+        kind=GapStep.Kind.REOPENED,
+        note=gettext("It failed again: %(signs)s.") % {"signs": signs},
+        at=failure.event.at,
     )

@@ -172,7 +172,8 @@ class SearchParameters(Parameters):
     )
     group = serializers.BooleanField(
         default=True,
-        help_text="Each document once, by its best passage, the others folded under it, and so "
+        help_text="Group results by document: each appears once, with its best passage, the "
+        "others folded under it, and so "
         "near-duplicates in other documents. `false`: every passage in a place of its own.",
     )
     exact = serializers.BooleanField(

@@ -77,7 +77,7 @@ class MetadataFilter:
         if not _KEY.fullmatch(self.key):
             raise ValueError(f"{self.key!r} is not a key of metadata.")
         if self.comparison is not Comparison.IS and not (self.number or self.day):
-            raise ValueError(f"{self.value!r} is neither a number nor a day.")
+            raise ValueError(f"{self.value!r} is neither a number nor a date.")
 
     @property
     def number(self) -> str:

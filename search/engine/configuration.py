@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 
 from ingestion import spaces
 from ingestion.identifiers import Pattern
@@ -57,7 +58,7 @@ class Configuration:
     synonyms: Synonyms | None = None
     pins: Mapping[str, tuple[Pinned, ...]] = field(default_factory=dict, repr=False)
     hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
-    calibration: confidence.Calibration | None = None
+    calibration: confidence.CalibrationModels | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
@@ -69,7 +70,10 @@ class Configuration:
         if not key:
             if self.active is None:
                 raise NoActiveProfile(
-                    "No search profile is active. Publish one in the admin under Search profiles."
+                    gettext(
+                        "No search profile is active. Publish one in the admin under "
+                        "Search profiles."
+                    )
                 )
             return self.active
         name, _, version = key.partition("@")
@@ -79,7 +83,8 @@ class Configuration:
             return found
         names = sorted({name for name, _ in self.published})
         raise UnknownProfile(
-            f"There is no published profile {key!r}. Choose one of: {', '.join(names) or 'none'}."
+            gettext("There is no published profile %(key)s. Choose one of: %(names)s.")
+            % {"key": f"{key!r}", "names": ", ".join(names) or "none"}
         )
 
 
@@ -155,7 +160,7 @@ def pinning_edits() -> QuerySet[ChunkEdit]:
     return pinning.only("questions", "document")
 
 
-def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
+def _calibration(space: EmbeddingSpace | None) -> confidence.CalibrationModels | None:
     """The space's own calibration, else the one shipped for its model, else None."""
     if space is None:
         return None
@@ -163,7 +168,7 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.Calibration | None:
     if row is None:
         return confidence.shipped(space.fingerprint)
     try:
-        return confidence.Calibration.from_json(row.coefficients)
+        return confidence.CalibrationModels.from_json(row.coefficients)
     except ValueError as error:
         logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
         return None
@@ -174,7 +179,9 @@ def calibration_remark(space: EmbeddingSpace) -> list[str]:
     if _calibration(space) is not None:
         return []
     return [
-        "Its confidence is not calibrated: while it answers, results carry none, no search is "
-        "tried a second time, and none is marked as unsure. Once it is active, run: "
-        "manage.py calibrate --collection …"
+        gettext(
+            "Its confidence is not calibrated: while this space is active, results have "
+            "no confidence, the fallback ranking is not used, and no search is marked as "
+            "low confidence. Once it is active, run: manage.py calibrate --collection …"
+        )
     ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from search.domain import (
     Candidate,
@@ -30,13 +31,14 @@ from search.ranking import Batch, Prepared, Ranked, prepare, rank
 from search.ranking.confidence import confidence, shifted
 from search.ranking.grouping import Group, grouped, leaders
 
-SECOND_TRY_NOTE = (
-    "Weighed again, meaning and keywords alike, because the first results were less sure."
+FALLBACK_NOTE = gettext_lazy(
+    "Ranked again with equal weights for meaning and keywords: the first ranking "
+    "had a lower confidence."
 )
 
 
 @dataclass(frozen=True, slots=True)
-class SecondTry:
+class FallbackRanking:
     """The weights and confidence of the first ranking that a fallback ranking replaced."""
 
     weights_before: Weights
@@ -48,13 +50,13 @@ class Rankings:
     """The rankings of a batch of questions under one profile.
 
     `settled` are the questions with their final weights. `confidence` is NaN where unknown or not
-    requested. `second_tries` are by index in the batch.
+    requested. `fallbacks` are by index in the batch.
     """
 
     settled: tuple[Settled, ...]
     ranked: Ranked
     confidence: Floats
-    second_tries: dict[int, SecondTry] = field(default_factory=dict)
+    fallbacks: dict[int, FallbackRanking] = field(default_factory=dict)
 
 
 def rankings(
@@ -90,7 +92,7 @@ def rankings(
     unknown = np.full(len(settled), np.nan)
     sure = _sureness(ranked, configured, means, group) if confident else unknown
     first = Rankings(leant, ranked, sure)
-    return _tried_again(first, configured, profile, means, group)
+    return _with_fallbacks(first, configured, profile, means, group)
 
 
 def _ranked(batch: Batch, settled: Sequence[Settled], profile: Profile) -> Ranked:
@@ -125,7 +127,7 @@ def shown_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[i
     return every
 
 
-def _tried_again(
+def _with_fallbacks(
     first: Rankings,
     configured: Configuration,
     profile: Profile,
@@ -144,20 +146,20 @@ def _tried_again(
         return first
     places = list(others)
     part = first.ranked.batch.only(places)
-    again = [first.settled[place].weighed(others[place], SECOND_TRY_NOTE) for place in places]
+    again = [first.settled[place].weighed(others[place], str(FALLBACK_NOTE)) for place in places]
     second = _ranked(part, again, profile)
     sure = _sureness(second, configured, [means[place] for place in places], group)
     surer = [i for i, place in enumerate(places) if sure[i] > first.confidence[place]]
     if not surer:
         return first
-    settled, known, tries = list(first.settled), first.confidence.copy(), {}
+    settled, known, fallbacks = list(first.settled), first.confidence.copy(), {}
     for i in surer:
         place = places[i]
-        tries[place] = SecondTry(settled[place].weights, float(known[place]))
+        fallbacks[place] = FallbackRanking(settled[place].weights, float(known[place]))
         settled[place], known[place] = again[i], sure[i]
     chosen = [places[i] for i in surer]
     ranked = first.ranked.replaced(chosen, second, surer)
-    return Rankings(tuple(settled), ranked, known, tries)
+    return Rankings(tuple(settled), ranked, known, fallbacks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +174,7 @@ class Ranking:
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     groups: tuple[Group[Hit], ...] = field(default=(), repr=False)
     confidence: float | None = None
-    second_try: SecondTry | None = None
+    fallback: FallbackRanking | None = None
 
     @property
     def documents(self) -> list[int]:
@@ -206,7 +208,7 @@ def ranking_of(
         hits,
         groups,
         None if math.isnan(sure) else sure,
-        found.second_tries.get(0),
+        found.fallbacks.get(0),
     )
 
 

@@ -19,7 +19,7 @@ from search.domain import (
     Trial,
     Weights,
 )
-from search.engine.rank import Ranking, SecondTry, is_low
+from search.engine.rank import FallbackRanking, Ranking, is_low
 from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
@@ -170,9 +170,9 @@ class SearchResponse:
         return self.ranking.confidence
 
     @property
-    def second_try(self) -> SecondTry | None:
+    def second_try(self) -> FallbackRanking | None:
         """The first ranking's weights and confidence, if a fallback ranking replaced it."""
-        return self.ranking.second_try
+        return self.ranking.fallback
 
     @property
     def low_confidence(self) -> bool:

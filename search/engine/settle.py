@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from ingestion.models.library import Viewer
 from search.domain import (
@@ -179,5 +180,7 @@ def leaning(settled: Settled, candidates: Candidates, configured: Configuration)
     language = unfamiliar(settled.query.text, candidates.readings, configured.space.languages)
     if not language:
         return settled
-    note = f"Matching by meaning knows no {language}, so keywords count for more."
+    note = gettext(
+        "The embedding model does not support %(language)s, so keywords count for more."
+    ) % {"language": language}
     return settled.weighed(leaning_on_keywords(settled.weights), note)

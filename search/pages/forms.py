@@ -60,7 +60,7 @@ class ValuesField(forms.MultipleChoiceField):
         )
 
 
-class MetadataField(forms.MultipleChoiceField):
+class MetadataFilterField(forms.MultipleChoiceField):
     """Conditions on metadata. Unknown keys and values are valid and match nothing."""
 
     widget = forms.SelectMultiple
@@ -125,7 +125,7 @@ class SearchForm(forms.Form):
                 _("No document in language “%(value)s” is available. Choose one from the list."),
                 lambda: facets().languages,
             ),
-            "meta": MetadataField(required=False),
+            "meta": MetadataFilterField(required=False),
             "document": DocumentField(required=False),
             "after": DayField(_("From"), _("“From” is not a date. Write it like 2026-01-31.")),
             "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),

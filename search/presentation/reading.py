@@ -71,7 +71,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ShownPassages:
     """The passages shown, out of `total`, and the passage to open for earlier and later ones."""
 
     passages: tuple[Passage, ...]
@@ -98,14 +98,14 @@ def parts_of(document: Document, *, viewer: Viewer) -> Parts:
 
 def passages_of(
     document: Document, *, viewer: Viewer, asked: int | None, words: str = ""
-) -> Reading:
+) -> ShownPassages:
     """The passages around number `asked` (from 0; None: the beginning), the `words` marked.
 
     One query, with the same permissions as search. `asked` beyond the end means the last.
     """
     total = document.current.chunk_count if document.current else 0
     if not total:
-        return Reading((), 0, None, None)
+        return ShownPassages((), 0, None, None)
     target = None if asked is None else min(asked, total - 1)
     first = 0 if target is None else max(0, min(target - LEAD, total - WINDOW))
     rows = (
@@ -123,7 +123,7 @@ def passages_of(
     )
     passages = tuple(_passages(rows, first, target, document.title))
     after = first + WINDOW
-    return Reading(
+    return ShownPassages(
         passages,
         total,
         earlier=max(0, first - WINDOW + LEAD) if first else None,

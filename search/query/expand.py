@@ -16,7 +16,7 @@ from ingestion.lexical.ngrams import units
 from search.domain import Query
 from search.query.parse import MAX_QUERY_CHARS
 
-Pin = TypeVar("Pin")
+PinT = TypeVar("PinT")
 
 # Each adds as many rows as any term of the query; a guess that keeps a search fast.
 MAX_EXPANSIONS = 20
@@ -95,7 +95,7 @@ def _says(folded: str, term: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(fold_query(term))}(?!\w)", folded) is not None
 
 
-def pins_for(text: str, pins: Mapping[str, Sequence[Pin]]) -> tuple[Pin, ...]:
+def pins_for(text: str, pins: Mapping[str, Sequence[PinT]]) -> tuple[PinT, ...]:
     """The pins of exactly this query, in order."""
     return tuple(pins.get(query_key(text), ()))
 

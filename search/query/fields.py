@@ -45,7 +45,7 @@ def filters_of(operators: Sequence[Operator]) -> tuple[QueryFilters, QueryFilter
     wanted = _filters([one for one in fields if not one.negated])
     if wanted.after and wanted.before and wanted.after > wanted.before:
         raise InvalidFilter(
-            f"after:{wanted.after} lies behind before:{wanted.before}. Exchange the two dates."
+            f"after:{wanted.after} is later than before:{wanted.before}. Swap the two dates."
         )
     return wanted, _filters([one for one in fields if one.negated])
 
@@ -70,7 +70,7 @@ def metadata_filter(text: str) -> MetadataFilter:
     match = _CONDITION.fullmatch(clean(text))
     if match is None:
         raise InvalidFilter(
-            f"“{text[:60]}” is no condition on metadata. Write a key and a value, such as "
+            f"“{text[:60]}” is not a condition on metadata. Write a key and a value, such as "
             "department:Sales or year>=2024."
         )
     key, comparison, value = match["key"], match["comparison"], match["value"].strip()
@@ -83,7 +83,7 @@ def _condition(operator: Operator) -> MetadataFilter:
         return MetadataFilter(operator.key.lower(), operator.value, Comparison(comparison))
     except ValueError as error:
         raise InvalidFilter(
-            f"“{operator.written}” compares with neither a number nor a day. Write it like "
+            f"“{operator.written}” must compare with a number or a date. Write it like "
             f"meta.year>=2024 or meta.due<2026-01-31. {_OR_QUOTE}"
         ) from error
 
@@ -101,7 +101,7 @@ def _media_types(operator: Operator) -> tuple[str, ...]:
     if not found:
         names = ", ".join(main_extensions())
         raise InvalidFilter(
-            f"“{operator.written}”: there is no such type. Use one of: {names}, "
+            f"“{operator.written}”: unknown type. Use one of: {names}, "
             f"or one of source code (py, js). {_OR_QUOTE}"
         )
     return tuple(found)
@@ -111,7 +111,7 @@ def _language(operator: Operator) -> str:
     code = primary_code(operator.value)
     if not (code.isascii() and code.isalpha()):
         raise InvalidFilter(
-            f"“{operator.written}” names no language. Write its two-letter code, as in lang:en or "
+            f"“{operator.written}” is not a language. Write its two-letter code, as in lang:en or "
             f"lang:de. {_OR_QUOTE}"
         )
     return code
@@ -128,5 +128,5 @@ def _day(operator: Operator) -> date:
         return date.fromisoformat(operator.value)
     except ValueError as error:
         raise InvalidFilter(
-            f"“{operator.written}” names no day. Write it like {name}:2026-01-31. {_OR_QUOTE}"
+            f"“{operator.written}” is not a date. Write it like {name}:2026-01-31. {_OR_QUOTE}"
         ) from error

@@ -164,7 +164,9 @@ def _check_patterns(what: str, *, name: str, anchor: str, pattern: str) -> None:
         re.compile(anchor)
         re.compile(pattern.replace("{anchor}", "x"))
     except re.error as error:
-        raise ValueError(f"{what}: {error.pattern!r} is no regular expression: {error}.") from error
+        raise ValueError(
+            f"{what}: {error.pattern!r} is not a valid regular expression: {error}."
+        ) from error
     if "{anchor}" in pattern and not anchor:
         raise ValueError(f"{what}: its pattern speaks of an {{anchor}}, but it has none.")
 

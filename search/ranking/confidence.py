@@ -118,7 +118,7 @@ class Logistic:
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class CalibrationModels:
     """The fitted models of one embedding space, one for each combination of signals that ran."""
 
     models: Mapping[Ran, Logistic]
@@ -135,7 +135,9 @@ class Calibration:
                 for ran, features in FEATURES.items()
             }
         except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"These are no coefficients of a calibration: {error!r}.") from error
+            raise ValueError(
+                f"These are not the coefficients of a calibration: {error!r}."
+            ) from error
         numbers = [n for m in models.values() for n in (m.intercept, *m.slopes.values())]
         if not all(map(math.isfinite, numbers)):
             raise ValueError("A calibration's coefficients must be finite numbers.")
@@ -151,7 +153,7 @@ class Calibration:
 def confidence(
     prepared: Prepared,
     columns: Sequence[int],
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
@@ -191,7 +193,7 @@ def shifted(weights: Weights) -> Weights | None:
     return Weights(**(weights.as_dict() | {"vector": half, "keyword": half}))
 
 
-def shipped(fingerprint: str) -> Calibration | None:
+def shipped(fingerprint: str) -> CalibrationModels | None:
     """The calibration that ships for the model with this fingerprint, or None."""
     for model, calibration in SHIPPED.items():
         if fingerprint.startswith(model):
@@ -221,8 +223,8 @@ def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
 # By the prefix of a model's fingerprint, which ends with a hash of its weights. Fitted in November
 # 2026 to the half of squad20_dev (1,500 answerable questions), cranfield and med that seed 0 keeps;
 # for results on the other half and on unseen collections see docs/relevance.md, "Confidence".
-SHIPPED: Mapping[str, Calibration] = {
-    "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": Calibration(
+SHIPPED: Mapping[str, CalibrationModels] = {
+    "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": CalibrationModels(
         {
             Ran.BOTH: Logistic(
                 -4.8998,

@@ -45,5 +45,5 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
 def with_feedback(score: Node, cosine: float, weight: float) -> Node:
     """The score plus `weight` times the candidate's similarity to the top of the first ranking."""
     parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
-    extra = Combination("likeness to the first results", Operation.PRODUCT, parts)
+    extra = Combination("similarity to the first results", Operation.PRODUCT, parts)
     return Combination("score and feedback", Operation.SUM, (score, extra))

@@ -133,7 +133,7 @@ def combination(
     both = Signal.VECTOR in found and Signal.KEYWORD in found
     if profile.fusion is Fusion.RRF and both and profile.both_factor != 1:
         factor = Leaf("found by meaning and by keywords", profile.both_factor)
-        return Combination("sum of the parts, twice found", Operation.PRODUCT, (total, factor))
+        return Combination("sum times the factor for both", Operation.PRODUCT, (total, factor))
     return total
 
 

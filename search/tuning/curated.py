@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from django.contrib.admin.models import ADDITION, CHANGE, DELETION
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext
 
 from ingestion.audit import log
 from search.curation import Conflicts, of_hide, of_pin, of_synonym
@@ -50,7 +51,10 @@ def save(row: Row, changed: Container[str], *, acting_user: User) -> tuple[str, 
             message = "Added" if is_new else f"Changed {' and '.join(sorted(changed)) or 'nothing'}"
             log(acting_user, row, ADDITION if is_new else CHANGE, message)
     except IntegrityError as error:  # saved by somebody else since the model's check
-        raise RunConflict(f"There is a row like “{row}” by now. Look at it first.") from error
+        raise RunConflict(
+            gettext("Somebody else has just saved the same: “%(row)s”. Reload the page to see it.")
+            % {"row": row}
+        ) from error
     return found.warnings
 
 

@@ -171,7 +171,7 @@ def test_a_place_taken_at_the_moment_of_the_return_to_it(whole: bool) -> None:
         finally:
             may_end.set()
         taking.result()
-        with pytest.raises(StateConflict, match="at this very moment"):
+        with pytest.raises(StateConflict, match="just took its place"):
             came_back.result()
 
 

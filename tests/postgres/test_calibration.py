@@ -21,7 +21,7 @@ from search.pipeline import SearchResponse, search
 from search.ranking import confidence
 from search.tuning.evaluation.calibration import questions
 from search.tuning.evaluation.collections import UNTITLED, read, shelf
-from search.tuning.evaluation.reliability import Kind, is_held_out
+from search.tuning.evaluation.reliability import QuestionKind, is_held_out
 from tests.support.factories import make_document
 
 pytestmark = pytest.mark.django_db
@@ -112,13 +112,13 @@ def test_a_calibration_is_fitted_measured_stored_and_used(folders: list[str]) ->
     assert row.space == EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
     asked = row.measures["both"]["questions"]
     # Set aside is about a half of 12 answerable questions and as many of the other kinds.
-    assert set(asked) == {kind.value for kind in Kind}
+    assert set(asked) == {kind.value for kind in QuestionKind}
     assert 6 <= sum(asked.values()) <= 18
     assert 0.5 < row.measures["both"]["AUROC"] <= 1
     assert 0 <= row.measures["both"]["ECE"] <= 1
     assert "harbour, bakery" in row.trained_on
 
-    found = confidence.Calibration.from_json(row.coefficients)
+    found = confidence.CalibrationModels.from_json(row.coefficients)
     assert configuration.current().calibration == found
     assert found != confidence.shipped(row.space.fingerprint)
     known, unknown = ask("How often does the ferry cross?"), ask("quantum chromodynamics lecture")
@@ -205,10 +205,13 @@ class TestQuestions:
     def test_half_have_an_answer_and_the_rest_is_shared_out(self, folders: list[str]) -> None:
         harbour, bakery = map(read, map(Path, folders))
         made = questions(harbour, [bakery], seed=1)
-        counts = {kind: sum(each.kind is kind for each in made) for kind in Kind}
+        counts = {kind: sum(each.kind is kind for each in made) for kind in QuestionKind}
         assert counts == {
-            Kind.ANSWERABLE: 6, Kind.UNANSWERABLE: 2, Kind.WITHHELD: 2, Kind.FOREIGN: 2,
-        }  # fmt: skip
+            QuestionKind.ANSWERABLE: 6,
+            QuestionKind.UNANSWERABLE: 2,
+            QuestionKind.WITHHELD: 2,
+            QuestionKind.FOREIGN: 2,
+        }
         assert made == questions(harbour, [bakery], seed=1)
         assert made != questions(harbour, [bakery], seed=2)
         assert len(questions(harbour, [bakery], limit=3)) == 6
@@ -221,5 +224,5 @@ class TestQuestions:
         about = {"Cranes", "Ferry", "Lamp", "Pilot", "Tide", "Rope"}
         assert {group.removeprefix("harbour: ") for group in sides} >= about
         for each in made:
-            if each.kind in (Kind.WITHHELD, Kind.UNANSWERABLE):
-                assert each.group in {a.group for a in made if a.kind is Kind.ANSWERABLE}
+            if each.kind in (QuestionKind.WITHHELD, QuestionKind.UNANSWERABLE):
+                assert each.group in {a.group for a in made if a.kind is QuestionKind.ANSWERABLE}

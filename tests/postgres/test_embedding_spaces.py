@@ -437,7 +437,7 @@ def states() -> dict[int, str]:
 
 class TestDropping:
     def test_the_active_one_stays(self, first: EmbeddingSpace) -> None:
-        with pytest.raises(SpaceError, match="Activate another one before"):
+        with pytest.raises(SpaceError, match="Activate another one first"):
             changes.drop(first, acting_user=None)
 
     def test_it_goes_with_its_vectors_and_its_index(

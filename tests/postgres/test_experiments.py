@@ -152,7 +152,7 @@ class TestGate:
         experiment = planning.plan(plan, acting_user=administrator)
         experiment = running.start(experiment, acting_user=administrator, background=True)
         assert (experiment.state, len(experiment.runs)) == (State.CHECKING, 2)
-        with pytest.raises(RunConflict, match="one at a time"):
+        with pytest.raises(RunConflict, match="Only one experiment can run"):
             running.start(planned(published(depth=80)), acting_user=None)
         assert running.carry_out(experiment.pk).state == State.RUNNING
         assert running.carry_out(experiment.pk).state == State.RUNNING
@@ -330,7 +330,7 @@ class TestVerdict:
         active = active_profile()
         visitors_say(experiment, B, 20)
         visitors_say(experiment, A, 2)
-        held = running.look(experiment)
+        held = running.analyse(experiment)
         assert (held.state, held.end_reason) == (State.ENDED, running.DECIDED)
         assert held.verdict["verdict"] == "b"
         assert held.verdict["sentence"].startswith("B is preferred by 91% of the 22 visitors")
@@ -345,13 +345,13 @@ class TestVerdict:
     def test_looking_again_changes_nothing(self) -> None:
         experiment = started(published(depth=60))
         visitors_say(experiment, B, 3)
-        first = running.look(experiment)
-        again = running.look(experiment)
+        first = running.analyse(experiment)
+        again = running.analyse(experiment)
         assert (again.verdict, again.history) == (first.verdict, first.history)
         assert len(again.history) == 1
         ended = running.end(experiment, acting_user=None, reason="Enough.")
         visitors_say(experiment, B, 30, start=10)
-        assert running.look(experiment).verdict == ended.verdict
+        assert running.analyse(experiment).verdict == ended.verdict
 
     def test_a_split_counts_visitors_who_opened_something(self) -> None:
         experiment = started(published(depth=60), Kind.SPLIT)
@@ -377,9 +377,9 @@ class TestVerdict:
 
     def test_the_longest_run_ends_it_undecided(self) -> None:
         experiment = started(published(depth=60), days=3)
-        assert running.look(experiment).state == State.RUNNING
+        assert running.analyse(experiment).state == State.RUNNING
         Experiment.objects.update(started=timezone.now() - timedelta(days=3, minutes=1))
-        assert running.look_at_running() == 1
+        assert running.analyse_running() == 1
         held = Experiment.objects.get()
         assert (held.state, held.end_reason) == (State.ENDED, running.TOO_LONG)
         assert held.verdict["verdict"] == "undecided"

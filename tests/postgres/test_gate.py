@@ -159,7 +159,7 @@ class TestPublishing:
         with pytest.raises(ProfileError, match="reason"):
             publications.override(refused, acting_user=administrator, reason=" ")
         draft.class_weights.update(**KEYWORDS_ONLY)
-        with pytest.raises(RunConflict, match="edited meanwhile"):
+        with pytest.raises(RunConflict, match="edited since"):
             publications.override(refused, acting_user=administrator, reason="All the same.")
         draft.class_weights.update(**TITLE_ONLY)
         done = publications.override(refused, acting_user=administrator, reason="All the same.")
@@ -183,7 +183,7 @@ class TestPublishing:
         monkeypatch.setattr(golden_runs, "compare", edited)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, before)
-        assert "edited meanwhile" in done.error
+        assert "edited since" in done.error
         assert last_change().action == Action.REFUSED
 
     def test_what_was_measured_against_another_active_profile_is_not_published(
@@ -203,7 +203,7 @@ class TestPublishing:
         monkeypatch.setattr(golden_runs, "compare", overtaken)
         done = publications.publish(draft, acting_user=administrator)
         assert (done.state, active_profile()) == (State.FAILED, quicker)
-        assert f"{quicker} became active meanwhile" in done.error
+        assert f"{quicker} has become active since" in done.error
 
     def test_a_model_that_is_away_publishes_nothing_unless_overridden(
         self,
@@ -447,5 +447,5 @@ class TestRuns:
         User.objects.filter(pk=administrator.pk).update(is_superuser=False)
         done = publications.carry_out(waiting.pk)
         assert (done.state, done.error) == (
-            State.FAILED, "Whoever asked for it may no longer publish.",
+            State.FAILED, "The person who requested it may no longer publish.",
         )  # fmt: skip

@@ -185,7 +185,7 @@ class TestManifests:
             ({"size": {"mm": 5}}, "“size” is neither text"),
             ({"Owner": "a", "owner": "b"}, "both become the key “owner”"),
             ({"metadata": {"n": 10**16}}, "“n” is a number beyond"),
-            ({"metadata": []}, "no JSON object"),
+            ({"metadata": []}, "is not a JSON object"),
         ],
     )
     def test_a_line_with_bad_metadata_fails_alone(

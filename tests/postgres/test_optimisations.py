@@ -18,7 +18,7 @@ from search.models import SearchProfile
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement, Optimisation, ProfileChange
 from search.tuning.optimiser import optimisations, runner
 from search.tuning.optimiser.optimisations import OptimisationError, Options
-from search.tuning.optimiser.weight_search import Wanted
+from search.tuning.optimiser.weight_search import Target
 from search.tuning.publishing import activation, drafts
 from search.tuning.workbench import pools
 from tests.support.factories import make_collection, make_document
@@ -80,7 +80,7 @@ def misled(administrator: User) -> SearchProfile:
 
 
 def started(profile: SearchProfile, user: User | None, **wanted: Any) -> Optimisation:
-    options = Options(Wanted(normalisers=False, folds=2, **wanted))
+    options = Options(Target(normalisers=False, folds=2, **wanted))
     return optimisations.start(profile, options, acting_user=user)
 
 
@@ -136,7 +136,7 @@ class TestFinding:
     ) -> None:
         GoldenQuery.objects.update(origin=GoldenQuery.Origin.SYNTHETIC)
         row = finished(started(misled, administrator))
-        assert "measured on synthetic queries alone" in row.found["verdict"]
+        assert "measured on synthetic queries only" in row.found["verdict"]
         assert row.found["reliable"]
         assert row.draft is None  # nobody has said so yet
         draft = optimisations.make_draft(row, acting_user=administrator)
@@ -150,7 +150,7 @@ class TestFinding:
         assert row.found["verdict"].startswith("No reliable gain")
         assert row.draft is None
         if not row.found["changed"]:
-            with pytest.raises(ProfileError, match="nothing to make a draft"):
+            with pytest.raises(ProfileError, match="nothing to create a draft"):
                 optimisations.make_draft(row, acting_user=administrator)
 
     def test_a_profile_edited_since_gets_no_draft(
@@ -189,7 +189,7 @@ class TestPresets:
 class TestGoingOn:
     def test_one_at_a_time(self, misled: SearchProfile, administrator: User) -> None:
         row = started(misled, administrator)
-        with pytest.raises(RunConflict, match="is going on"):
+        with pytest.raises(RunConflict, match="is already running"):
             started(misled, administrator)
         optimisations.cancel(row, acting_user=administrator)
         assert started(misled, administrator).state == State.QUEUED
@@ -214,7 +214,7 @@ class TestGoingOn:
         row.refresh_from_db()
         assert row.finished is not None
         assert row.found == {}
-        with pytest.raises(RunConflict, match="ended already"):
+        with pytest.raises(RunConflict, match="already ended"):
             optimisations.cancel(row, acting_user=administrator)
 
     def test_what_a_dead_worker_left_is_taken_up_again(
@@ -268,5 +268,5 @@ class TestAsking:
             Options.from_json(given)
 
     def test_options_come_back_as_they_were_written(self) -> None:
-        options = Options(Wanted(seed=4, classes=(QueryClass.CODE,)), ("imported",))
+        options = Options(Target(seed=4, classes=(QueryClass.CODE,)), ("imported",))
         assert Options.from_json(options.as_json()) == options

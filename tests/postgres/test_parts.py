@@ -172,7 +172,8 @@ def test_files_in_files_in_files_have_an_end() -> None:
     deepest = Document.objects.get(parent__parent__parent__isnull=False)
     assert deepest.latest is not None
     assert deepest.latest.warnings == [
-        "Not read, since they lie too deep in other files: letter-0.msg. Upload them by themselves."
+        "Not read, since they are nested too deeply in other files: letter-0.msg. Upload them "
+        "separately."
     ]
 
 

@@ -140,7 +140,7 @@ class TestKeeping:
         assert [bool(version.file) for version in versions] == [False, True, True]
         assert [bool(version.text) for version in versions] == [False, True, True]
         assert not path.exists()
-        with pytest.raises(StateConflict, match="no longer kept"):
+        with pytest.raises(StateConflict, match="no longer stored"):
             services.make_current(versions[0], acting_user=None)
 
     def test_processing_again_uses_none_of_them_up(

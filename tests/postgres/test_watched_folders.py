@@ -170,8 +170,8 @@ def make_a_link(root: Path) -> None:
     ("lose", "state", "message"),
     [
         (lose_it, State.MISSING, "is missing"),
-        (empty_it, State.HELD, "3 of 3 files are gone"),
-        (lose_most, State.HELD, "2 of 3 files are gone"),
+        (empty_it, State.HELD, "3 of 3 files are missing"),
+        (lose_most, State.HELD, "2 of 3 files are missing"),
         (make_a_link, State.ERROR, "become a link"),
     ],
 )

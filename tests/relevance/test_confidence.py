@@ -23,7 +23,7 @@ from search.tuning.evaluation.collections import (
     read,
     shelf,
 )
-from search.tuning.evaluation.reliability import Kind, Sample, measure
+from search.tuning.evaluation.reliability import QuestionKind, Sample, measure
 from tests.support.factories import make_document
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance"
@@ -80,7 +80,7 @@ def samples(parts: list[JudgedCollection]) -> list[Sample]:
         make_document(collection, passage.file, file_name=UNTITLED, title=passage.title)
     ranking = configuration.current().profile("default")
     asked = questions(part, [lender])
-    assert {question.kind for question in asked} == set(Kind)
+    assert {question.kind for question in asked} == set(QuestionKind)
     documents = documents_of(part, collection)
     return [s for each in asked for s in ask(each, collection, documents, ranking)]
 

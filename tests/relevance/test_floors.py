@@ -15,7 +15,7 @@ from django.conf import settings
 
 from search.tuning.evaluation.collections import JudgedCollection, read
 from search.tuning.evaluation.loading import load
-from search.tuning.evaluation.runner import Outcome, evaluate
+from search.tuning.evaluation.runner import MeasuredCollection, evaluate
 
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance" / "cranfield"
 QUERIES, OTHERS = 8, 60
@@ -65,5 +65,5 @@ def test_shipped_profiles_hold_their_floors(part: JudgedCollection, no_worker: N
     assert ndcg(found["default"]) > ndcg(found["vector-only"])
 
 
-def ndcg(outcome: Outcome) -> float:
+def ndcg(outcome: MeasuredCollection) -> float:
     return outcome.means["nDCG@10"]

@@ -48,7 +48,7 @@ from search.engine.settle import Settled
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import applicable, identifiers_lead
 from search.ranking.boosts import sought
-from search.ranking.confidence import Calibration, Ran
+from search.ranking.confidence import CalibrationModels, Ran
 
 Places = Mapping[str, int]
 
@@ -256,7 +256,7 @@ def with_feedback(score: Node, cosine: float | None, weight: float) -> Node:
     if cosine is None:
         return score
     parts = (Leaf("weight of feedback", weight), Leaf("mean cosine", cosine))
-    extra = Combination("likeness to the first results", Operation.PRODUCT, parts)
+    extra = Combination("similarity to the first results", Operation.PRODUCT, parts)
     return Combination("score and feedback", Operation.SUM, (score, extra))
 
 
@@ -469,7 +469,7 @@ def _combined(
         return Combination("sum times signals", Operation.PRODUCT, (total, factor))
     if options.fusion is Fusion.RRF and both and options.both_factor != 1:
         factor = Leaf("found by meaning and by keywords", options.both_factor)
-        return Combination("sum of the parts, twice found", Operation.PRODUCT, (total, factor))
+        return Combination("sum times the factor for both", Operation.PRODUCT, (total, factor))
     return total
 
 
@@ -648,7 +648,7 @@ def confidence(
     hits: Sequence[Hit],
     query: Query,
     terms: Sequence[TermStatistic],
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
@@ -752,7 +752,7 @@ def surest(
     weights: Weights,
     profile: Profile,
     options: RankingOptions,
-    calibration: Calibration | None,
+    calibration: CalibrationModels | None,
     *,
     group: bool,
     by_meaning: bool = True,

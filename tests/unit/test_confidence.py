@@ -36,7 +36,7 @@ from search.ranking.confidence import (
     DOUBT,
     FEATURES,
     SHIPPED,
-    Calibration,
+    CalibrationModels,
     Evidence,
     Logistic,
     Ran,
@@ -45,7 +45,7 @@ from search.ranking.confidence import (
     shipped,
 )
 from search.tuning.evaluation.reliability import (
-    Kind,
+    QuestionKind,
     Sample,
     auroc,
     calibration_error,
@@ -59,7 +59,7 @@ QUERY = Query("sliding weights")
 TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))
 MINILM = next(iter(SHIPPED.values()))
 # Reads the first hit's keyword score alone, so that a test can say which ranking is surer.
-BY_KEYWORD = Calibration(
+BY_KEYWORD = CalibrationModels(
     {
         Ran.BOTH: Logistic(-2.0, {"keyword": 4.0}),
         Ran.VECTOR: Logistic(-1.0, {"cosine": 2.0}),
@@ -207,7 +207,7 @@ RANKINGS = st.lists(SCORES, min_size=1, max_size=14).map(
 
 @given(RANKINGS, st.sampled_from(KeywordScorer), st.sampled_from([MINILM, BY_KEYWORD]))
 def test_a_confidence_lies_between_0_and_1(
-    candidates: list[Candidate], scorer: KeywordScorer, calibration: Calibration
+    candidates: list[Candidate], scorer: KeywordScorer, calibration: CalibrationModels
 ) -> None:
     for terms in (TERMS, ()):
         value = confidence(*shown(candidates, QUERY, terms), calibration, scorer=scorer)
@@ -243,7 +243,7 @@ def test_more_evidence_of_any_kind_makes_it_surer(
 
 class TestCalibration:
     def test_comes_back_from_json(self) -> None:
-        assert Calibration.from_json(MINILM.as_json()) == MINILM
+        assert CalibrationModels.from_json(MINILM.as_json()) == MINILM
 
     @pytest.mark.parametrize(
         "value",
@@ -265,7 +265,7 @@ class TestCalibration:
     )
     def test_refuses_what_it_did_not_write(self, value: Any) -> None:
         with pytest.raises(ValueError, match="calibration"):
-            Calibration.from_json(value)
+            CalibrationModels.from_json(value)
 
     def test_ships_for_its_own_model_alone(self) -> None:
         (model,) = SHIPPED
@@ -274,7 +274,7 @@ class TestCalibration:
 
 
 def samples(
-    count: int, seed: int, truth: Logistic, *, ran: Ran = Ran.BOTH, kind: Kind | None = None
+    count: int, seed: int, truth: Logistic, *, ran: Ran = Ran.BOTH, kind: QuestionKind | None = None
 ) -> list[Sample]:
     """Questions whose share of answers is exactly what `truth` says of their evidence."""
     chance = np.random.default_rng(seed)
@@ -285,7 +285,7 @@ def samples(
             ran, cosine, lead / 2, keyword, lead / 3, float(chance.integers(2)), 1 + terms
         )
         answered = bool(chance.uniform() < truth.probability(evidence))
-        which = kind or (Kind.ANSWERABLE if answered else Kind.FOREIGN)
+        which = kind or (QuestionKind.ANSWERABLE if answered else QuestionKind.FOREIGN)
         made.append(Sample(which, f"document {number}", answered, evidence))
     return made
 
@@ -314,12 +314,14 @@ class TestFit:
 
     def test_stays_finite_where_a_feature_parts_the_classes(self) -> None:
         parted = [
-            Sample(Kind.FOREIGN, str(n), n % 2 == 0, Evidence(ran, cosine=float(n % 2 == 0)))
+            Sample(
+                QuestionKind.FOREIGN, str(n), n % 2 == 0, Evidence(ran, cosine=float(n % 2 == 0))
+            )
             for n in range(40)
             for ran in (Ran.BOTH, Ran.KEYWORD)
         ]
         found = fit(parted)
-        assert Calibration.from_json(found.as_json()) == found
+        assert CalibrationModels.from_json(found.as_json()) == found
 
     @pytest.mark.parametrize("answered", [True, False])
     def test_needs_both_outcomes(self, answered: bool) -> None:
@@ -397,7 +399,7 @@ class TestShift:
         assert shifted(weights) is None
 
 
-class TestSecondTry:
+class TestFallbackRanking:
     WEIGHTS = Weights(vector=0.8, keyword=0.2, title=0)
     # Under .8/.2 the first scores .8 * .6 + .2 * .25 = .53, the second .8 * .3 + .2 = .44;
     # half and half makes it .425 against .65.
@@ -407,7 +409,7 @@ class TestSecondTry:
     def tried(
         self,
         threshold: float,
-        calibration: Calibration | None = BY_KEYWORD,
+        calibration: CalibrationModels | None = BY_KEYWORD,
         *,
         forced: tuple[str, ...] = (),
     ) -> Ranking:
@@ -427,15 +429,17 @@ class TestSecondTry:
         found = self.tried(0.9)
         assert [hit.chunk_id for hit in found.hits] == [2, 1]
         assert found.settled.weights == Weights(vector=0.5, keyword=0.5, title=0)
-        assert found.second_try is not None
-        assert found.second_try.weights_before == self.WEIGHTS
-        assert found.second_try.confidence_before < (found.confidence or 0)
+        assert found.fallback is not None
+        assert found.fallback.weights_before == self.WEIGHTS
+        assert found.fallback.confidence_before < (found.confidence or 0)
 
     def test_is_dropped_when_less_sure(self) -> None:
-        by_cosine = Calibration({**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})})
+        by_cosine = CalibrationModels(
+            {**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})}
+        )
         found = self.tried(0.9, by_cosine)
         assert [hit.chunk_id for hit in found.hits] == [1, 2]
-        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
+        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
 
     @pytest.mark.parametrize(
         ("threshold", "calibration", "forced"),
@@ -448,8 +452,8 @@ class TestSecondTry:
         ids=["off", "sure enough", "forced weights", "no calibration"],
     )
     def test_is_not_made(
-        self, threshold: float, calibration: Calibration | None, forced: tuple[str, ...]
+        self, threshold: float, calibration: CalibrationModels | None, forced: tuple[str, ...]
     ) -> None:
         found = self.tried(threshold, calibration, forced=forced)
-        assert (found.settled.weights, found.second_try) == (self.WEIGHTS, None)
+        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
         assert [hit.chunk_id for hit in found.hits] == [1, 2]

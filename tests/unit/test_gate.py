@@ -8,7 +8,7 @@ import pytest
 
 from search.tuning.evaluation.measures import NAMES
 from search.tuning.models.publishing import MEASURES
-from search.tuning.publishing.gate import First, Kind, Measured, Rules, decide, moved
+from search.tuning.publishing.gate import FindingKind, First, Measured, Rules, decide, moved
 
 RULES = Rules(measure="nDCG@10", margin=0.01, min_queries=4, latency_margin=0.3)
 
@@ -21,7 +21,7 @@ def measured(changes: list[float], *, start: float = 0.8, **rest: Any) -> Measur
     return Measured(values=values, before=before, **({"names": names} | rest))
 
 
-def kinds(found: Any) -> list[tuple[Kind, bool]]:
+def kinds(found: Any) -> list[tuple[FindingKind, bool]]:
     return [(finding.kind, finding.refuses) for finding in found.findings]
 
 
@@ -60,7 +60,7 @@ class TestMeasure:
     def test_with_too_few_queries_the_fall_alone_decides(self) -> None:
         # The same mean of -.05 on three: (-.35 + .1 + .1) / 3.
         verdict = decide(RULES, measured([-0.35, 0.1, 0.1]))
-        assert kinds(verdict) == [(Kind.MEASURE, True)]
+        assert kinds(verdict) == [(FindingKind.MEASURE, True)]
         assert "too few" in verdict.findings[0].text
 
     def test_a_rise_passes_however_few_the_queries(self) -> None:
@@ -73,7 +73,7 @@ class TestMeasure:
         assert verdict.findings[0].text.startswith("nDCG@10 is 0.500 on 1 golden query.")
 
     def test_without_a_measured_query_it_says_that_nothing_was_measured(self) -> None:
-        assert kinds(decide(RULES, Measured({}))) == [(Kind.NOTE, False)]
+        assert kinds(decide(RULES, Measured({}))) == [(FindingKind.NOTE, False)]
 
     def test_the_chosen_measure_decides(self) -> None:
         values = {"q": {"nDCG@10": 0.9, "RR@10": 0.2}}
@@ -111,7 +111,7 @@ class TestMustBeFirst:
     def test_a_better_mean_is_no_excuse(self) -> None:
         breaks = {"q0": First(holds=False, held=True)}
         verdict = decide(RULES, measured([0.2] * 6, firsts=breaks))
-        assert [finding.kind for finding in verdict.refusals] == [Kind.FIRST]
+        assert [finding.kind for finding in verdict.refusals] == [FindingKind.FIRST]
 
     def test_long_lists_are_counted(self) -> None:
         firsts = {f"q{n}": First(holds=False, held=True) for n in range(11)}

@@ -21,7 +21,7 @@ from search.domain import (
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimiser.verdict import Optimised
-from search.tuning.optimiser.weight_search import NothingToLearn, Wanted, _simplex, _whole, optimise
+from search.tuning.optimiser.weight_search import NothingToLearn, Target, _simplex, _whole, optimise
 from tests.support.random_pools import configuration
 from tests.support.ranking import columns
 
@@ -58,7 +58,7 @@ def cases(count: int, telling: Signal | None, query_class: QueryClass) -> list[C
     return [case(seed, telling, query_class) for seed in range(count)]
 
 
-def optimised(*groups: list[Case], wanted: Wanted | None = None) -> Optimised:
+def optimised(*groups: list[Case], wanted: Target | None = None) -> Optimised:
     every = [replace(each, key=str(i)) for i, each in enumerate(chain.from_iterable(groups))]
     return optimise(WhatIf(every, configuration()), PRESENT, wanted)
 
@@ -91,7 +91,7 @@ class TestFinding:
         found = optimised(
             cases(20, Signal.VECTOR, QueryClass.CONCEPT),
             cases(20, Signal.KEYWORD, QueryClass.LOOKUP),
-            wanted=Wanted(classes=(QueryClass.LOOKUP,), normalisers=False),
+            wanted=Target(classes=(QueryClass.LOOKUP,), normalisers=False),
         )
         assert found.profile.weights[QueryClass.CONCEPT] == EQUAL
         assert found.profile.weights[QueryClass.LOOKUP].keyword > 0.5
@@ -103,7 +103,7 @@ class TestFinding:
     def test_a_signal_left_out_gets_nothing(self) -> None:
         found = optimised(
             cases(20, Signal.KEYWORD, QueryClass.CONCEPT),
-            wanted=Wanted(signals=(Signal.VECTOR, Signal.KEYWORD)),
+            wanted=Target(signals=(Signal.VECTOR, Signal.KEYWORD)),
         )
         assert found.profile.weights[QueryClass.CONCEPT].title == 0
 
@@ -114,14 +114,14 @@ class TestFinding:
     def test_what_the_look_raises_ends_it(self) -> None:
         seen: list[tuple[int, int]] = []
 
-        def look(done: int, of: int) -> None:
+        def stop(done: int, of: int) -> None:
             seen.append((done, of))
             if done == 3:
                 raise InterruptedError
 
         every = WhatIf(cases(20, Signal.VECTOR, QueryClass.CONCEPT), configuration())
         with pytest.raises(InterruptedError):
-            optimise(every, PRESENT, look=look)
+            optimise(every, PRESENT, progress=stop)
         assert [done for done, _ in seen] == [1, 2, 3]
 
 
@@ -158,9 +158,9 @@ class TestVerdict:
         assert found.gain.mean == approx(0.025)
         # (1.96 x .4873 / .025)^2 = 1460 queries, of which there are 20.
         assert found.more_queries == 1440
-        assert "about 1440 more judged queries would tell" in found.verdict
+        assert "about 1440 more judged queries are needed" in found.verdict
 
     def test_no_gain_at_all(self) -> None:
         found = self.told([0.1, -0.2] * 10)
         assert found.more_queries is None
-        assert "keep the present weights" in found.verdict
+        assert "keep the current weights" in found.verdict

@@ -12,7 +12,7 @@ from search.presets import DEFAULT
 from search.tuning.evaluation import report
 from search.tuning.evaluation.collections import JudgedCollection
 from search.tuning.evaluation.measures import Interval
-from search.tuning.evaluation.runner import Outcome
+from search.tuning.evaluation.runner import MeasuredCollection
 
 UNKNOWN = "0" * 10  # no commit of ours
 
@@ -64,10 +64,10 @@ def test_tables_that_name_no_commit_are_refused(document: Path) -> None:
     assert "does not say what its tables were measured with" in report.outdated(document)
 
 
-def outcome(name: str, ranking: list[str]) -> Outcome:
+def outcome(name: str, ranking: list[str]) -> MeasuredCollection:
     profile = replace(DEFAULT.profile, name=name)
     judged = JudgedCollection("ferries", Path(), {"q": "ferry"}, {"q": {"d1": 1}})
-    made = Outcome(judged, profile, profile, {"q": ranking}, milliseconds=[1.0])
+    made = MeasuredCollection(judged, profile, profile, {"q": ranking}, milliseconds=[1.0])
     made.values = {"q": dict.fromkeys(report.NAMES, 1.0)}
     made.differences = dict.fromkeys(report.NAMES, Interval(0.0, 0.0, 0.0))
     return made

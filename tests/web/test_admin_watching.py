@@ -139,7 +139,7 @@ class TestSearches:
             say(make_event("pumps", visitor=visitor, results=[manual.public_id]), "up")
         address = "/admin/analytics/searchevent/learn/"
 
-        assert "Learn from searchers" in text(admin, "/admin/analytics/searchevent/")
+        assert "Derive judgements" in text(admin, "/admin/analytics/searchevent/")
         learnt = admin.post(address, {"learn": ""}, follow=True).content.decode()
         assert "1 judgement is derived" in learnt
         taken = admin.post(address, {"take_back": ""}, follow=True).content.decode()

@@ -96,7 +96,7 @@ def value_of(tree: dict[str, Any]) -> float:
     return float(combine[tree["operation"]](parts))
 
 
-LIKENESS = "likeness to the first results"
+LIKENESS = "similarity to the first results"
 
 
 def test_contributions_and_adjustments_make_the_score(library: Collection, ask: Ask) -> None:

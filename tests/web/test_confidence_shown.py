@@ -130,7 +130,7 @@ def test_one_identifier_is_answered_by_what_holds_it(api: APIClient) -> None:
     assert body(api, "D-4711")["answer_confidence"] < 0.1
 
 
-def test_a_second_try_is_kept_only_if_surer_and_says_so(
+def test_a_fallback_ranking_is_kept_only_if_more_confident_and_noted(
     api: APIClient, client: Client, threshold: Any
 ) -> None:
     """Meaning alone cannot tell the days of the logbook apart; their numbers do."""
@@ -152,8 +152,8 @@ def test_a_second_try_is_kept_only_if_surer_and_says_so(
         assert found["second_try"]["weights_before"] == first["weights"]
         assert found["second_try"]["confidence_before"] == first["answer_confidence"]
         assert found["answer_confidence"] > first["answer_confidence"]
-        assert any(note.startswith("Weighed again") for note in found["notes"])
-        assert "Weighed again" in page(client, query)
+        assert any(note.startswith("Ranked again") for note in found["notes"])
+        assert "Ranked again" in page(client, query)
     assert kept
 
 
@@ -176,7 +176,7 @@ def sure_by_keywords() -> None:
     }
     Calibration.objects.create(
         space=EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE),
-        coefficients=confidence.Calibration(models).as_json()
+        coefficients=confidence.CalibrationModels(models).as_json()
         | {"vector": {"intercept": 0, "slopes": dict.fromkeys(FEATURES[Ran.VECTOR], 0)}},
         trained_on="made",
     )

@@ -71,7 +71,7 @@ class TestAdmin:
         assert "No visitor has taken part yet." in client.get(ADMIN).content.decode()
 
         without = client.post(f"{ADMIN}{experiment.pk}/end/", {"reason": " "})
-        assert "Say why" in said(without)
+        assert "Give a reason" in said(without)
         client.post(f"{ADMIN}{experiment.pk}/end/", {"reason": "Enough."})
         experiment.refresh_from_db()
         assert (experiment.state, experiment.end_reason) == ("ended", "Enough.")

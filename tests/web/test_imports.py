@@ -206,7 +206,7 @@ def test_a_large_deletion_is_confirmed_in_the_admin(
 
     client = signed_in(administrator)
     shown = client.get(page).content.decode()
-    assert "2 of 3 files are gone" in shown
+    assert "2 of 3 files are missing" in shown
     assert "delete 2 documents" in shown
     client.post(confirm)
     scan(folder.pk)

@@ -88,8 +88,8 @@ def test_finds_nothing_by_what_is_hidden_or_nowhere(client: Client) -> None:
 @pytest.mark.parametrize(
     ("condition", "sentence"),
     [
-        ("year", "“year” is no condition on metadata."),
-        ("year>soon", "compares with neither a number nor a day"),
+        ("year", "“year” is not a condition on metadata."),
+        ("year>soon", "must compare with a number or a date"),
         (["a:b"] * 51, "at most 50 conditions"),
     ],
 )

@@ -49,7 +49,7 @@ def found(db: None) -> Optimisation:
         progress=1,
         options={"kind": "weights", "seed": 1, "folds": 5},
         found={
-            "verdict": "No reliable gain (+0.020 nDCG@10): keep the present weights.",
+            "verdict": "No reliable gain (+0.020 nDCG@10): keep the current weights.",
             "reliable": False,
             "changed": True,
             "synthetic": False,
@@ -102,7 +102,7 @@ class TestAsking:
         assert row.options["origins"] == ["imported"]
         assert row.options["normalisers"] is True
         again = tuner.post(PAGE, asked)
-        assert "is going on" in text(again)
+        assert "is already running" in text(again)
         page = text(tuner.get(f"{PAGE}{row.pk}/"))
         assert "Waiting for a worker" in page
         assert "data-live" in page
@@ -125,7 +125,7 @@ class TestAsking:
         response = tuner.post(f"{PAGE}{row.pk}/cancel/")
         assert "has been cancelled" in said(response)
         assert "data-live" not in text(tuner.get(f"{PAGE}{row.pk}/"))
-        assert "ended already" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
+        assert "already ended" in said(tuner.post(f"{PAGE}{row.pk}/cancel/"))
 
 
 class TestResult:
@@ -133,7 +133,7 @@ class TestResult:
         self, viewer: Client, found: Optimisation
     ) -> None:
         page = text(viewer.get(f"{PAGE}{found.pk}/"))
-        assert "keep the present weights." in page
+        assert "keep the current weights." in page
         assert "67 →</span> <strong>50%" in page
         assert 'aria-label="Concept: +0.020, −0.010 to +0.050"' in page
         assert "too few questions" in page

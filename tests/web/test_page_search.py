@@ -74,7 +74,7 @@ def test_the_parts_of_a_score_sum_to_it(client: Client) -> None:
         assert total is not None
         assert len(parts) == 3
         added = [float(part) for part in re.findall(r"<td>\+ ([\d.]+)</td>", figures)]
-        assert len(added) == 1  # the likeness to the first results
+        assert len(added) == 1  # the similarity to the first results
         assert sum(parts + added) == approx(float(total[1]), abs=0.002)
         checked += 1
     assert checked == len(titles(html)) > 1

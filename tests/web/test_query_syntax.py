@@ -47,7 +47,7 @@ def test_the_api_says_what_is_wrong(api: APIClient, query: str, code: str) -> No
 def test_the_page_says_what_is_wrong(client: Client) -> None:
     response = client.get("/", {"q": "pool after:soon"})
     assert response.status_code == 400
-    assert "names no day" in response.content.decode()
+    assert "is not a date" in response.content.decode()
 
 
 def test_the_page_says_which_words_did_not_bind_and_links_to_insisting(client: Client) -> None:

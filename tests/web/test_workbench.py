@@ -162,7 +162,7 @@ class TestPreview:
         ]
         html = "".join(answer["html"] for answer in answers)
         assert any(answer["changed"] for answer in answers)
-        assert "than in the active ranking" in html or "not among what the active" in html
+        assert "than in the active ranking" in html or "Not among the results of the active" in html
         assert "Its score of" in html
 
     def test_a_second_move_searches_nothing(
@@ -280,7 +280,7 @@ class TestMeasures:
         assert "nDCG@10" in html
         assert "Winners" in html
         charts = ask(client, "curve", {**body(client, active), "class": "general"}).json()["html"]
-        assert "Scores of what answers" in charts
+        assert "Scores of relevant and other results" in charts
 
     def test_hide_questions_about_what_one_may_not_read(
         self, tuner: User, active: SearchProfile, library: SimpleNamespace
@@ -400,18 +400,18 @@ class TestSaving:
             return told["agrees"], told["compared"]
 
         assert compared() == (
-            False, "The candidates kept leave out 1 golden query: find them again to compare."
+            False, "The stored candidates do not cover 1 golden query: rebuild them to compare."
         )  # fmt: skip
         build(Width.of(active.as_profile()))
-        assert compared() == (True, "The figures without a search are the same.")
+        assert compared() == (True, "The what-if figures agree with the live run.")
         EvaluationRun.objects.filter(pk=run.pk).update(
             measures={name: value + 0.1 for name, value in run_measures(run).items()}
         )
         agrees, said = compared()
         assert not agrees
-        assert "differ by up to 0.1" in said
+        assert "differ from the live run by up to 0.1" in said
         judge(client, "barometer on day seventeen", library.regions, "1")
-        assert "judgements changed" in compared()[1]
+        assert "judgements have changed" in compared()[1]
 
 
 class TestJudging:

@@ -178,7 +178,7 @@ class _Reader:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class CrawledPage:
     """A page's links in order, each once, and its directives for robots."""
 
     links: tuple[str, ...] = ()
@@ -186,7 +186,7 @@ class Page:
     may_follow: bool = True
 
 
-def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Page:
+def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> CrawledPage:
     """The HTML page at `url`. Nothing is rendered, executed or fetched.
 
     By bounded patterns, not a parse tree: the cost of a hostile page is linear in its length.
@@ -204,7 +204,7 @@ def read_page(text: str, url: str, headers: Mapping[str, str], agent: str) -> Pa
             if "nofollow" not in relation and (href := attributes.get("href", "").strip()):
                 links.setdefault(href)
     targets = dict.fromkeys(found for href in links if (found := _joined(href, base)))
-    return Page(
+    return CrawledPage(
         links=tuple(targets) if not directives & {"nofollow", "none"} else (),
         may_index=not directives & {"noindex", "none"},
         may_follow=not directives & {"nofollow", "none"},

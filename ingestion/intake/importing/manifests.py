@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
+from django.utils.translation import gettext
 
 from ingestion.errors import InvalidMetadata
 from ingestion.intake.importing.archives import ArchiveSource, local_file
@@ -42,7 +43,9 @@ class ManifestSource(ImportSource):
     def check(self) -> None:
         with _text(self.of) as file:
             if next(_rows(file), None) is None:
-                raise ImportRefused("The manifest names nothing. Check that it is the right file.")
+                raise ImportRefused(
+                    gettext("The manifest has no entries. Check that it is the right file.")
+                )
 
     def discover(self) -> Iterator[FoundItem]:
         lines: dict[str, int] = {}
@@ -51,7 +54,10 @@ class ManifestSource(ImportSource):
                 found = _found(number, row)
                 first = lines.setdefault(found.reference, number)
                 if first != number:
-                    error = f"Line {number} names the same as line {first}."
+                    error = gettext("Line %(number)s names the same as line %(first)s.") % {
+                        "number": number,
+                        "first": first,
+                    }
                     found = FoundItem(f"line {number}", metadata={"error": error})
                 yield found
 
@@ -77,10 +83,12 @@ class ManifestSource(ImportSource):
         if base := self.of.options.get(BASE):
             path = Path(base, path)
         elif not path.is_absolute():
-            raise ImportRefused("Write the whole path, from / on.")
+            raise ImportRefused(gettext("Enter the full path, beginning with /."))
         file = allowed(self.of, path)
         if not file.exists():  # `opened` would report it as deleted, which is not known
-            raise Skip("There is no file at this path. Correct the line if there should be one.")
+            raise Skip(
+                gettext("There is no file at this path. Correct the line if there should be one.")
+            )
         return opened(file.parent, file.name)
 
 
@@ -91,7 +99,9 @@ def _text(of: Import) -> Iterator[IO[str]]:
             with path.open(encoding="utf-8-sig", newline="") as file:
                 yield file
         except UnicodeDecodeError as error:
-            raise ImportRefused("The manifest is not in UTF-8. Save it as UTF-8.") from error
+            raise ImportRefused(
+                gettext("The manifest is not in UTF-8. Save it as UTF-8.")
+            ) from error
 
 
 def _rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -108,15 +118,18 @@ def _json_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     while line := file.readline(LONGEST_LINE):
         number += 1
         if len(line) == LONGEST_LINE:
-            raise ImportRefused(f"Line {number} is longer than {LONGEST_LINE:,} letters.")
+            raise ImportRefused(
+                gettext("Line %(number)s is longer than %(longest_line)s characters.")
+                % {"number": number, "longest_line": f"{LONGEST_LINE:,}"}
+            )
         if not line.strip():
             continue
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
-            yield number, f"it is no JSON: {error}"
+            yield number, gettext("it is not valid JSON: %(error)s") % {"error": error}
         else:
-            yield number, row if isinstance(row, dict) else "it is no JSON object: {…}"
+            yield number, row if isinstance(row, dict) else gettext("it is not a JSON object: {…}")
 
 
 def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
@@ -125,25 +138,31 @@ def _csv_rows(file: IO[str]) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
     names = [name.strip().lower() for name in next(csv.reader([header], delimiter=delimiter), [])]
     if not {"path", "url"} & set(names):
         raise ImportRefused(
-            "The manifest's first line names no column “path” or “url”. Write the names of the "
-            "columns there: path, url, title, language, collection, metadata."
+            gettext(
+                "The manifest's first line names no column “path” or “url”. Write the names "
+                "of the columns there: path, url, title, language, collection, metadata."
+            )
         )
     if len(set(names)) < len(names):
-        raise ImportRefused("The manifest's first line names a column twice.")
+        raise ImportRefused(gettext("The manifest's first line names a column twice."))
     reader = csv.reader(file, delimiter=delimiter, strict=True)
     while True:
         number = reader.line_num + 2  # after the header, from 1
         try:
             values = next(reader, None)
         except csv.Error as error:
-            yield number, f"it is no CSV: {error}"
+            yield number, gettext("it is not valid CSV: %(error)s") % {"error": error}
             continue
         if values is None:
             return
         if not any(value.strip() for value in values):
             continue
         if len(values) > len(names):
-            yield number, f"it has {len(values)} values for {len(names)} columns"
+            yield (
+                number,
+                gettext("it has %(values)d values for %(columns)d columns")
+                % {"values": len(values), "columns": len(names)},
+            )
         else:
             yield (
                 number,
@@ -161,23 +180,31 @@ def _found(number: int, row: Mapping[str, Any] | str) -> FoundItem:
             raise ValueError(row)
         return _item(row)
     except ValueError as error:
-        return FoundItem(f"line {number}", metadata={"error": f"Line {number}: {error}."})
+        return FoundItem(
+            f"line {number}",
+            metadata={
+                "error": gettext("Line %(number)s: %(error)s.") % {"number": number, "error": error}
+            },
+        )
 
 
 def _item(row: Mapping[str, Any]) -> FoundItem:
     """The item of a line. Raises ValueError with the reason if it is invalid."""
     given = {name: row[name] for name in OWN if row.get(name) not in (None, "")}
     if any("\0" in text or not _is_text(text) for text in _strings(row)):
-        raise ValueError("it holds characters that no text has")
+        raise ValueError(gettext("it contains control characters"))
     for name in ("path", "url", "title", "language", "collection"):
         if not isinstance(given.get(name, ""), str):
-            raise ValueError(f"“{name}” is no text")
+            raise ValueError(gettext("“%(name)s” is not text") % {"name": name})
     if ("path" in given) == ("url" in given):
-        raise ValueError("give either a path or a url")
+        raise ValueError(gettext("give either a path or a url"))
     if "url" in given and not settings.URL_IMPORT:
-        raise ValueError("fetching from the web is switched off: set URL_IMPORT=1")
+        raise ValueError(gettext("fetching from the web is switched off: set URL_IMPORT=1"))
     if len(given.get("title", "")) > LONGEST_TITLE:
-        raise ValueError(f"the title is longer than {LONGEST_TITLE} letters")
+        raise ValueError(
+            gettext("the title is longer than %(longest_title)s characters")
+            % {"longest_title": LONGEST_TITLE}
+        )
     if "language" in given:
         given["language"] = _language(given["language"])
     others = {
@@ -194,7 +221,10 @@ def _metadata(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         for name, value in given.items():
             if (key := as_key(name)) in found:
-                raise ValueError(f"“{name}” and another column both become the key “{key}”")
+                raise ValueError(
+                    gettext("“%(name)s” and another column both become the key “%(key)s”")
+                    % {"name": name, "key": key}
+                )
             found[key] = value
         return dict(check_metadata(found))
     except InvalidMetadata as error:
@@ -221,7 +251,10 @@ def _is_text(value: str) -> bool:
 def _language(value: str) -> str:
     code = primary_code(value)
     if not code:
-        raise ValueError(f"“{value}” is no language code: give two letters, such as en")
+        raise ValueError(
+            gettext("“%(value)s” is not a language code: give two letters, such as en")
+            % {"value": value}
+        )
     return code
 
 
@@ -230,9 +263,11 @@ def _object(value: Any) -> dict[str, Any]:
         try:
             value = json.loads(value)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"“metadata” is no JSON: {error}") from error
+            raise ValueError(
+                gettext("“metadata” is not valid JSON: %(error)s") % {"error": error}
+            ) from error
     if not isinstance(value, dict):
-        raise ValueError("“metadata” is no JSON object: {…}")
+        raise ValueError(gettext("“metadata” is not a JSON object: {…}"))
     return value
 
 
@@ -254,5 +289,7 @@ def source_for(of: Import) -> ImportSource:
 def source_of(kind: str, of: Import) -> ImportSource:
     """The source of `kind`, which may differ from the import's: a manifest lists addresses."""
     if kind not in SOURCES:
-        raise ImportRefused(f"Nothing here imports “{Import.Kind(kind).label}”.")
+        raise ImportRefused(
+            gettext("No importer exists for “%(label)s”.") % {"label": Import.Kind(kind).label}
+        )
     return SOURCES[kind](of)

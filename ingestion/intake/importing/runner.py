@@ -18,6 +18,7 @@ from itertools import islice
 
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import MAX_ATTEMPTS, Lease, enqueue, work_on
 from ingestion.errors import EmptyFile, IngestionError, NotStored, UnsupportedType
@@ -98,8 +99,10 @@ class _Run:
         try:
             if self.lease.keeps_crashing:
                 raise ImportRefused(
-                    "Reading it ended the worker again and again. Look at the worker's log, "
-                    "then let the import go on, or import it in smaller pieces."
+                    gettext(
+                        "Reading it crashed the worker repeatedly. Check the worker's log, then "
+                        "resume the import, or import smaller parts."
+                    )
                 )
             with source_for(self.of) as source:
                 if self.of.discovered is None:
@@ -116,8 +119,11 @@ class _Run:
             logger.exception("Import %s was stopped", self.of.pk)
             self._end(
                 Import.State.FAILED,
-                f"The server could not read or store a file ({error.strerror or error}). Mend "
-                "that, then let the import go on.",
+                gettext(
+                    "The server could not read or store a file (%(reason)s). Fix that, then "
+                    "resume the import."
+                )
+                % {"reason": error.strerror or error},
             )
         return None
 
@@ -155,7 +161,9 @@ class _Run:
                 raise ImportRefused(str(error))
             if item.attempts > MAX_ATTEMPTS:
                 raise ImportRefused(
-                    "Taking it ended the worker again and again. Look at it, then try it again."
+                    gettext(
+                        "Processing it crashed the worker repeatedly. Check the file, then retry."
+                    )
                 )
             with source.take(item) as taken, self.lease.writing():
                 receipt = self._file(taken, item)
@@ -177,8 +185,11 @@ class _Run:
     def _file(self, taken: Taken, item: ImportItem) -> Receipt:
         if len(taken.source) > LONGEST_SOURCE or len(taken.source.encode()) > 2_500:
             raise ImportRefused(
-                f"Its path or address is longer than {LONGEST_SOURCE:,} letters. Give it a "
-                "shorter one."
+                gettext(
+                    "Its path or address is longer than %(longest_source)s characters. Give it a "
+                    "shorter one."
+                )
+                % {"longest_source": f"{LONGEST_SOURCE:,}"}
             )
         return receive(
             self._collection(item),
@@ -203,7 +214,10 @@ class _Run:
             seen = seen.visible_to(self.of.added_by)
         found = seen.filter(name=name).first() or seen.filter(slug=name).first()
         if found is None:
-            raise ImportRefused(f"There is no collection “{name}”. Make it first, or correct it.")
+            raise ImportRefused(
+                gettext("There is no collection “%(name)s”. Create it first, or correct the name.")
+                % {"name": name}
+            )
         return found
 
     def _note_end(
@@ -242,7 +256,7 @@ def _item(of: Import, found: FoundItem, position: int) -> ImportItem:
         # Made unique by its digest; no document can have so long a source.
         digest = hashlib.sha256(reference.encode()).hexdigest()[:12]
         reference = f"{reference[:400]}… ({digest})"
-        metadata = {"error": "Its path or address is too long. Give it a shorter one."}
+        metadata = {"error": gettext("Its path or address is too long. Give it a shorter one.")}
     return ImportItem(
         of=of, reference=reference, position=position, depth=found.depth, metadata=metadata
     )
@@ -251,7 +265,9 @@ def _item(of: Import, found: FoundItem, position: int) -> ImportItem:
 def _said(receipt: Receipt) -> str:
     if receipt.unchanged or not receipt.duplicate:
         return ""
-    return f"The collection holds these bytes already, as “{receipt.document.title}”."
+    return gettext("The collection holds these bytes already, as “%(title)s”.") % {
+        "title": receipt.document.title
+    }
 
 
 def _batches(found: Iterable[FoundItem], size: int) -> Iterator[list[FoundItem]]:

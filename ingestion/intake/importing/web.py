@@ -16,8 +16,8 @@ from django.utils.translation import gettext
 
 from ingestion.files.filetypes import HEAD_BYTES
 from ingestion.intake.fetching import (
+    CrawledPage,
     Guard,
-    Page,
     PauseWanted,
     Policy,
     Robots,
@@ -226,7 +226,9 @@ class SitemapSource(UrlSource):
             raise Skip(gettext("The page asks robots not to index it."))
         return []
 
-    def _page(self, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]) -> Page:
+    def _page(
+        self, url: str, name: str, headers: Mapping[str, str], file: IO[bytes]
+    ) -> CrawledPage:
         """The links and robots directives of a page; for other files, of the response headers."""
         text = ""
         if name.endswith(_PAGE_NAMES):
@@ -257,7 +259,7 @@ class SiteSource(SitemapSource):
             raise Skip(gettext("The page asks robots not to index it."), found)
         return found
 
-    def _links(self, item: ImportItem, page: Page) -> Iterator[FoundItem]:
+    def _links(self, item: ImportItem, page: CrawledPage) -> Iterator[FoundItem]:
         if item.depth >= self._options.depth or not page.links:
             return
         known = set(

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import Lease, work_on
 from ingestion.errors import IngestionError, NotStored
@@ -81,7 +82,7 @@ def scan(
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ScanResult:
     """The result of a scan. `soon`: the next scan should follow early."""
 
     state: WatchedFolder.State
@@ -90,11 +91,11 @@ class Outcome:
     soon: bool = False
 
 
-def _outcome(scan: _Scan) -> Outcome:
+def _outcome(scan: _Scan) -> ScanResult:
     try:
         look = list_folder(scan.folder)
     except FolderTrouble as trouble:
-        return Outcome(trouble.state, str(trouble))
+        return ScanResult(trouble.state, str(trouble))
     found = compare(scan.known(), look.seen, look.unreadable)
     scan.note(look, found)
     finished = scan.take(look, found.due)
@@ -110,7 +111,7 @@ def _outcome(scan: _Scan) -> Outcome:
         missing=scan.missing().count(),
         unreadable=scan.rows().filter(state=S.UNREADABLE, missing_since=None).count(),
     )
-    return Outcome(
+    return ScanResult(
         F.HELD if suspicion else F.OK,
         suspicion,
         {name: number for name, number in counts.items() if number},
@@ -207,7 +208,11 @@ class _Scan:
         except IngestionError as error:
             self._left(row, S.REFUSED, str(error))
         except OSError as error:
-            self._left(row, S.UNREADABLE, f"It cannot be read: {error.strerror or error}.")
+            self._left(
+                row,
+                S.UNREADABLE,
+                gettext("It cannot be read: %(reason)s.") % {"reason": error.strerror or error},
+            )
 
     def _left(self, row: WatchedFile, state: WatchedFile.State, message: str) -> None:
         self.counts[state] += state == S.REFUSED
@@ -219,7 +224,11 @@ class _Scan:
         document, before = receipt.document, row.document
         own = document.source == self._source(row)
         self.counts["changed" if receipt.replaced else receipt.outcome] += not receipt.unchanged
-        message = "" if own else f"Its bytes are those of “{document.title}”."
+        message = (
+            ""
+            if own
+            else gettext("Its bytes are those of “%(title)s”.") % {"title": document.title}
+        )
         self.rows().filter(pk=row.pk).update(
             sha256=receipt.version.sha256,
             document=document,
@@ -262,8 +271,11 @@ class _Scan:
         if (gone - new) * 2 <= total or not gone:
             return gone * 2 > total, ""
         return True, (
-            f"{gone:,} of {total:,} files are gone, so that nothing is removed. If a disk is not "
-            "mounted, mount it. If they were deleted on purpose, confirm that."
+            gettext(
+                "%(gone)s of %(total)s files are missing, so nothing is removed. If a disk "
+                "is not mounted, mount it. If they were deleted on purpose, confirm that."
+            )
+            % {"gone": f"{gone:,}", "total": f"{total:,}"}
         )
 
     def remove(self, paths: Iterable[str]) -> None:

@@ -74,7 +74,7 @@ class OwnerForm(NoteForm):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RecordedResult:
     """A search result without the documents that the reader may not see."""
 
     total: int
@@ -85,7 +85,7 @@ class Finding:
     @classmethod
     def of(
         cls, found: Mapping[str, Any] | None, readable: Mapping[str, Document]
-    ) -> Finding | None:
+    ) -> RecordedResult | None:
         if found is None:
             return None
         documents = [readable[key] for key in found["results"] if key in readable]
@@ -224,11 +224,15 @@ def _findings(request: HttpRequest, gap: Gap) -> dict[str, Any]:
         problem = str(error)
     readable = gaps.readable_results([*steps, *([now] if now else [])], request.user)
     return {
-        "now": Finding.of(now.after, readable) if now else None,
+        "now": RecordedResult.of(now.after, readable) if now else None,
         "now_query": now.query if now else "",
         "problem": problem,
         "history": [
-            (step, Finding.of(step.before, readable), Finding.of(step.after, readable))
+            (
+                step,
+                RecordedResult.of(step.before, readable),
+                RecordedResult.of(step.after, readable),
+            )
             for step in reversed(steps)
         ],
     }

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from search.api.serializers.results import ResultSerializer, TermSerializer
 from search.domain import MIXED, Trial
-from search.engine.rank import SecondTry
+from search.engine.rank import FallbackRanking
 from search.pipeline import SearchResponse
 from search.tuning.api.serializers.profiles import (
     CLASSES,
@@ -20,8 +20,8 @@ from search.tuning.api.serializers.profiles import (
 )
 
 
-class SecondTrySerializer(serializers.Serializer[SecondTry]):
-    """What stood before the same candidates were ranked again, under `weights`, and surer."""
+class SecondTrySerializer(serializers.Serializer[FallbackRanking]):
+    """The weights and confidence of the first ranking, which the fallback ranking replaced."""
 
     weights_before = SignalValuesSerializer()
     confidence_before = ConfidenceField()
@@ -66,7 +66,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         help_text="Whether that is below the profile's threshold."
     )
     second_try = SecondTrySerializer(
-        allow_null=True, help_text="Null unless other weights were tried and kept."
+        allow_null=True, help_text="Null unless the fallback ranking replaced the first ranking."
     )
     weights = SignalValuesSerializer()
     forced = serializers.ListField(
@@ -90,7 +90,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         help_text="The query as typed, where it found nothing and this answers its correction, "
         "which is then `query`; otherwise empty."
     )
-    grouped = serializers.BooleanField(help_text="Whether each document stands once.")
+    grouped = serializers.BooleanField(help_text="Whether results are grouped by document.")
     total = serializers.IntegerField(
         help_text="Results on all pages: documents, or passages with `group=false`."
     )

@@ -45,7 +45,7 @@ class ExperimentForm(forms.ModelForm):  # type: ignore[type-arg]
             if name in self.fields:  # absent on a read-only page
                 field: Any = self.fields[name]
                 field.queryset = published
-                field.help_text = "A published profile. Measure drafts in the workbench."
+                field.help_text = gettext("A published profile. Measure drafts in the workbench.")
 
 
 @admin.register(Experiment)
@@ -97,7 +97,7 @@ class ExperimentAdmin(AuditedByServices, ActionPages[Experiment], ModelAdmin):  
     ) -> HttpResponse:
         experiment = self.seen(request, object_id)
         if experiment.state == State.RUNNING and request.method == "GET":
-            experiment = running.look(experiment)
+            experiment = running.analyse(experiment)
         context = _shown(experiment, request)
         return super().change_view(  # type: ignore[no-any-return]
             request, object_id, form_url, {**context, **(extra_context or {})}

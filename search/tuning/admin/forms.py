@@ -130,7 +130,11 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         known = int(seen) if seen.isdecimal() else 0
         since = ProfileChange.objects.filter(profile=held, pk__gt=known)
         edits = "; ".join(
-            f"{change.user or 'someone'} at {timezone.localtime(change.at):%H:%M}"
+            gettext("%(user)s at %(time)s")
+            % {
+                "user": change.user or gettext("someone"),
+                "time": f"{timezone.localtime(change.at):%H:%M}",
+            }
             + (f" ({', '.join(change.differences[:3])})" if change.differences else "")
             for change in since.select_related("user").order_by("pk")
         )

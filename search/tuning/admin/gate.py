@@ -210,5 +210,7 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         run = SafeString("")
         if change.run_id:
             url = reverse("admin:tuning_evaluationrun_change", args=(change.run_id,))
-            run = format_html('<li><a class="text-link" href="{}">Evaluation run</a></li>', url)
+            run = format_html(
+                '<li><a class="text-link" href="{}">{}</a></li>', url, gettext("Evaluation run")
+            )
         return format_html('<ul class="sy-differences">{}{}</ul>', lines, run)

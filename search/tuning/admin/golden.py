@@ -8,6 +8,8 @@ from django.contrib import admin
 from django.db.models import Func, OuterRef, QuerySet, Subquery, TextField, Value
 from django.db.models.functions import Cast
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import format_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -22,7 +24,7 @@ from search.tuning.golden.formats import FORMATS
 from search.tuning.models import EvaluationRun, GoldenQuery, Judgement
 
 GRADES = [
-    ("", "Not judged"),
+    ("", _("Not judged")),
     *((str(grade), f"{grade}: {label}") for grade, label in judging.GRADES.items()),
 ]
 
@@ -32,7 +34,11 @@ class DiffersFilter(admin.SimpleListFilter):
     parameter_name = "judges"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        return [("differ", "Differ"), ("far", "Differ by 2 or more"), ("none", "No judgements")]
+        return [
+            ("differ", gettext("Differ")),
+            ("far", gettext("Differ by 2 or more")),
+            ("none", gettext("No judgements")),
+        ]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         match self.value():
@@ -110,7 +116,7 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
     def first_shown(self, query: Any) -> str:
         return query.first_title or "-"
 
-    @admin.display(description=f"last {measures.LEADING}")
+    @admin.display(description=format_lazy(_("last {measure}"), measure=measures.LEADING))
     def last_measure(self, query: Any) -> str:
         return "-" if query.last is None else f"{float(query.last):.3f}"
 
@@ -157,8 +163,13 @@ class GoldenQueryAdmin(GoldenPages, ModelAdmin):  # type: ignore[misc]
         queries = list(objs)
         lacking = set()
         if any(query.judgements.exists() for query in queries):
-            lacking.add("golden queries with judgements (disable them instead)")
-        return [str(query) for query in queries], {"golden queries": len(queries)}, lacking, []
+            lacking.add(gettext("golden queries with judgements (disable them instead)"))
+        return (
+            [str(query) for query in queries],
+            {gettext("golden queries"): len(queries)},
+            lacking,
+            [],
+        )
 
     def delete_model(self, request: HttpRequest, obj: GoldenQuery) -> None:
         queries.delete(obj)

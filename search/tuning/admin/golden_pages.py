@@ -70,7 +70,9 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         first = self.instance.must_be_first if self.instance.pk else None
         if first is not None and self._may_see(first):
             self.initial["must_be_first"] = str(first.public_id)
-            self.fields["must_be_first"].help_text += f" Currently: “{first.title}”."
+            self.fields["must_be_first"].help_text += " " + gettext("Currently: “%(title)s”.") % {
+                "title": first.title
+            }
         elif first is not None:
             # A person who may not see it must not replace it.
             del self.fields["must_be_first"]
@@ -114,7 +116,7 @@ class GoldenQueryForm(forms.ModelForm):  # type: ignore[type-arg]
         """Do nothing: the service has validated and saved the row."""
 
 
-class ImportForm(forms.Form):
+class JudgementImportForm(forms.Form):
     """A file of judgements."""
 
     file = forms.FileField(widget=UnfoldAdminFileFieldWidget)
@@ -158,7 +160,7 @@ class GoldenPages(ActionPages[GoldenQuery]):
         """Import a file of judgements, and show the rejected lines."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = ImportForm(request.POST or None, request.FILES or None)
+        form = JudgementImportForm(request.POST or None, request.FILES or None)
         done = None
         if request.method == "POST" and form.is_valid():
             given = form.cleaned_data

@@ -104,7 +104,7 @@ WIDTH, MIDDLE, REACH = 240.0, 120.0, 112.0
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class GainSpan:
     """An interval drawn from `x1` to `x2` with its mean at `x`; 0 is in the middle."""
 
     mean: float
@@ -137,11 +137,11 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class ClassRow:
+class ClassResult:
     label: str
     queries: int
     shares: tuple[Share, ...]
-    span: Span | None
+    span: GainSpan | None
 
     @property
     def is_changed(self) -> bool:
@@ -153,17 +153,17 @@ class PresetRow:
     pk: int
     name: str
     mean: float
-    span: Span
+    span: GainSpan
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownOptimisation:
     """A finished optimisation. `span` is the overall gain; None for a comparison of presets."""
 
     found: Mapping[str, Any]
     edge: float
-    span: Span | None = None
-    classes: tuple[ClassRow, ...] = ()
+    span: GainSpan | None = None
+    classes: tuple[ClassResult, ...] = ()
     presets: tuple[PresetRow, ...] = ()
     normalisers: tuple[tuple[str, str], ...] = ()
     origins: tuple[tuple[str, int], ...] = ()
@@ -174,7 +174,7 @@ class Shown:
         return [(share.signal, share.label) for row in self.classes[:1] for share in row.shares]
 
 
-def result(row: Optimisation) -> Shown | None:
+def result(row: Optimisation) -> ShownOptimisation | None:
     """The result of an optimisation; None if there is none."""
     found = row.found
     if row.state != Optimisation.State.DONE or not found:
@@ -192,10 +192,10 @@ def result(row: Optimisation) -> Shown | None:
             )
             for each in found["presets"]
         )
-        return Shown(found, edge, presets=presets, origins=origins)
+        return ShownOptimisation(found, edge, presets=presets, origins=origins)
     gains = [each["gain"] for each in found["classes"] if each["gain"]]
     edge = _edge([found["gain"], *gains])
-    return Shown(
+    return ShownOptimisation(
         found,
         edge,
         span=_span(found["gain"], edge),
@@ -205,14 +205,14 @@ def result(row: Optimisation) -> Shown | None:
     )
 
 
-def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassRow, ...]:
+def _classes(classes: Sequence[Mapping[str, Any]], edge: float) -> tuple[ClassResult, ...]:
     used = [
         signal
         for signal in Signal
         if any(each[side][signal] for each in classes for side in ("before", "after"))
     ]
     return tuple(
-        ClassRow(
+        ClassResult(
             CLASS_LABELS[QueryClass(each["class"])],
             each["queries"],
             tuple(
@@ -242,8 +242,8 @@ def _edge(gains: Sequence[Mapping[str, float]]) -> float:
     return max([0.01, *(abs(gain[end]) for gain in gains for end in ("low", "high"))])
 
 
-def _span(gain: Mapping[str, float], edge: float) -> Span:
+def _span(gain: Mapping[str, float], edge: float) -> GainSpan:
     places = {name: f"{MIDDLE + REACH * gain[name] / edge:.1f}" for name in ("mean", "low", "high")}
-    return Span(
+    return GainSpan(
         gain["mean"], gain["low"], gain["high"], places["mean"], places["low"], places["high"]
     )

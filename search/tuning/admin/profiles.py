@@ -207,10 +207,15 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
 
     def get_deleted_objects(self, objs: Iterable[SearchProfile], request: HttpRequest) -> Any:
         profiles = list(objs)
-        lacking = set() if self.has_delete_permission(request) else {"search profile"}
+        lacking = set() if self.has_delete_permission(request) else {gettext("search profile")}
         if any(not profile.is_draft for profile in profiles):
-            lacking.add("published search profiles (they are never deleted)")
-        return [str(profile) for profile in profiles], {"drafts": len(profiles)}, lacking, []
+            lacking.add(gettext("published search profiles (they are never deleted)"))
+        return (
+            [str(profile) for profile in profiles],
+            {gettext("drafts"): len(profiles)},
+            lacking,
+            [],
+        )
 
     def delete_model(self, request: HttpRequest, obj: SearchProfile) -> None:
         self.delete_queryset(request, SearchProfile.objects.filter(pk=obj.pk))

@@ -66,7 +66,7 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
 
     @admin.display(description=_("measured on"), ordering="collection")
     def over(self, run: EvaluationRun) -> str:
-        return run.collection or "Golden queries"
+        return run.collection or gettext("Golden queries")
 
     @display(description=_("state"), ordering="state", label=STATE_LABELS)
     def state_label(self, run: EvaluationRun) -> tuple[str, str]:

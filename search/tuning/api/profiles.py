@@ -184,4 +184,4 @@ def _check_seen(profile: SearchProfile, seen: str | None) -> None:
     """Lock the profile; raise RunConflict if it is not the version that the caller saw."""
     held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
     if seen and seen != fingerprint(held.as_profile()):
-        raise RunConflict(f"{held} has been edited since you looked at it. Look again.")
+        raise RunConflict(f"{held} has been edited since you opened it. Reload it and try again.")

@@ -146,7 +146,7 @@ class ExperimentViewSet(ReadViewSet[Experiment]):
         """
         held: Experiment = self.get_object()
         if held.state == ExperimentState.RUNNING:
-            running.look(held)
+            running.analyse(held)
         return self._fresh(held)
 
     @extend_schema(request=PlanSerializer, responses={201: ExperimentSerializer})

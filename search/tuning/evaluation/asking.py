@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from django.utils.translation import gettext_lazy
+
 from common.accounts.models import User
 from ingestion import spaces
 from search.domain import QueryClass
@@ -14,9 +16,9 @@ from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
 from search.query import classify
 from search.retrieval import Filters
 
-NO_MODEL = (
-    "The embedding model did not answer, so the figures would be those of a search without it. "
-    "See that it runs, and start again."
+NO_MODEL = gettext_lazy(
+    "The embedding model did not answer, so the figures would be those of a "
+    "search without it. Check that it is running, then retry."
 )
 
 

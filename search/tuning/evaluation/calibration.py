@@ -1,7 +1,7 @@
 """Judged and unanswerable questions -> the calibration of the active space's confidences.
 
 Questions run through the search's own pipeline, as readers' do. Half of them have an answer in
-the collection that they are asked of; see `Kind` for the others.
+the collection that they are asked of; see `QuestionKind` for the others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from search.ranking.confidence import FIRST_PAGE, Evidence
 from search.ranking.grouping import grouped, leaders
 from search.tuning.evaluation.asking import embed, response_to
 from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
-from search.tuning.evaluation.reliability import Kind, Sample, fit, is_held_out, measure
+from search.tuning.evaluation.reliability import QuestionKind, Sample, fit, is_held_out, measure
 
 UNANSWERABLE = "unanswerable.jsonl"
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 class Question:
     """A question, why it has an answer or none, and the group that its answer belongs to."""
 
-    kind: Kind
+    kind: QuestionKind
     text: str
     group: str
     relevant: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ def calibrate(
     limit: int | None = None,
     seed: int = 0,
     profile: str = "",
-    look: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Calibration:
     """Fit, evaluate on held-out questions, and store the active space's calibration; return it.
 
@@ -63,7 +63,7 @@ def calibrate(
         raise EvaluationError(
             "There is no active embedding space to calibrate. Upload a document first."
         )
-    samples = list(collect(loaded, ranking, limit=limit, seed=seed, look=look))
+    samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
     kept = [sample for sample in samples if not is_held_out(sample.group, seed)]
     held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
     try:
@@ -93,7 +93,7 @@ def collect(
     *,
     limit: int | None = None,
     seed: int = 0,
-    look: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Iterator[Sample]:
     """Yield the samples of all questions; each collection is also asked the others' questions."""
     asked = [
@@ -104,7 +104,7 @@ def collect(
     for each, judged, collection in asked:
         documents = documents_of(judged, collection)
         for question in each:
-            look(done, total)
+            progress(done, total)
             done += 1
             yield from ask(question, collection, documents, profile)
 
@@ -133,17 +133,19 @@ def questions(
     answerable = []
     for query, text in _drawn(list(judged.queries.items()), limit, chance):
         relevant = sorted(p for p, grade in judged.qrels[query].items() if grade > 0)
-        answerable.append(Question(Kind.ANSWERABLE, text, group(relevant[0]), frozenset(relevant)))
+        answerable.append(
+            Question(QuestionKind.ANSWERABLE, text, group(relevant[0]), frozenset(relevant))
+        )
     unanswerable = [
-        Question(Kind.UNANSWERABLE, text, group(paragraph))
+        Question(QuestionKind.UNANSWERABLE, text, group(paragraph))
         for text, paragraph in _unanswerable(judged)
     ]
     foreign = [
-        Question(Kind.FOREIGN, text, f"{other.name}: {query}")
+        Question(QuestionKind.FOREIGN, text, f"{other.name}: {query}")
         for other in others
         for query, text in _drawn(list(other.queries.items()), len(answerable), chance)
     ]
-    withheld = [replace(question, kind=Kind.WITHHELD) for question in answerable]
+    withheld = [replace(question, kind=QuestionKind.WITHHELD) for question in answerable]
     kinds = [kind for kind in (unanswerable, foreign, withheld) if kind]
     share = -(-len(answerable) // len(kinds))
     return answerable + [each for kind in kinds for each in _drawn(kind, share, chance)]
@@ -167,7 +169,7 @@ def _unanswerable(judged: JudgedCollection) -> Iterator[tuple[str, str]]:
                 yield str(row["text"]), str(row["paragraph"])
             except (ValueError, TypeError, KeyError) as error:
                 raise EvaluationError(
-                    f"Line {number} of {path} is no JSON object with a text and a paragraph."
+                    f"Line {number} of {path} is not a JSON object with a text and a paragraph."
                 ) from error
 
 
@@ -185,7 +187,7 @@ def ask(
     if response is None:
         return
     candidates = response.ranking.candidates
-    if question.kind is Kind.WITHHELD:
+    if question.kind is QuestionKind.WITHHELD:
         candidates = candidates.only(~_holds(candidates, documents, question.relevant))
     for kept in (candidates, candidates.without_vectors()):
         if sample := _sample(question, kept, documents, response):
@@ -200,8 +202,8 @@ def _response(
     response = response_to(question.text, [collection.slug], choices, page_size=1)
     if response is not None and response.degraded:
         raise EvaluationError(
-            "The embedding model did not answer, so there is nothing to calibrate by. See that it "
-            "runs, and start again."
+            "The embedding model did not answer, so nothing can be calibrated. Check that it is "
+            "running, then retry."
         )
     return response
 
@@ -226,7 +228,7 @@ def _sample(
         for column in (group.best, *group.copies)
     ]
     holds = _holds(candidates, documents, question.relevant)[prepared.rows[shown]]
-    answered = question.kind is Kind.ANSWERABLE and bool(holds.any())
+    answered = question.kind is QuestionKind.ANSWERABLE and bool(holds.any())
     return Sample(question.kind, question.group, answered, evidence)
 
 

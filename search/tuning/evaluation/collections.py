@@ -34,7 +34,7 @@ class EvaluationError(SearchError):
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CorpusPassage:
     """A row of a corpus."""
 
     id: str
@@ -64,9 +64,9 @@ class JudgedCollection:
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, int]]
 
-    def passages(self) -> Iterator[Passage]:
+    def passages(self) -> Iterator[CorpusPassage]:
         for row in _rows(self.folder / CORPUS):
-            yield Passage(
+            yield CorpusPassage(
                 str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or "")
             )
 
@@ -81,7 +81,7 @@ def read(folder: Path) -> JudgedCollection:
     missing = [name for name in (CORPUS, QUERIES, QRELS) if not (folder / name).is_file()]
     if missing:
         raise EvaluationError(
-            f"{folder} is no judged collection: {', '.join(missing)} is missing. It needs "
+            f"{folder} is not a judged collection: {', '.join(missing)} is missing. It needs "
             f"{CORPUS}, {QUERIES} and {QRELS}, as BEIR lays them out."
         )
     qrels = _qrels(folder / QRELS)
@@ -163,7 +163,7 @@ def documents_of(judged: JudgedCollection, collection: Collection) -> dict[int, 
     return {pk: ids[digest] for pk, digest in rows if digest in ids}
 
 
-def _receive(collection: Collection, passage: Passage) -> int:
+def _receive(collection: Collection, passage: CorpusPassage) -> int:
     receipt = services.receive(
         collection,
         io.BytesIO(passage.file),
@@ -193,7 +193,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
                 row["_id"]
             except (ValueError, TypeError, KeyError) as error:
                 raise EvaluationError(
-                    f"Line {number} of {path} is no JSON object with an _id."
+                    f"Line {number} of {path} is not a JSON object with an _id."
                 ) from error
             yield row
 

@@ -68,7 +68,7 @@ class Golden:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GoldenRanking:
     """A profile's ranking for one golden query.
 
     `ranking` holds documents' public ids by their best passage, without repeats; empty if the
@@ -153,7 +153,7 @@ def _golden(query: GoldenQuery, grades: Mapping[str, int], kept: Container[str])
     )
 
 
-def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> Answer:
+def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> GoldenRanking:
     """Run a golden query under `profile`, through the search that readers use.
 
     `embedding` is the query's embedding latency in ms (see `asking`): `milliseconds` is then the
@@ -162,8 +162,8 @@ def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> 
     choices = Choices(snapshot=profile, query_class=golden.query_class)
     response = response_to(golden.text, golden.collections, choices)
     if response is None:
-        return Answer((), 0.0, None, refused=True)
-    return Answer(
+        return GoldenRanking((), 0.0, None, refused=True)
+    return GoldenRanking(
         ranking=_public_ids(response),
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
@@ -214,15 +214,16 @@ logger = logging.getLogger(__name__)
 # of fewer is noise. A guess that keeps a small set's run within seconds.
 LATENCY_SEARCHES, LATENCY_ROUNDS = 60, 5
 
-Look = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
 
 
 @dataclass(slots=True)
-class Side:
+class MeasuredProfile:
     """One profile's results on the golden set, by query key."""
 
     profile: Profile
-    answers: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, GoldenRanking] = field(default_factory=dict)
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, dict[str, float]] = field(default_factory=dict)
 
@@ -233,12 +234,12 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class MeasuredPair:
     """The golden set under a candidate and, if there is one, its baseline."""
 
     goldens: tuple[Golden, ...]
-    candidate: Side
-    baseline: Side | None = None
+    candidate: MeasuredProfile
+    baseline: MeasuredProfile | None = None
 
     @property
     def differences(self) -> dict[str, measures.Interval]:
@@ -254,18 +255,19 @@ def compare(
     candidate: Profile,
     baseline: Profile | None,
     *,
-    look: Look = lambda done, total: None,
-) -> Comparison:
-    """Measure the golden set under both profiles. `look` gets the searches done and their total.
+    progress: Progress = lambda done, total: None,
+) -> MeasuredPair:
+    """Measure the golden set under both profiles.
 
+    `progress` gets the number of searches done and their total.
     Raises RunFailed if the embedding model does not answer.
     """
-    sides = [Side(candidate), *([Side(baseline)] if baseline else [])]
+    sides = [MeasuredProfile(candidate), *([MeasuredProfile(baseline)] if baseline else [])]
     rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
     total = rounds * len(goldens)
     warm_up()
     for done in range(total):
-        look(done, total)
+        progress(done, total)
         golden = goldens[done % len(goldens)]
         embedding = _embedding_time(golden)
         # The first search pays for cold caches, so the profiles alternate.
@@ -274,7 +276,7 @@ def compare(
     for side in sides:
         rankings = {key: answer.ranking for key, answer in side.answers.items()}
         side.values = values_of(goldens, rankings)
-    return Comparison(tuple(goldens), sides[0], sides[1] if baseline else None)
+    return MeasuredPair(tuple(goldens), sides[0], sides[1] if baseline else None)
 
 
 def _embedding_time(golden: Golden) -> float | None:
@@ -286,10 +288,10 @@ def _embedding_time(golden: Golden) -> float | None:
         return None
 
 
-def _ask(side: Side, golden: Golden, embedding: float | None) -> None:
+def _ask(side: MeasuredProfile, golden: Golden, embedding: float | None) -> None:
     answer = ask(golden, side.profile, embedding=embedding)
     if answer.degraded:
-        raise RunFailed(NO_MODEL)
+        raise RunFailed(str(NO_MODEL))
     side.answers.setdefault(golden.key, answer)
     if not answer.refused:
         side.milliseconds[golden.key].append(answer.milliseconds)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, enqueue, revoke, work_on
@@ -26,9 +27,9 @@ from search.errors import RunConflict, RunFailed
 from search.models import SearchProfile
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.golden import (
-    Comparison,
     Golden,
-    Side,
+    MeasuredPair,
+    MeasuredProfile,
     compare,
     fingerprint,
     golden_set,
@@ -77,7 +78,7 @@ def cancel(run: EvaluationRun) -> None:
     """End a queued or running run. Raises RunConflict for one that has ended."""
     open_runs = EvaluationRun.open_jobs().filter(pk=run.pk)
     if not revoke(open_runs, state=State.CANCELLED, error="Cancelled."):
-        raise RunConflict("This run has ended already. Start a new one instead.")
+        raise RunConflict(gettext("This run has already ended. Start a new one instead."))
     run.refresh_from_db()
 
 
@@ -104,7 +105,7 @@ def sweep() -> int:
     )
 
 
-def measure(pk: int) -> Comparison | None:
+def measure(pk: int) -> MeasuredPair | None:
     """Measure and store a run; return its figures, or None if another process holds the run.
 
     None, too, if it was cancelled meanwhile. A failure is stored in the row and raised as
@@ -113,18 +114,21 @@ def measure(pk: int) -> Comparison | None:
     return work_on(EvaluationRun, pk, _measure, state=State.RUNNING, progress=0)
 
 
-def _measure(lease: Lease[EvaluationRun]) -> Comparison:
+def _measure(lease: Lease[EvaluationRun]) -> MeasuredPair:
     run = lease.row
     try:
         if lease.keeps_crashing:
             raise RunFailed(
-                f"Measuring it ended the worker {MAX_ATTEMPTS} times. Look at the worker's log."
+                gettext(
+                    "Measuring crashed the worker %(max_attempts)s times. Check the worker's log."
+                )
+                % {"max_attempts": MAX_ATTEMPTS}
             )
         measured = compare(
             golden_set(),
             run.profile.as_profile(),
             run.baseline.as_profile() if run.baseline else None,
-            look=lambda done, total: lease.report(done / total),
+            progress=lambda done, total: lease.report(done / total),
         )
     except LeaseLost:
         raise
@@ -132,7 +136,11 @@ def _measure(lease: Lease[EvaluationRun]) -> Comparison:
         lease.finish(State.FAILED, error=str(error))
         raise RunFailed(str(error)) from error
     except Exception as error:
-        lease.finish(State.FAILED, error=f"It broke off ({error}). Start it again.")
+        lease.finish(
+            State.FAILED,
+            error=gettext("It stopped with an error (%(error)s). Start it again.")
+            % {"error": error},
+        )
         raise
     lease.finish(State.DONE, **_figures(measured))
     return measured
@@ -150,7 +158,7 @@ def brought_to_an_end(run: EvaluationRun) -> bool:
     return not run.is_open
 
 
-def _figures(measured: Comparison) -> dict[str, object]:
+def _figures(measured: MeasuredPair) -> dict[str, object]:
     """The result columns of a run."""
     space = configuration.current().space
     return {
@@ -169,7 +177,7 @@ def _figures(measured: Comparison) -> dict[str, object]:
     }
 
 
-def _by_class(side: Side) -> dict[str, object]:
+def _by_class(side: MeasuredProfile) -> dict[str, object]:
     classes = {
         key: answer.query_class for key, answer in side.answers.items() if answer.query_class
     }
@@ -179,7 +187,7 @@ def _by_class(side: Side) -> dict[str, object]:
     }
 
 
-def _query_row(golden: Golden, measured: Comparison) -> dict[str, object]:
+def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
     """A query's entry in `EvaluationRun.by_query`."""
     answer, side = measured.candidate.answers[golden.key], measured.candidate
     row: dict[str, object] = {
@@ -195,7 +203,7 @@ def _query_row(golden: Golden, measured: Comparison) -> dict[str, object]:
     return row
 
 
-def _latency(measured: Comparison) -> dict[str, float]:
+def _latency(measured: MeasuredPair) -> dict[str, float]:
     before = measured.baseline.latency if measured.baseline else {}
     theirs = {f"baseline_{name}": value for name, value in before.items()}
     return {**measured.candidate.latency, **theirs}

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from search.ranking.confidence import FEATURES, Calibration, Evidence, Logistic, Ran
+from search.ranking.confidence import FEATURES, CalibrationModels, Evidence, Logistic, Ran
 
 BINS = 15
 # In units of standardised slopes: keeps them finite where a feature separates the classes.
@@ -28,7 +28,7 @@ THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 Numbers = npt.NDArray[np.float64]
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     """Why a question has an answer or none.
 
     ANSWERABLE: judged passages answer it. UNANSWERABLE: written to look answerable here.
@@ -49,7 +49,7 @@ class Sample:
     `group` names the source of its answer: no group is on both sides of a split.
     """
 
-    kind: Kind
+    kind: QuestionKind
     group: str
     answered: bool
     evidence: Evidence
@@ -60,7 +60,7 @@ def is_held_out(group: str, seed: int) -> bool:
     return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0] % 2 == 1
 
 
-def fit(samples: Sequence[Sample]) -> Calibration:
+def fit(samples: Sequence[Sample]) -> CalibrationModels:
     """The models of every combination of signals. The one for vectors alone reads the evidence of
     the one for both. Raises ValueError if the samples of one are all answered, or all unanswered.
     """
@@ -69,10 +69,12 @@ def fit(samples: Sequence[Sample]) -> Calibration:
         Ran.VECTOR: _that_ran(samples, Ran.BOTH),
         Ran.KEYWORD: _that_ran(samples, Ran.KEYWORD),
     }
-    return Calibration({ran: _fit(chosen[ran], features) for ran, features in FEATURES.items()})
+    return CalibrationModels(
+        {ran: _fit(chosen[ran], features) for ran, features in FEATURES.items()}
+    )
 
 
-def measure(calibration: Calibration, samples: Sequence[Sample]) -> dict[str, Any]:
+def measure(calibration: CalibrationModels, samples: Sequence[Sample]) -> dict[str, Any]:
     """AUROC, calibration error and related figures of `samples`, by the signals that ran.
 
     `AUROC_<kind>` compares the answered with one other kind; `below` gives the share of each
@@ -158,7 +160,7 @@ def _measure(model: Logistic, samples: Sequence[Sample]) -> dict[str, Any]:
     for sample, value in zip(samples, confidences, strict=True):
         by_kind[sample.kind].append((sample.answered, value))
     sure = [(True, value) for truth, value in zip(answered, confidences, strict=True) if truth]
-    kinds = [kind for kind in Kind if kind in by_kind]
+    kinds = [kind for kind in QuestionKind if kind in by_kind]
     return {
         "questions": {kind.value: len(by_kind[kind]) for kind in kinds},
         "answered": round(float(np.mean(answered)), 4),
@@ -166,7 +168,7 @@ def _measure(model: Logistic, samples: Sequence[Sample]) -> dict[str, Any]:
         **{
             f"AUROC_{kind}": round(auroc(*zip(*sure, *by_kind[kind], strict=True)), 4)
             for kind in kinds
-            if kind is not Kind.ANSWERABLE and sure
+            if kind is not QuestionKind.ANSWERABLE and sure
         },
         "ECE": round(calibration_error(answered, confidences), 4),
         "ECE_equal_width": round(calibration_error(answered, confidences, equal_width=True), 4),

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
-from search.tuning.evaluation.runner import Outcome, code_version
+from search.tuning.evaluation.runner import MeasuredCollection, code_version
 
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
 # The code that decides a ranking.
@@ -29,7 +29,7 @@ _MEASURED = re.compile(
 _RELEASE = re.compile(r"^## (\d+\.\d+\.\d+)\b", re.MULTILINE)
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[MeasuredCollection]) -> dict[str, Any]:
     """`{"runs": [...]}`, one for each profile on each collection."""
     return {
         "runs": [
@@ -45,7 +45,7 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def as_text(outcomes: Sequence[Outcome]) -> str:
+def as_text(outcomes: Sequence[MeasuredCollection]) -> str:
     """One collection's outcomes as tables for a terminal: overall, then by query class."""
     first = outcomes[0]
     width = max(len(outcome.profile.name) for outcome in outcomes) + 2
@@ -64,7 +64,7 @@ def as_text(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
+def _class_lines(outcomes: Sequence[MeasuredCollection], width: int) -> list[str]:
     by_class = [(outcome, outcome.by_class()) for outcome in outcomes]
     lines = []
     for query_class, (count, _) in by_class[0][1].items():
@@ -75,7 +75,7 @@ def _class_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
     return lines
 
 
-def as_markdown(outcomes: Sequence[Outcome]) -> str:
+def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
     """A table for each collection, and an overview by the leading measure."""
     tables = []
     for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
@@ -83,7 +83,7 @@ def as_markdown(outcomes: Sequence[Outcome]) -> str:
     return "\n\n".join([_overview(outcomes), *tables])
 
 
-def rewrite(path: Path, outcomes: Sequence[Outcome]) -> None:
+def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
     """Replace the text between the markers in the file. Raises EvaluationError without markers."""
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
@@ -130,7 +130,7 @@ def _differs_from(commit: str) -> bool:
     return subprocess.run(command, cwd=settings.BASE_DIR, check=False).returncode != 0
 
 
-def _overview(outcomes: Sequence[Outcome]) -> str:
+def _overview(outcomes: Sequence[MeasuredCollection]) -> str:
     """The leading measure: a row per profile, a column per collection, and the mean."""
     by_collection: dict[str, dict[str, float]] = {}
     for outcome in outcomes:
@@ -147,7 +147,7 @@ def _overview(outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _markdown_table(name: str, outcomes: Sequence[Outcome]) -> str:
+def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
     first = outcomes[0]
     title = (
         f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
@@ -164,7 +164,7 @@ def _markdown_table(name: str, outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def _changed(outcome: Outcome, bases: Mapping[str, Outcome]) -> str:
+def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection]) -> str:
     """The number of queries whose first ten differ from those of the preset it is a variant of.
 
     Equal figures of a variant say nothing about it if it changed next to nothing.
@@ -183,7 +183,7 @@ def _figures(means: dict[str, float]) -> str:
     return "".join(f"{means[name]:>11.4f}" for name in NAMES)
 
 
-def _difference(outcome: Outcome) -> str:
+def _difference(outcome: MeasuredCollection) -> str:
     interval = outcome.differences[LEADING]
     shown = f"{interval.mean:+.4f} ({interval.low:+.4f} to {interval.high:+.4f})"
     return shown if interval.is_clear else f"{shown}, not clear"

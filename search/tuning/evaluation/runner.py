@@ -28,7 +28,7 @@ from search.tuning.models import EvaluationRun
 
 
 @dataclass(slots=True)
-class Outcome:
+class MeasuredCollection:
     """One profile's results on the queries of one collection. Empty rankings measure 0.
 
     `refused` counts the queries that the search rejected; `baseline` is the first profile.
@@ -63,21 +63,21 @@ def evaluate(
     profiles: Sequence[str],
     *,
     limit: int | None = None,
-    look: Callable[[int, int], None] = lambda done, total: None,
-) -> list[Outcome]:
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> list[MeasuredCollection]:
     """The outcome of each profile, in order; differences are to the first.
 
     `profiles` are names as in `Configuration.profile`; `limit` is the number of queries, evenly
-    spaced. `look` gets the number of queries done and their total.
+    spaced. `progress` gets the number of queries done and their total.
     """
     configured = configuration.current()
     chosen = [configured.profile(name) for name in profiles]
-    outcomes = [Outcome(judged, profile, chosen[0]) for profile in chosen]
+    outcomes = [MeasuredCollection(judged, profile, chosen[0]) for profile in chosen]
     queries = _spread(judged.queries, limit)
     documents = documents_of(judged, collection)
     warm_up()
     for done, (query, text) in enumerate(queries.items()):
-        look(done, len(queries))
+        progress(done, len(queries))
         embedding = embedding_time(text)
         # The first search pays for cold caches, so the profiles alternate.
         for turn in range(len(outcomes)):
@@ -92,7 +92,7 @@ def evaluate(
     return outcomes
 
 
-def record(outcome: Outcome) -> EvaluationRun:
+def record(outcome: MeasuredCollection) -> EvaluationRun:
     """Store the outcome as an evaluation run."""
     space = configuration.current().space
     rows = {(p.name, p.version): p for p in SearchProfile.objects.filter(name__in=_names(outcome))}
@@ -126,7 +126,7 @@ def code_version() -> str:
     return done.stdout.strip()[:40]
 
 
-def _names(outcome: Outcome) -> set[str]:
+def _names(outcome: MeasuredCollection) -> set[str]:
     return {outcome.profile.name, outcome.baseline.name}
 
 
@@ -139,7 +139,7 @@ def _spread(queries: Mapping[str, str], limit: int | None) -> dict[str, str]:
 
 
 def _ask(
-    outcome: Outcome,
+    outcome: MeasuredCollection,
     query: str,
     text: str,
     collection: Collection,
@@ -153,7 +153,7 @@ def _ask(
         outcome.refused += 1
         return
     if response.degraded:
-        raise EvaluationError(NO_MODEL)
+        raise EvaluationError(str(NO_MODEL))
     outcome.rankings[query] = _documents(response, documents)
     outcome.classes[query] = class_by_our_rules(response)
     outcome.milliseconds.append(latency(response, embedding))

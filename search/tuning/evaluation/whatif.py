@@ -85,7 +85,7 @@ def _share(part: Floats, whole: Floats) -> Floats:
     return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
 
-__all__ = ["Case", "Outcome", "WhatIf"]
+__all__ = ["Case", "WhatIf", "WhatIfResult"]
 
 # Entries per cache: the active profile's, the draft's and a spare one.
 KEPT = 3
@@ -93,11 +93,11 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class WhatIfResult:
     """Rankings of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
-    one for each case. `confidence` is NaN if unknown; `tried_again` is set if the ranking is the
+    one for each case. `confidence` is NaN if unknown; `is_fallback` is set if the ranking is the
     fallback ranking.
     """
 
@@ -107,7 +107,7 @@ class Outcome:
     order: Integers
     scores: Floats
     confidence: Floats
-    tried_again: Booleans
+    is_fallback: Booleans
     values: Mapping[str, Floats]
 
     def ranking(self, place: int) -> list[tuple[int, float]]:
@@ -144,10 +144,10 @@ class WhatIf:
         self._classes: dict[object, list[Classification]] = {}
         self._prepared: dict[object, dict[tuple[int, frozenset[Signal]], Prepared]] = {}
         self._sheets: dict[object, Sheet] = {}
-        self._outcomes: list[tuple[Profile, Outcome]] = []
+        self._outcomes: list[tuple[Profile, WhatIfResult]] = []
         self._lock = threading.Lock()
 
-    def under(self, profile: Profile, only: Sequence[int] | None = None) -> Outcome:
+    def under(self, profile: Profile, only: Sequence[int] | None = None) -> WhatIfResult:
         """The outcome under the profile; `only` restricts it to the cases at these places."""
         if only is not None:
             return self._under(profile, tuple(only))
@@ -159,12 +159,12 @@ class WhatIf:
         self._remember(profile, outcome)
         return outcome
 
-    def _remember(self, profile: Profile, outcome: Outcome) -> None:
+    def _remember(self, profile: Profile, outcome: WhatIfResult) -> None:
         """Cache the outcome: every move of the draft asks for the active profile's again."""
         others = [pair for pair in self._outcomes if pair[1] is not outcome]
         self._outcomes = [*others[1 - KEPT :], (profile, outcome)]
 
-    def _under(self, profile: Profile, places: tuple[int, ...]) -> Outcome:
+    def _under(self, profile: Profile, places: tuple[int, ...]) -> WhatIfResult:
         classes = self.classes(profile)
         settled = [
             settled_as(classes[place], self.cases[place].pool.query, self._configured, profile)
@@ -174,8 +174,8 @@ class WhatIf:
             sheet = self._sheet(places, settled, profile)
         found = rankings(sheet.batch, settled, self._configured, profile)
         again = np.zeros(len(places), np.bool_)
-        again[list(found.second_tries)] = True
-        return Outcome(
+        again[list(found.fallbacks)] = True
+        return WhatIfResult(
             places,
             sheet,
             found.settled,

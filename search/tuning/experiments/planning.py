@@ -56,7 +56,7 @@ def delete(experiment: Experiment, *, acting_user: User | None) -> None:
     """Delete a plan. Raises RunConflict once it has started: experiments are kept."""
     held = locked(experiment)
     check_draft(held)
-    _log(acting_user, held, DELETION, "Deleted before it started.")
+    _log(acting_user, held, DELETION, gettext("Deleted before it started."))
     held.delete()
 
 

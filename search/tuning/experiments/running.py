@@ -3,7 +3,7 @@
 Two published profiles, one experiment at a time.
 
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
-      -> look, repeatedly -> a verdict, the longest run, a person or a new active profile
+      -> interim analyses -> a verdict, the maximum duration, a person or a new active profile
       ends it
 """
 
@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import Lease, enqueue, revoke, work_on
 from search.analytics.privacy import is_recorded, visitor_of
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     from common.accounts.models import User
 
 
-DECIDED = "The visitors have told."
-TOO_LONG = "Its longest run is over."
+DECIDED = gettext_lazy("A verdict was reached.")
+TOO_LONG = gettext_lazy("The maximum duration was reached.")
 
 
 def start(
@@ -57,7 +58,7 @@ def start(
     """
     _check_permitted(acting_user, override=override)
     if override and not reason.strip():
-        raise ExperimentError("Starting against the gate needs a reason. Say why.")
+        raise ExperimentError(gettext("To start against the gate, give a reason."))
     with transaction.atomic():
         active = _lock_active()
         held = locked(experiment)
@@ -100,7 +101,7 @@ def cancel(experiment: Experiment, *, acting_user: User | None) -> Experiment:
     _check_permitted(acting_user)
     held = locked(experiment)
     if held.state != State.CHECKING:
-        raise RunConflict("It is not being measured.")
+        raise RunConflict(gettext("The experiment is not being measured."))
     for run in held.runs:
         if run.is_open:
             golden_runs.cancel(run)
@@ -114,30 +115,32 @@ def end(experiment: Experiment, *, acting_user: User | None, reason: str) -> Exp
     """End the experiment by hand. Raises NotPermitted, ExperimentError without a reason."""
     _check_permitted(acting_user)
     if not reason.strip():
-        raise ExperimentError("Say why it ends: the audit keeps it.")
+        raise ExperimentError(
+            gettext("Give a reason for ending the experiment: it is stored in the audit.")
+        )
     held = locked(experiment)
     if held.state != State.RUNNING:
-        raise RunConflict("It does not run.")
+        raise RunConflict(gettext("The experiment is not running."))
     return finish(held, reason=reason.strip(), user=acting_user)
 
 
-def look(experiment: Experiment) -> Experiment:
+def analyse(experiment: Experiment) -> Experiment:
     """Update the experiment's verdict; end the experiment if its stop rule says so."""
     held = outcomes.refresh(experiment)
     if held.state != State.RUNNING or held.started is None:
         return held
     if outcomes.is_decided(held):
-        return finish(held, reason=DECIDED, user=None)
+        return finish(held, reason=str(DECIDED), user=None)
     if timezone.now() >= held.started + timedelta(days=held.days):
-        return finish(held, reason=TOO_LONG, user=None)
+        return finish(held, reason=str(TOO_LONG), user=None)
     return held
 
 
-def look_at_running() -> int:
+def analyse_running() -> int:
     """Update the verdicts of the running experiments; return how many."""
     running = list(Experiment.objects.filter(state=State.RUNNING))
     for experiment in running:
-        look(experiment)
+        analyse(experiment)
     return len(running)
 
 
@@ -171,7 +174,10 @@ def _judged(runs: list[EvaluationRun]) -> tuple[list[str], list[str]]:
     findings, refusals = [], []
     for run in runs:
         if run.state != EvaluationRun.State.DONE:
-            text = f"{run.profile}: it could not be measured: {run.error}"
+            text = gettext("%(profile)s: it could not be measured: %(error)s") % {
+                "profile": run.profile,
+                "error": run.error,
+            }
             findings.append(text)
             refusals.append(text)
             continue
@@ -192,10 +198,12 @@ def _refuse(held: Experiment, findings: list[str], refusals: list[str]) -> Exper
 def _changed(held: Experiment, active: SearchProfile | None) -> str:
     """Why the measurements are no longer valid; empty if they are."""
     if any(run.baseline_id != (active.pk if active else None) for run in held.runs):
-        return f"{active} became active meanwhile. Start it again to measure against that."
+        return gettext("%(active)s has become active since. Start it again to compare with it.") % {
+            "active": active
+        }
     user, needed = held.asked_by, publications.permissions(override=held.override)
     if user is not None and not (user.is_active and user.has_perms(needed)):
-        return "Whoever asked for it may no longer start experiments."
+        return gettext("The person who requested it may no longer start experiments.")
     return ""
 
 
@@ -206,21 +214,27 @@ def _check_startable(held: Experiment) -> None:
         raise RunConflict(_busy(other))
     if not settings.SEARCH_EVENTS:
         raise ExperimentError(
-            "Searches are not recorded (SEARCH_EVENTS), so nobody would take part."
+            gettext("Searches are not recorded (SEARCH_EVENTS), so nobody would take part.")
         )
     limit = min(settings.SEARCH_EVENTS_ANONYMISE_DAYS, settings.SEARCH_EVENTS_DAYS)
     if held.days > limit:
         raise ExperimentError(
-            f"Visitors are forgotten after {limit} days (SEARCH_EVENTS_ANONYMISE_DAYS), so that "
-            f"no experiment can run longer. Choose {limit} days or fewer."
+            gettext(
+                "Visitors are forgotten after %(limit)s days (SEARCH_EVENTS_ANONYMISE_DAYS), "
+                "so that no experiment can run longer. Choose %(limit)s days or fewer."
+            )
+            % {"limit": limit}
         )
 
 
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perms(publications.permissions(override=override)):
-        what = "start experiments against the gate" if override else "start or end experiments"
-        raise NotPermitted(f"You do not have permission to {what}.")
+        if override:
+            raise NotPermitted(
+                gettext("You do not have permission to start experiments against the gate.")
+            )
+        raise NotPermitted(gettext("You do not have permission to start or end experiments."))
 
 
 def _other_busy(held: Experiment) -> Experiment | None:
@@ -229,7 +243,9 @@ def _other_busy(held: Experiment) -> Experiment | None:
 
 
 def _busy(other: Experiment) -> str:
-    return f"“{other}” is {other.get_state_display().lower()}: one at a time. End it first."
+    return gettext(
+        "Only one experiment can run at a time. End “%(experiment)s” (%(state)s) first."
+    ) % {"experiment": other, "state": other.get_state_display()}
 
 
 def _lock_active() -> SearchProfile | None:

@@ -21,7 +21,7 @@ from search.domain import QueryClass
 from search.errors import JudgementError
 from search.tuning.evaluation.golden import median_grade
 from search.tuning.golden import judging
-from search.tuning.golden.formats import FORMATS, Format, FormatError, Problem, Row
+from search.tuning.golden.formats import FORMATS, Format, FormatError, JudgementRow, Problem
 from search.tuning.models import GoldenQuery, Judgement
 
 if TYPE_CHECKING:
@@ -142,7 +142,9 @@ def _format(name: str) -> Format:
     return FORMATS[name]
 
 
-def _take(row: Row, judge: str, find: _DocumentFinder, done: Imported, user: User | None) -> None:
+def _take(
+    row: JudgementRow, judge: str, find: _DocumentFinder, done: Imported, user: User | None
+) -> None:
     document = find(row.document) if row.grade is not None or row.must_be_first else None
     if row.query_class and row.query_class not in set(QueryClass):
         raise JudgementError(
@@ -172,7 +174,7 @@ def _must_be_first(query: GoldenQuery, document: Document) -> None:
 def _judgement(
     query: GoldenQuery,
     document: Document,
-    row: Row,
+    row: JudgementRow,
     judge: str,
     done: Imported,
     user: User | None,
@@ -207,7 +209,7 @@ def _judgement(
         )
 
 
-def _every(viewer: Viewer) -> Iterator[Row]:
+def _every(viewer: Viewer) -> Iterator[JudgementRow]:
     """A row for each judgement, and one for each query without judgements."""
     queries = GoldenQuery.objects.visible_to(viewer).select_related("must_be_first")
     judged: dict[int, list[Judgement]] = {}
@@ -236,9 +238,9 @@ def _row(
     *,
     document: Document | None = None,
     must_be_first: bool = False,
-) -> Row:
+) -> JudgementRow:
     named = document.public_id if document else judgement.reference if judgement else ""
-    return Row(
+    return JudgementRow(
         line=0,
         query=query.text,
         document=str(named),
@@ -252,14 +254,14 @@ def _row(
     )
 
 
-def _medians(rows: Iterable[Row]) -> Iterator[Row]:
+def _medians(rows: Iterable[JudgementRow]) -> Iterator[JudgementRow]:
     """A row for each judged document of a query, with the median grade."""
 
-    def document(row: Row) -> tuple[str, tuple[str, ...], str]:
+    def document(row: JudgementRow) -> tuple[str, tuple[str, ...], str]:
         return row.query, row.collections, row.document
 
     graded = (row for row in rows if row.grade is not None)
     for _, same in groupby(graded, key=document):
         judged = list(same)
         grade = median_grade([row.grade for row in judged if row.grade is not None])
-        yield Row(0, judged[0].query, judged[0].document, grade)
+        yield JudgementRow(0, judged[0].query, judged[0].document, grade)

@@ -91,7 +91,7 @@ def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made
     not public is limited to that collection, so that nobody else can read it. Raises NotPermitted,
     and JudgementError for a count out of range.
     """
-    _check_permitted(acting_user, "tuning.add_goldenquery", "create golden queries")
+    _check_permitted(acting_user, "tuning.add_goldenquery", gettext("create golden queries"))
     if not 1 <= count <= MAX_COUNT:
         raise JudgementError(
             gettext("Choose a number from 1 to %(maximum)s.") % {"maximum": MAX_COUNT}
@@ -106,7 +106,7 @@ def make(count: int = COUNT, *, seed: int = 1, acting_user: User | None) -> Made
 @transaction.atomic
 def remove(*, acting_user: User | None) -> int:
     """Remove all synthetic queries; return how many. Queries that people have judged are kept."""
-    _check_permitted(acting_user, "tuning.delete_goldenquery", "delete golden queries")
+    _check_permitted(acting_user, "tuning.delete_goldenquery", gettext("delete golden queries"))
     Judgement.objects.filter(judge_name=JUDGE, judge=None).delete()
     held = GoldenQuery.objects.filter(origin=GoldenQuery.Origin.SYNTHETIC)
     judged = held.exclude(judgements=None, must_be_first=None)

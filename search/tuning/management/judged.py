@@ -73,8 +73,8 @@ def progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on the terminal; yields its progress callback, called with done and total."""
     with tqdm(desc=name, leave=False, disable=None) as bar:
 
-        def look(done: int, total: int) -> None:
+        def report(done: int, total: int) -> None:
             bar.total = total
             bar.update(done - bar.n)
 
-        yield look
+        yield report

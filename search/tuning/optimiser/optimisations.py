@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import enqueue, revoke
 from search.domain import QueryClass, Signal, Weights
@@ -22,7 +23,7 @@ from search.models import SearchProfile
 from search.tuning.evaluation import whatif
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.models import GoldenQuery, Optimisation
-from search.tuning.optimiser.weight_search import FOLDS, Wanted
+from search.tuning.optimiser.weight_search import FOLDS, Target
 from search.tuning.publishing import activation, drafts
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Options:
     PRESETS to measure the shipped profiles instead of new weights.
     """
 
-    wanted: Wanted = field(default_factory=Wanted)
+    wanted: Target = field(default_factory=Target)
     origins: tuple[str, ...] | None = None
     kind: str = WEIGHTS
 
@@ -72,9 +73,9 @@ class Options:
 
         Raises OptimisationError for invalid options.
         """
-        usual = Wanted()
+        usual = Target()
         try:
-            wanted = Wanted(
+            wanted = Target(
                 seed=int(value.get("seed", usual.seed)),
                 folds=int(value.get("folds", FOLDS)),
                 signals=_each(Signal, value.get("signals")),
@@ -84,7 +85,9 @@ class Options:
             )
             origins = _each(GoldenQuery.Origin, value.get("origins"))
         except ValueError as error:
-            raise OptimisationError(f"That cannot be looked for: {error}.") from error
+            raise OptimisationError(
+                gettext("These options are not valid: %(error)s.") % {"error": error}
+            ) from error
         options = cls(
             wanted,
             tuple(map(str, origins)) if origins else None,
@@ -97,15 +100,26 @@ class Options:
         """Raise OptimisationError for invalid options."""
         wanted = self.wanted
         if self.kind not in (WEIGHTS, PRESETS):
-            raise OptimisationError(f"Look for {WEIGHTS} or compare {PRESETS}.")
+            raise OptimisationError(
+                gettext("The kind must be %(weights)s or %(presets)s.")
+                % {"weights": WEIGHTS, "presets": PRESETS}
+            )
         if not 2 <= wanted.folds <= MAX_FOLDS:
-            raise OptimisationError(f"The folds must be 2 to {MAX_FOLDS}.")
+            raise OptimisationError(
+                gettext("The number of folds must be between 2 and %(max_folds)s.")
+                % {"max_folds": MAX_FOLDS}
+            )
         if wanted.seed < 0:
-            raise OptimisationError("The seed must be 0 or more.")
+            raise OptimisationError(gettext("The seed must be 0 or more."))
         if wanted.measure not in MEASURES:
-            raise OptimisationError(f"The measure must be one of {', '.join(MEASURES)}.")
+            raise OptimisationError(
+                gettext("The measure must be one of %(measures)s.")
+                % {"measures": ", ".join(MEASURES)}
+            )
         if wanted.signals is not None and len(set(wanted.signals)) < 2:
-            raise OptimisationError("Choose two signals at least: one alone has all the weight.")
+            raise OptimisationError(
+                gettext("Choose at least two signals: a single one always has all the weight.")
+            )
 
 
 def start(
@@ -122,7 +136,11 @@ def start(
         held = SearchProfile.objects.select_for_update().get(pk=profile.pk)
         if Optimisation.objects.filter(profile=held, state__in=Optimisation.OPEN).exists():
             raise RunConflict(
-                f"A search for better weights than {held}'s is going on. Wait for it, or cancel it."
+                gettext(
+                    "A search for better weights than those of %(held)s is already running. "
+                    "Wait for it, or cancel it."
+                )
+                % {"held": held}
             )
         activation.check_complete(held)
         row = Optimisation.objects.create(profile=held, options=asked.as_json(), user=acting_user)
@@ -135,7 +153,7 @@ def cancel(row: Optimisation, *, acting_user: User | None) -> None:
     check_permitted(acting_user)
     ours = Optimisation.open_jobs().filter(pk=row.pk)
     if not revoke(ours, state=State.CANCELLED, finished=timezone.now()):
-        raise RunConflict("It has ended already. Start a new one instead.")
+        raise RunConflict(gettext("It has already ended. Start a new one instead."))
     row.refresh_from_db()
 
 
@@ -151,7 +169,7 @@ def make_draft(
     check_permitted(acting_user)
     held = Optimisation.objects.select_for_update(of=("self",)).get(pk=row.pk)
     if held.state != State.DONE:
-        raise RunConflict("It has not found anything yet.")
+        raise RunConflict(gettext("It has no result yet."))
     is_presets = held.options.get("kind") == PRESETS
     if held.draft is not None and not (is_presets and _is_other(held.draft, preset)):
         return held.draft
@@ -166,9 +184,14 @@ def _of_weights(
 ) -> SearchProfile:
     base, found = row.profile, row.found
     if not found.get("changed"):
-        raise ProfileError("No other weights were found: there is nothing to make a draft of.")
+        raise ProfileError(
+            gettext("No better weights were found, so there is nothing to create a draft from.")
+        )
     if fingerprint(base.as_profile()) != found.get("fingerprint"):
-        raise RunConflict(f"{base} has been edited since. Look for better weights again.")
+        raise RunConflict(
+            gettext("%(base)s has been edited since. Search for better weights again.")
+            % {"base": base}
+        )
     reason = _reason(row)
     draft = activation.draft_from(base, acting_user=acting_user, reason=reason)
     fields = {f"{signal}_normaliser": name for signal, name in found["normalisers"].items()}
@@ -189,7 +212,7 @@ def _of_preset(
 ) -> SearchProfile:
     compared = {each["profile"] for each in row.found.get("presets", ())}
     if preset is None or preset.pk not in compared:
-        raise ProfileError("Choose one of the profiles that were compared.")
+        raise ProfileError(gettext("Choose one of the profiles that were compared."))
     reason = f"Compared with {row.profile} (comparison {row.pk}): {row.found['verdict']}"
     return activation.draft_from(preset, acting_user=acting_user, reason=reason)
 
@@ -203,14 +226,14 @@ def _reason(row: Optimisation) -> str:
     began = f"Better weights (search {row.pk}, seed {row.options.get('seed')})"
     if found["reliable"] and not found["synthetic"]:
         return f"{began}: {found['verdict']}"
-    why = "on synthetic queries alone" if found["reliable"] else "no reliable gain"
-    return f"{began}, made a draft although it is {why}: {found['verdict']}"
+    why = "synthetic queries only" if found["reliable"] else "no reliable gain"
+    return f"{began}, a draft despite {why}: {found['verdict']}"
 
 
 def check_permitted(user: User | None) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perm(NEEDED):
-        raise NotPermitted("You do not have permission to change search profiles.")
+        raise NotPermitted(gettext("You do not have permission to change search profiles."))
 
 
 def _plain(values: Sequence[Any] | None) -> list[str] | None:

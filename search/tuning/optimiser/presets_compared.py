@@ -11,6 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from search.domain import Profile
 from search.models import SearchProfile
@@ -29,7 +30,7 @@ def compare_presets(
     goldens: Sequence[Golden],
     measure: str,
     pools: Pools,
-    look: Callable[[float], None],
+    progress: Callable[[float], None],
 ) -> dict[str, Any]:
     """Measure every shipped profile: its mean and gain over `present`, best first, and a verdict.
 
@@ -37,8 +38,12 @@ def compare_presets(
     """
     if len(goldens) < ENOUGH:
         raise NothingToLearn(
-            f"There are {len(goldens)} judged golden queries, and {ENOUGH} are needed. Judge more "
-            "answers, import judgements, or make synthetic queries to start with."
+            gettext(
+                "There are %(count)s judged golden queries, and %(enough)s are needed. Judge "
+                "more results, import judgements, or generate synthetic queries to start "
+                "with."
+            )
+            % {"count": len(goldens), "enough": ENOUGH}
         )
     base = present.as_profile()
     rows = _shipped(base)
@@ -47,9 +52,9 @@ def compare_presets(
     every = [*sorted(rows, key=lambda each: repr(Width.of(each[1]))), (present, base)]
     values: dict[int, Floats] = {}
     for done, (row, profile) in enumerate(every):
-        held = pools(profile, goldens, _part(look, done, len(every)))
+        held = pools(profile, goldens, _part(progress, done, len(every)))
         values[row.pk] = held.whatif.under(profile).values[measure]
-        look((done + 1) / len(every))
+        progress((done + 1) / len(every))
     before = values.pop(present.pk)
     told = [_told(row, values[row.pk], before, len(rows)) for row, _ in rows]
     told.sort(key=lambda each: (-each["mean"], each["name"], each["version"]))
@@ -107,5 +112,5 @@ def _verdict(present: str, told: Sequence[dict[str, Any]], measure: str, queries
     return f"No shipped profile is better than {present} on {queries} queries."
 
 
-def _part(look: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
-    return lambda share: look((done + share) / of)
+def _part(progress: Callable[[float], None], done: int, of: int) -> Callable[[float], None]:
+    return lambda share: progress((done + share) / of)

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import MAX_ATTEMPTS, Lease, LeaseLost, claim
 from ingestion.errors import IngestionError
@@ -30,7 +31,7 @@ from search.tuning.workbench.pools import Pooled, pooled
 
 State = Optimisation.State
 Origin = GoldenQuery.Origin
-Look = Callable[[float], None]
+ShareProgress = Callable[[float], None]
 """The progress callback: gets the share of the work done, in [0, 1]."""
 
 POOLS = 0.3  # share of the progress for building pools, if they must be built
@@ -39,11 +40,13 @@ LOOK_SECONDS = 1.0  # between two checks of its progress
 # The origins to use: the first of these with enough judgements. Synthetic ones come last.
 PEOPLE = (Origin.PERSON, Origin.IMPORTED)
 USUAL: tuple[tuple[str, ...], ...] = (PEOPLE, (*PEOPLE, Origin.CLICKS), (Origin.SYNTHETIC,))
-SYNTHETIC_NOTE = (
-    "This was measured on synthetic queries alone, which are easier than what people ask: judge "
+SYNTHETIC_NOTE = gettext_lazy(
+    "This was measured on synthetic queries only, which are easier than people's questions: judge "
     "some real ones before you rely on it."
 )
-MIXED_NOTE = "{count} of the {of} queries are synthetic, and easier than what people ask."
+MIXED_NOTE = gettext_lazy(
+    "{count} of the {of} queries are synthetic, and easier than people's questions."
+)
 
 
 def carry_out(pk: int) -> str:
@@ -59,14 +62,17 @@ def carry_out(pk: int) -> str:
 def _carry_out(lease: Lease[Optimisation]) -> None:
     try:
         if lease.keeps_crashing:
-            raise RunFailed(f"It ended the worker {MAX_ATTEMPTS} times. Look at the worker's log.")
-        _finish(lease, _look(lease.row, lease.report))
+            raise RunFailed(
+                gettext("It crashed the worker %(max_attempts)s times. Check the worker's log.")
+                % {"max_attempts": MAX_ATTEMPTS}
+            )
+        _finish(lease, _result(lease.row, lease.report))
     except LeaseLost:
         raise
     except (SearchError, IngestionError, NothingToLearn) as error:
         lease.finish(State.FAILED, error=str(error), finished=timezone.now())
     except Exception as error:
-        told = f"It broke off ({error}). Start it again."
+        told = gettext("It stopped with an error (%(error)s). Start it again.") % {"error": error}
         lease.finish(State.FAILED, error=told, finished=timezone.now())
         raise
 
@@ -81,17 +87,17 @@ def chosen(goldens: Sequence[Golden], origins: Sequence[str] | None) -> tuple[Go
     return tuple(golden for golden in measured if golden.origin != Origin.SYNTHETIC)
 
 
-def _look(row: Optimisation, look: Look) -> dict[str, Any]:
+def _result(row: Optimisation, progress: ShareProgress) -> dict[str, Any]:
     options = Options.from_json(row.options)
     profile = row.profile.as_profile()
     goldens = chosen(golden_set(), options.origins)
     started = time.monotonic()
     if options.kind == PRESETS:
         found = presets_compared.compare_presets(
-            row.profile, goldens, options.wanted.measure, _pools_of, look
+            row.profile, goldens, options.wanted.measure, _pools_of, progress
         )
     else:
-        found = _better_weights(profile, goldens, options, look)
+        found = _better_weights(profile, goldens, options, progress)
     origins = Counter(golden.origin for golden in goldens)
     notes = [found["verdict"], *_notes(origins)]
     return {
@@ -105,14 +111,14 @@ def _look(row: Optimisation, look: Look) -> dict[str, Any]:
 
 
 def _better_weights(
-    profile: Profile, goldens: Sequence[Golden], options: Options, look: Look
+    profile: Profile, goldens: Sequence[Golden], options: Options, progress: ShareProgress
 ) -> dict[str, Any]:
-    held = _pools_of(profile, goldens, lambda share: look(share * POOLS))
+    held = _pools_of(profile, goldens, lambda share: progress(share * POOLS))
     found = optimise(
         held.whatif,
         profile,
         options.wanted,
-        look=lambda done, of: look(POOLS + (1 - POOLS) * done / of),
+        progress=lambda done, of: progress(POOLS + (1 - POOLS) * done / of),
     )
     return as_json(profile, found)
 
@@ -151,7 +157,7 @@ def interval_json(interval: Interval) -> dict[str, float]:
     return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
-def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled:
+def _pools_of(profile: Profile, goldens: Sequence[Golden], progress: ShareProgress) -> Pooled:
     """The golden queries in fresh pools; missing ones are built now.
 
     Raises PoolError, also if another worker does not finish them in time.
@@ -159,16 +165,18 @@ def _pools_of(profile: Profile, goldens: Sequence[Golden], look: Look) -> Pooled
     width = Width.of(profile)
     until = time.monotonic() + WAIT_SECONDS
     while time.monotonic() < until:
-        pool_building.build(width, lambda done, of: look(done / max(of, 1)))
+        pool_building.build(width, lambda done, of: progress(done / max(of, 1)))
         held = pooled(profile, goldens)
         # A library that changes all the time is never wholly fresh, so stale pools are accepted.
         if held.coverage.pooled == len(goldens):
             return held
-        look(0.0)
+        progress(0.0)
         time.sleep(LOOK_SECONDS)
     raise PoolError(
-        "The candidates of the golden queries could not be found in time, because another worker "
-        "is at them. Start again in a few minutes."
+        gettext(
+            "The candidates of the golden queries could not be found in time, because "
+            "another worker is still retrieving them. Start again in a few minutes."
+        )
     )
 
 
@@ -177,7 +185,7 @@ def _notes(origins: Counter[str]) -> list[str]:
     synthetic, of = origins[Origin.SYNTHETIC], origins.total()
     if not synthetic:
         return []
-    return [SYNTHETIC_NOTE if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
+    return [str(SYNTHETIC_NOTE) if synthetic == of else MIXED_NOTE.format(count=synthetic, of=of)]
 
 
 def _finish(lease: Lease[Optimisation], found: dict[str, Any]) -> None:
@@ -194,5 +202,5 @@ def _draft(row: Optimisation) -> None:
             make_draft(row, acting_user=row.user)
     except SearchError as error:
         # The result stands; the page says why there is no draft of it.
-        row.error = f"No draft was made of it. {error}"
+        row.error = gettext("No draft was created. %(error)s") % {"error": error}
         row.save(update_fields=["error"])

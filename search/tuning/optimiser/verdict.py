@@ -59,10 +59,10 @@ class Optimised:
             return f"{self.gain.mean:+.3f} {self.measure}, {span}, {on}."
         told = f"No reliable gain ({self.gain.mean:+.3f} {self.measure}, {span}, {on})"
         if self.more_queries is None:
-            return f"{told}: keep the present weights, which do as well as any that were found."
+            return f"{told}: keep the current weights; no others were reliably better."
         return (
-            f"{told}: keep the present weights; about {self.more_queries} more judged queries "
-            "would tell."
+            f"{told}: keep the current weights; about {self.more_queries} more judged queries "
+            "are needed for a conclusion."
         )
 
     @property

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
 from scipy import optimize
 
 from search.domain import Fusion, Normaliser, Profile, QueryClass, Signal, Weights
@@ -29,7 +30,7 @@ Floats = npt.NDArray[np.float64]
 Booleans = npt.NDArray[np.bool_]
 Shares = tuple[int, ...]
 """The signals' shares in steps of 1 / STEPS; they sum to STEPS."""
-Found = dict[QueryClass, Shares | None]
+ClassShares = dict[QueryClass, Shares | None]
 
 STEPS = 50  # shares of 2%: rankings nearer than that seldom differ (a guess)
 FOLDS = 5  # Hastie, Tibshirani & Friedman 2009, 7.10: five or ten
@@ -45,11 +46,12 @@ NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
     {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
 )
 
-Look = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Target:
     """What to optimise. `seed` deals the queries to the folds: the same seed, the same result.
 
     `signals` are those that may have a share; None: meaning, keywords, title, and those with a
@@ -71,21 +73,21 @@ class NothingToLearn(ValueError):
 def optimise(
     cases: WhatIf,
     profile: Profile,
-    wanted: Wanted | None = None,
-    look: Look = lambda done, of: None,
+    wanted: Target | None = None,
+    progress: Progress = lambda done, of: None,
 ) -> Optimised:
     """Better weights for the profile, by class, and the normalisers that go with them.
 
-    `look` gets the number of steps done and their total; an exception from it ends the search.
+    `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
     """
-    return _Search(cases, profile, wanted or Wanted(), look).run()
+    return _Search(cases, profile, wanted or Target(), progress).run()
 
 
 class _Search:
     """One search for weights. Every weighting is measured once and cached."""
 
-    def __init__(self, cases: WhatIf, profile: Profile, wanted: Wanted, look: Look) -> None:
+    def __init__(self, cases: WhatIf, profile: Profile, wanted: Target, progress: Progress) -> None:
         self.cases, self.profile, self.wanted = cases, profile, wanted
         self.plain = replace(profile, confidence_threshold=0.0)
         self.signals = wanted.signals or _signals(profile)
@@ -93,7 +95,7 @@ class _Search:
         self.learned = _learned(self.places, wanted)
         self.choices = _normalisers(profile, wanted)
         self._measured: dict[tuple[QueryClass, int, Shares | None, bool], Floats] = {}
-        self._look, self._done = look, 0
+        self._progress, self._done = progress, 0
         self._work = (wanted.folds + 1) * len(self.choices) * len(self.places)
 
     def run(self) -> Optimised:
@@ -111,18 +113,18 @@ class _Search:
         every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
         return self._told(*self._fit(every), aside)
 
-    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, Found]:
+    def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, ClassShares]:
         """The index of the best normalisers, and the best weights with them, in training."""
-        best: tuple[float, int, Found] | None = None
+        best: tuple[float, int, ClassShares] | None = None
         for choice in range(len(self.choices)):
-            weights: Found = {}
+            weights: ClassShares = {}
             total = 0.0
             for each, chosen in training.items():
                 weights[each] = self._fit_class(each, choice, chosen)
                 gained = self._quickly(each, choice, weights[each]) - self._quickly(each, 0, None)
                 total += float(gained[chosen].sum())
                 self._done += 1
-                self._look(self._done, self._work)
+                self._progress(self._done, self._work)
             if best is None or total > best[0]:
                 best = total, choice, weights
         assert best is not None
@@ -171,7 +173,9 @@ class _Search:
             self._measured[key] = outcome.values[self.wanted.measure]
         return self._measured[key]
 
-    def _told(self, choice: int, weights: Found, aside: Mapping[QueryClass, Floats]) -> Optimised:
+    def _told(
+        self, choice: int, weights: ClassShares, aside: Mapping[QueryClass, Floats]
+    ) -> Optimised:
         present = {each: self._really(each, 0, None) for each in self.places}
         gains = {each: aside[each] - present[each] for each in self.places}
         # A class without a held-out gain keeps its weights: its training gain is chance.
@@ -226,20 +230,23 @@ def _places(cases: WhatIf, profile: Profile) -> dict[QueryClass, tuple[int, ...]
     return {each: tuple(held[each]) for each in QueryClass if each in held}
 
 
-def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Wanted) -> frozenset[QueryClass]:
+def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Target) -> frozenset[QueryClass]:
     """The classes with enough queries to learn weights from. Raises NothingToLearn."""
     asked = {each: len(of) for each, of in places.items() if each in (wanted.classes or QueryClass)}
     enough = frozenset(each for each, count in asked.items() if count >= ENOUGH)
     if not enough:
         raise NothingToLearn(
-            f"Of no class of questions are there {ENOUGH} judged golden queries (at most "
-            f"{max(asked.values(), default=0)}). Judge more answers, import judgements, or make "
-            "synthetic queries to start with."
+            gettext(
+                "No query class has %(enough)s judged golden queries (at most %(max)s). "
+                "Judge more results, import judgements, or generate synthetic queries to "
+                "start with."
+            )
+            % {"enough": ENOUGH, "max": max(asked.values(), default=0)}
         )
     return enough
 
 
-def _normalisers(profile: Profile, wanted: Wanted) -> list[Mapping[Signal, Normaliser]]:
+def _normalisers(profile: Profile, wanted: Target) -> list[Mapping[Signal, Normaliser]]:
     """The choices of normalisers, the present one first. Fusion by rank needs only that one."""
     present = dict(profile.normalisers)
     if not wanted.normalisers or profile.fusion is Fusion.RRF:

@@ -222,7 +222,7 @@ def roll_back(
     if leaving is not None and (present is None or present.pk != leaving.pk):
         raise RunConflict(
             gettext("%(present)s is active now. Reload the page before you roll back.")
-            % {"present": present or "No profile"}
+            % {"present": present or gettext("No profile")}
         )
     target = to or previous()
     if target is None:

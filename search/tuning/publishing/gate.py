@@ -25,7 +25,7 @@ MOVED = 0.005
 NAMED = 8
 
 
-class Kind(StrEnum):
+class FindingKind(StrEnum):
     MEASURE = "measure"
     FIRST = "first"
     LATENCY = "latency"
@@ -74,7 +74,7 @@ class Measured:
 class Finding:
     """A finding of the gate: a sentence, and the affected queries, the worst first."""
 
-    kind: Kind
+    kind: FindingKind
     text: str
     refuses: bool = False
     queries: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class Decision:
 
 def note(text: str) -> Decision:
     """A decision that passes, with the reason why nothing was measured."""
-    return Decision((Finding(Kind.NOTE, text),))
+    return Decision((Finding(FindingKind.NOTE, text),))
 
 
 def decide(rules: Rules, measured: Measured) -> Decision:
@@ -123,27 +123,29 @@ def _of_measure(rules: Rules, measured: Measured) -> list[Finding]:
     name, count = rules.measure, len(measured.values)
     if not count:
         text = "No golden query has an answer among the documents, so nothing was measured."
-        return [Finding(Kind.NOTE, text)]
+        return [Finding(FindingKind.NOTE, text)]
     if measured.before is None:
         mean = means(measured.values)[name]
         text = f"{name} is {mean:.3f} on {_queries(count)}. No active profile to compare with."
-        return [Finding(Kind.MEASURE, text)]
+        return [Finding(FindingKind.MEASURE, text)]
     interval = difference(measured.values, measured.before, name)
     lost, _ = moved(name, measured.values, measured.before)
     # Allow for rounding of float sums.
     too_far = interval.mean < -rules.margin - 1e-9
     summary = f"{name} {_change(interval)} on {_queries(count)}"
     if not too_far:
-        return [Finding(Kind.MEASURE, f"{summary}.", queries=tuple(lost))]
+        return [Finding(FindingKind.MEASURE, f"{summary}.", queries=tuple(lost))]
     beyond = f"{summary}, beyond the margin of {rules.margin:.3f}"
     worst = f" Largest losses: {_named(lost, measured.names)}." if lost else ""
     if count < rules.min_queries:
         text = f"{beyond}; {_queries(count)} are too few to attribute this to chance.{worst}"
-        return [Finding(Kind.MEASURE, text, refuses=True, queries=tuple(lost))]
+        return [Finding(FindingKind.MEASURE, text, refuses=True, queries=tuple(lost))]
     if interval.high < 0:
-        return [Finding(Kind.MEASURE, f"{beyond}.{worst}", refuses=True, queries=tuple(lost))]
+        return [
+            Finding(FindingKind.MEASURE, f"{beyond}.{worst}", refuses=True, queries=tuple(lost))
+        ]
     text = f"{beyond}, but this is not significant. More judged queries would help.{worst}"
-    return [Finding(Kind.MEASURE, text, queries=tuple(lost))]
+    return [Finding(FindingKind.MEASURE, text, queries=tuple(lost))]
 
 
 def _of_firsts(rules: Rules, measured: Measured) -> list[Finding]:
@@ -160,15 +162,15 @@ def _of_firsts(rules: Rules, measured: Measured) -> list[Finding]:
             f"The must-be-first document is not first for {_queries(len(binding))}: "
             f"{_named(binding, measured.names)}."
         )
-        found.append(Finding(Kind.FIRST, text, refuses=True, queries=tuple(binding)))
+        found.append(Finding(FindingKind.FIRST, text, refuses=True, queries=tuple(binding)))
     if others:
         text = (
             f"The must-be-first document is still not first for: {_named(others, measured.names)}."
         )
-        found.append(Finding(Kind.NOTE, text, queries=tuple(others)))
+        found.append(Finding(FindingKind.NOTE, text, queries=tuple(others)))
     if measured.firsts and not failing:
         text = f"Every must-be-first document is first, on {_queries(len(measured.firsts))}."
-        found.append(Finding(Kind.FIRST, text))
+        found.append(Finding(FindingKind.FIRST, text))
     return found
 
 
@@ -179,12 +181,12 @@ def _of_latency(rules: Rules, measured: Measured) -> list[Finding]:
     summary = f"The 95th percentile of search time is {now:.0f} ms, before {before:.0f} ms"
     if len(measured.names) < rules.min_queries:
         text = f"{summary}: too few queries to check latency."
-        return [Finding(Kind.LATENCY, text)]
+        return [Finding(FindingKind.LATENCY, text)]
     allowed = max(before * (1 + rules.latency_margin), before + rules.latency_floor_ms)
     if now <= allowed:
-        return [Finding(Kind.LATENCY, f"{summary}.")]
+        return [Finding(FindingKind.LATENCY, f"{summary}.")]
     text = f"{summary}: the margin of {rules.latency_margin:.0%} allows {allowed:.0f} ms."
-    return [Finding(Kind.LATENCY, text, refuses=True)]
+    return [Finding(FindingKind.LATENCY, text, refuses=True)]
 
 
 def _change(interval: Interval) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from common.jobs import Lease, enqueue, revoke, work_on
 from search.errors import NotPermitted, ProfileError, RunConflict
@@ -50,7 +51,7 @@ def publish(
     """
     _check_permitted(acting_user, override=override)
     if override and not reason.strip():
-        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+        raise ProfileError(gettext("To publish against the gate, give a reason."))
     with transaction.atomic():
         publication = _ask(profile, acting_user, reason.strip(), override, expected)
         preview = gate_inputs.preview()
@@ -86,11 +87,11 @@ def override(publication: Publication, *, acting_user: User | None, reason: str)
     """
     _check_permitted(acting_user, override=True)
     if not reason.strip():
-        raise ProfileError("Publishing against the gate needs a reason. Say why.")
+        raise ProfileError(gettext("To publish against the gate, give a reason."))
     with transaction.atomic():
         held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
         if held.state not in (State.REFUSED, State.FAILED):
-            raise RunConflict("Only what was refused or failed is published against the gate.")
+            raise RunConflict(gettext("Only a refused or failed publication can be overridden."))
         if changed := _changed(held):
             raise RunConflict(changed)
         activation.activate(
@@ -113,7 +114,7 @@ def cancel(publication: Publication, *, acting_user: User | None) -> Publication
     with transaction.atomic():
         held = Publication.objects.select_for_update(of=("self",)).get(pk=publication.pk)
         if held.state != State.MEASURING:
-            raise RunConflict("It has been decided already.")
+            raise RunConflict(gettext("The publication has already been decided."))
         if held.run is not None and held.run.is_open:
             golden_runs.cancel(held.run)
         rows = Publication.objects.filter(pk=held.pk)
@@ -130,8 +131,9 @@ def permissions(*, override: bool) -> tuple[str, ...]:
 def _check_permitted(user: User | None, *, override: bool = False) -> None:
     """Raise NotPermitted unless the user may do this. None, the system itself, may."""
     if user is not None and not user.has_perms(permissions(override=override)):
-        what = "publish against the gate" if override else "publish search profiles"
-        raise NotPermitted(f"You do not have permission to {what}.")
+        if override:
+            raise NotPermitted(gettext("You do not have permission to override the gate."))
+        raise NotPermitted(gettext("You do not have permission to publish search profiles."))
 
 
 def _ask(
@@ -139,13 +141,21 @@ def _ask(
 ) -> Publication:
     active, chosen = activation.lock(profile)
     if chosen.state == Row.State.ACTIVE:
-        raise ProfileError(f"{chosen} is the active profile already.")
+        raise ProfileError(
+            gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
+        )
     activation.check_complete(chosen)
     if Publication.objects.filter(profile=chosen, state=State.MEASURING).exists():
-        raise RunConflict(f"{chosen} is being measured already. Wait for that, or cancel it.")
+        raise RunConflict(
+            gettext("%(chosen)s is being measured already. Wait for that, or cancel it.")
+            % {"chosen": chosen}
+        )
     snapshot = fingerprint(chosen.as_profile())
     if expected and expected != snapshot:
-        raise RunConflict(f"{chosen} has been edited since you looked at it. Look again.")
+        raise RunConflict(
+            gettext("%(chosen)s has been edited since you opened it. Reload it and try again.")
+            % {"chosen": chosen}
+        )
     return Publication.objects.create(
         profile=chosen,
         fingerprint=snapshot,
@@ -170,9 +180,11 @@ def _settle(pk: int) -> Publication:
     if problem := _changed(publication) or _no_longer_permitted(publication):
         return _fail(publication, problem)
     if run is not None and run.state != EvaluationRun.State.DONE:
-        return _unmeasured(publication, f"It could not be measured: {run.error}")
+        return _unmeasured(
+            publication, gettext("It could not be measured: %(error)s") % {"error": run.error}
+        )
     if run is None and gate_inputs.preview().queries:
-        return _fail(publication, "Its run is gone. Publish again.")
+        return _fail(publication, gettext("Its evaluation run was deleted. Publish again."))
     found = gate_inputs.verdict(run) if run is not None else gate.note(gate_inputs.unmeasured())
     publication.findings = [finding.text for finding in found.findings]
     publication.refusals = [finding.text for finding in found.refusals]
@@ -187,14 +199,15 @@ def _changed(publication: Publication) -> str:
     """Why the profile is no longer the measured one; empty if it is."""
     active, chosen = activation.lock(publication.profile)
     if chosen.state == Row.State.ACTIVE:
-        return f"{chosen} is the active profile already."
+        return gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
     if fingerprint(chosen.as_profile()) != publication.fingerprint:
-        return f"{chosen} was edited meanwhile. Publish it again to measure what it is now."
+        return gettext(
+            "%(chosen)s has been edited since. Publish it again to measure the current version."
+        ) % {"chosen": chosen}
     if (active.pk if active else None) != publication.replaces_id:
-        return (
-            f"{active or 'Another profile'} became active meanwhile. Publish again to measure "
-            "against that."
-        )
+        return gettext("%(profile)s has become active since. Publish again to compare with it.") % {
+            "profile": active or gettext("Another profile")
+        }
     return ""
 
 
@@ -204,7 +217,7 @@ def _no_longer_permitted(publication: Publication) -> str:
         return ""
     user, needed = publication.user, permissions(override=publication.override)
     if user is None or not user.is_active or not user.has_perms(needed):
-        return "Whoever asked for it may no longer publish."
+        return gettext("The person who requested it may no longer publish.")
     return ""
 
 

@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.mail import EmailMessage
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from search.tuning.models import Alert, EvaluationRun
 
@@ -126,23 +127,29 @@ def text_of(alert: Alert) -> str:
     lines = [
         f"{alert.subject}.",
         "",
-        f"Quality run of {findings['date']}, compared with {findings['compared_with']}; profile "
-        f"{findings['profile']}, run {findings['run']}.",
+        gettext(
+            "Quality run of %(date)s, compared with %(compared_with)s; profile %(profile)s, "
+            "run %(run)s."
+        )
+        % {name: findings[name] for name in ("date", "compared_with", "profile", "run")},
     ]
     if findings["queries"]:
-        lines += ["", f"Queries whose {findings['measure']} fell:"]
+        lines += ["", gettext("Queries whose %(measure)s fell:") % {"measure": findings["measure"]}]
         lines += [
             f"  {row['before']:.3f} -> {row['now']:.3f}  {row['query']}"
             for row in findings["queries"][:SHOWN]
         ]
         more = len(findings["queries"]) - SHOWN
-        lines += [f"  and {more} more"] if more > 0 else []
+        if more > 0:
+            lines.append("  " + gettext("and %(count)d more") % {"count": more})
     if findings["no_longer_first"]:
-        lines += ["", "The document that must be first is no longer first for:"]
+        lines += ["", gettext("The must-be-first document is no longer first for:")]
         lines += [f"  {query}" for query in findings["no_longer_first"][:SHOWN]]
     lines += [
         "",
-        "The profile is unchanged or has passed the gate. Check the documents that were uploaded, "
-        "replaced or deleted since.",
+        gettext(
+            "The profile is unchanged or has passed the gate. Check the documents that were "
+            "uploaded, replaced or deleted since."
+        ),
     ]
     return "\n".join(lines)

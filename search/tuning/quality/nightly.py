@@ -1,4 +1,4 @@
-"""Scheduled quality runs: measure the golden set every night, and alert when it gets worse."""
+"""Scheduled quality runs: measure the golden set once a day, and alert when it gets worse."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext, ngettext
 
 from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
@@ -172,10 +173,16 @@ def _breaks_first(row: Mapping[str, Any]) -> bool:
 
 def _subject(fall: Fall) -> str:
     if fall.amount > settings.NIGHTLY_MARGIN:
-        return f"Search got worse: {fall.measure} fell from {fall.before:.3f} to {fall.now:.3f}"
-    broken = len(fall.broken)
-    queries = "1 query has" if broken == 1 else f"{broken} queries have"
-    return f"Search got worse: {queries} lost the required first result"
+        return gettext("Search got worse: %(measure)s fell from %(before).3f to %(now).3f") % {
+            "measure": fall.measure,
+            "before": fall.before,
+            "now": fall.now,
+        }
+    return ngettext(
+        "Search got worse: %(count)d query lost its must-be-first document",
+        "Search got worse: %(count)d queries lost their must-be-first documents",
+        len(fall.broken),
+    ) % {"count": len(fall.broken)}
 
 
 def _findings(fall: Fall, quality: QualityRun, good: QualityRun) -> dict[str, Any]:

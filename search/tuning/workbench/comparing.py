@@ -12,7 +12,7 @@ from search.domain import Profile, QueryClass, Signal, Weights
 from search.tuning.evaluation import measures, whatif
 from search.tuning.evaluation.golden import Golden, golden_set
 from search.tuning.evaluation.measures import Interval
-from search.tuning.evaluation.whatif import Outcome
+from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import GoldenQuery
 from search.tuning.workbench.pool_spec import corpus_stamp
 from search.tuning.workbench.pools import Coverage, Pooled, pooled
@@ -41,7 +41,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasureRow:
     """One measure under both profiles, over the queries of a class or over all."""
 
     name: str
@@ -54,7 +54,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ProfileComparison:
     """The golden set under both profiles, as far as the pools of both cover it.
 
     `changes` are those of the leading measure, by size, largest first, on either side. `by_class`
@@ -63,9 +63,9 @@ class Comparison:
     """
 
     queries: int
-    rows: tuple[Row, ...]
+    rows: tuple[MeasureRow, ...]
     interval: Interval | None
-    by_class: Mapping[QueryClass, tuple[int, tuple[Row, ...]]]
+    by_class: Mapping[QueryClass, tuple[int, tuple[MeasureRow, ...]]]
     winners: tuple[Change, ...]
     losers: tuple[Change, ...]
     broken: tuple[Change, ...]
@@ -80,7 +80,7 @@ class Comparison:
         return all(each.is_complete for each in self.coverage)
 
 
-def compare(active: Profile, draft: Profile) -> Comparison:
+def compare(active: Profile, draft: Profile) -> ProfileComparison:
     """The golden set's measures under both profiles, from the pools alone."""
     goldens, corpus = golden_set(), corpus_stamp()
     sides = [pooled(profile, goldens, corpus) for profile in (active, draft)]
@@ -97,7 +97,7 @@ def compare(active: Profile, draft: Profile) -> Comparison:
     # Queries with a must-be-first document alone have no measure.
     measured = [place for place, golden in enumerate(queries) if golden.is_measured]
     classes = {place: changes[place].query_class for place in measured}
-    return Comparison(
+    return ProfileComparison(
         queries=len(queries),
         rows=_rows(before, after, measured),
         interval=_interval(before, after, measured),
@@ -186,7 +186,7 @@ def with_vector(weights: Weights, share: float) -> Weights:
     return Weights(vector=share, **others)
 
 
-def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int], float]:
+def distribution(outcome: WhatIfResult, bins: int = 20) -> tuple[list[int], list[int], float]:
     """Histograms of the scores of the first ten hits: of relevant ones, and of the others.
 
     The third value is the score at the upper end; the lower end is 0.
@@ -203,7 +203,7 @@ def distribution(outcome: Outcome, bins: int = 20) -> tuple[list[int], list[int]
     return relevant.tolist(), others.tolist(), top
 
 
-def _changes(queries: Sequence[Golden], before: Outcome, after: Outcome) -> list[Change]:
+def _changes(queries: Sequence[Golden], before: WhatIfResult, after: WhatIfResult) -> list[Change]:
     found = []
     for place, golden in enumerate(queries):
         case = after.sheet.cases[place]
@@ -227,14 +227,16 @@ def _largest(changes: list[Change]) -> tuple[Change, ...]:
     return tuple(sorted(changes, key=lambda change: -abs(change.difference)))
 
 
-def _rows(before: Outcome, after: Outcome, chosen: Sequence[int]) -> tuple[Row, ...]:
+def _rows(
+    before: WhatIfResult, after: WhatIfResult, chosen: Sequence[int]
+) -> tuple[MeasureRow, ...]:
     first, second = before.means(chosen), after.means(chosen)
-    return tuple(Row(name, first[name], second[name]) for name in first)
+    return tuple(MeasureRow(name, first[name], second[name]) for name in first)
 
 
 def _by_class(
-    classes: Mapping[int, QueryClass], before: Outcome, after: Outcome
-) -> dict[QueryClass, tuple[int, tuple[Row, ...]]]:
+    classes: Mapping[int, QueryClass], before: WhatIfResult, after: WhatIfResult
+) -> dict[QueryClass, tuple[int, tuple[MeasureRow, ...]]]:
     places = {
         query_class: [place for place, each in classes.items() if each is query_class]
         for query_class in QueryClass
@@ -246,7 +248,7 @@ def _by_class(
     }
 
 
-def _interval(before: Outcome, after: Outcome, chosen: Sequence[int]) -> Interval | None:
+def _interval(before: WhatIfResult, after: WhatIfResult, chosen: Sequence[int]) -> Interval | None:
     """The leading measure's mean difference with its 95% interval; None without queries."""
     ours, theirs = (
         {str(place): {LEADING: float(each.values[LEADING][place])} for place in chosen}
@@ -255,5 +257,5 @@ def _interval(before: Outcome, after: Outcome, chosen: Sequence[int]) -> Interva
     return measures.difference(ours, theirs, LEADING) if ours else None
 
 
-def _unsure(outcome: Outcome, profile: Profile) -> int:
+def _unsure(outcome: WhatIfResult, profile: Profile) -> int:
     return int((outcome.confidence < profile.confidence_threshold).sum())

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext, gettext_lazy
 
 from common import jobs
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
@@ -27,26 +28,27 @@ from search.tuning.workbench.pool_spec import Width, corpus_stamp
 from search.tuning.workbench.pools import asked_by, covers, described
 
 State = PoolBuild.State
-Look = Callable[[int, int], None]
+Progress = Callable[[int, int], None]
+"""Called with the steps done and their total."""
 
 KEPT_KEYS = 4
 
 
-def build(width: Width, look: Look = lambda done, total: None) -> int:
+def build(width: Width, progress: Progress = lambda done, total: None) -> int:
     """Build the pools that are missing, stale or too narrow; return how many.
 
     One builder at a time for a key; a second one builds nothing. Raises PoolError if the embedding
     model is unavailable: pools without the vector signal would measure something else.
     """
-    return carry_out(_asked_for(width).pk, look)
+    return carry_out(_asked_for(width).pk, progress)
 
 
-def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
+def carry_out(pk: int, progress: Progress = lambda done, total: None) -> int:
     """Build the pools of the row; return how many. Raises PoolError, as `build` does."""
 
     def work(lease: Lease[PoolBuild]) -> int:
         try:
-            return _carry_out(lease, look)
+            return _carry_out(lease, progress)
         except PoolError as error:
             lease.finish(State.FAILED, error=str(error))
             raise
@@ -54,18 +56,24 @@ def carry_out(pk: int, look: Look = lambda done, total: None) -> int:
     return work_on(PoolBuild, pk, work, state=State.RUNNING, progress=0) or 0
 
 
-def _carry_out(lease: Lease[PoolBuild], look: Look) -> int:
+def _carry_out(lease: Lease[PoolBuild], progress: Progress) -> int:
     """Build until no wider pools have been requested meanwhile."""
     if lease.keeps_crashing:
-        raise PoolError(f"Building them ended the worker {MAX_ATTEMPTS} times. See the log.")
+        raise PoolError(
+            gettext(
+                "Building the pools crashed the worker %(max_attempts)s times. Check the "
+                "worker's log."
+            )
+            % {"max_attempts": MAX_ATTEMPTS}
+        )
     configured, count = configuration.current(), 0
     while lease.row.state == State.RUNNING:
         built = lease.row.width
         width = Width.from_json(built)
         if width.key(configured) != lease.row.key:  # configuration changed since the request
             lease.finish(State.DONE)
-            return count + build(width, look)
-        count += _build(lease, width, configured, look)
+            return count + build(width, progress)
+        count += _build(lease, width, configured, progress)
         with lease.writing() as row:
             row.refresh_from_db(fields=["width"])
             if row.width == built:
@@ -103,11 +111,13 @@ def wanted(width: Width, configured: Configuration) -> list[Golden]:
     ]
 
 
-def _build(lease: Lease[PoolBuild], width: Width, configured: Configuration, look: Look) -> int:
+def _build(
+    lease: Lease[PoolBuild], width: Width, configured: Configuration, progress: Progress
+) -> int:
     goldens = wanted(width, configured)
     corpus = corpus_stamp()
     for done, golden in enumerate(goldens):
-        look(done, len(goldens))
+        progress(done, len(goldens))
         lease.report(done / len(goldens))
         _keep(golden, width, lease.row.key, corpus, configured)
     _forget_old_keys()
@@ -144,17 +154,19 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
             spaces.query_embedder().embed_query(golden.text)
         found = find_wide(golden.text, configured, profile, viewer=evaluator(), filters=filters)
     except EmbeddingError as error:
-        raise PoolError(f"{AWAY} It says: {error}") from error
+        raise PoolError(
+            gettext("%(away)s It says: %(error)s") % {"away": AWAY, "error": error}
+        ) from error
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return Candidates(read("", configured))
     if found.degraded:
-        raise PoolError(AWAY)
+        raise PoolError(str(AWAY))
     return found
 
 
-AWAY = (
+AWAY = gettext_lazy(
     "The candidates of the golden queries could not be found, because the embedding model did not "
-    "answer. See that it runs, and build them again."
+    "answer. Check that it is running, then build them again."
 )
 
 

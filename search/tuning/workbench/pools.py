@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.utils.translation import gettext, ngettext
+
 from ingestion.models import Document
 from search.domain import Candidates, Profile
 from search.engine import configuration
@@ -192,9 +194,12 @@ def verified(run: EvaluationRun) -> Verified:
     """Compare a finished run of the golden set with the what-if of its profile, both as of now."""
     profile, goldens = run.profile.as_profile(), golden_set()
     if fingerprint(profile) != run.fingerprint:
-        return Verified(f"{run.profile} was saved anew since: verify it again to compare.")
+        return Verified(
+            gettext("%(profile)s has been saved since: verify it again to compare.")
+            % {"profile": run.profile}
+        )
     if set_hash(goldens) != run.corpus_hash:
-        return Verified("The judgements changed since: verify again to compare.")
+        return Verified(gettext("The judgements have changed since: verify again to compare."))
     held = pooled(profile, goldens)
     if not held.coverage.is_complete:
         return Verified(_left_out(held.coverage))
@@ -204,11 +209,14 @@ def verified(run: EvaluationRun) -> Verified:
         return Verified("")
     largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
     if largest <= AGREES:
-        return Verified("The figures without a search are the same.", largest)
+        return Verified(gettext("The what-if figures agree with the live run."), largest)
     return Verified(
-        f"The figures without a search differ by up to {largest:.2g}. A search was answered from "
-        "another state of the library, or recency has moved on since the candidates were found: "
-        "find the candidates again.",
+        gettext(
+            "The what-if figures differ from the live run by up to %(largest)s. The "
+            "library has changed during the run, or recency has changed since the "
+            "candidates were stored: rebuild the candidates."
+        )
+        % {"largest": f"{largest:.2g}"},
         largest,
     )
 
@@ -216,6 +224,11 @@ def verified(run: EvaluationRun) -> Verified:
 def _left_out(coverage: Coverage) -> str:
     if coverage.pooled < coverage.queries:
         left = coverage.queries - coverage.pooled
-        queries = "1 golden query" if left == 1 else f"{left} golden queries"
-        return f"The candidates kept leave out {queries}: find them again to compare."
-    return "The library changed since the candidates were found: find them again to compare."
+        return ngettext(
+            "The stored candidates do not cover %(count)d golden query: rebuild them to compare.",
+            "The stored candidates do not cover %(count)d golden queries: rebuild them to compare.",
+            left,
+        ) % {"count": left}
+    return gettext(
+        "The library has changed since the candidates were stored: rebuild them to compare."
+    )

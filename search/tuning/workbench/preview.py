@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from django.core.cache import cache
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
@@ -40,7 +41,7 @@ KEPT_HERE = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PreviewedResult:
     """A result with its rank from 1, and the rank of its document in the other ranking, if any."""
 
     rank: int
@@ -55,12 +56,12 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PreviewedRanking:
     """One profile's ranking: the results shown, and the number of all."""
 
     profile: Profile
     ranking: Ranking
-    places: tuple[Place, ...]
+    places: tuple[PreviewedResult, ...]
 
     @property
     def total(self) -> int:
@@ -72,12 +73,12 @@ class Preview:
     """Two rankings of one query, side by side. `degraded`: the vector signal could not run."""
 
     query: Query
-    active: Side
-    draft: Side
+    active: PreviewedRanking
+    draft: PreviewedRanking
     degraded: bool = False
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[PreviewedRanking, PreviewedRanking]:
         return self.active, self.draft
 
     @property
@@ -98,7 +99,10 @@ def trial(
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
-        raise ProfileError(f"A search profile has no {', '.join(unknown)} to change.")
+        raise ProfileError(
+            gettext("A search profile has no setting %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
     row = copy.copy(base)
     as_it_was = {name for name in activation.FIELDS if _is_same(base, name, fields)}
     for name, value in fields.items():
@@ -153,7 +157,7 @@ def _sides(
     kept: Kept,
     viewer: Viewer,
     shown: int,
-) -> tuple[Side, Side]:
+) -> tuple[PreviewedRanking, PreviewedRanking]:
     groups = [each.groups for each in rankings]
     heads = [each[:shown] for each in groups]
     both = [*heads[0], *heads[1]]
@@ -161,7 +165,7 @@ def _sides(
     by_group = {id(result.group): result for result in results}
     where = [_where(each) for each in groups]
     first, second = (
-        Side(
+        PreviewedRanking(
             profiles[i],
             rankings[i],
             tuple(
@@ -177,9 +181,9 @@ def _sides(
 
 def _place(
     rank: int, group: Group[Hit], result: Result, elsewhere: Mapping[int, tuple[int, Hit]]
-) -> Place:
+) -> PreviewedResult:
     other, hit = elsewhere.get(group.best.document_id, (None, None))
-    return Place(rank, other, result, hit)
+    return PreviewedResult(rank, other, result, hit)
 
 
 def _where(groups: Sequence[Group[Hit]]) -> dict[int, tuple[int, Hit]]:

@@ -16,8 +16,8 @@ from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,
     RUN,
-    Answer,
     InvalidDraft,
+    JsonAnswer,
     asking,
     check,
     collections_of,
@@ -34,7 +34,7 @@ from search.tuning.workbench.pools import verified
 
 
 @asking()
-def pools_view(request: HttpRequest, posted: Answer) -> Answer:
+def pools_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Rebuild the candidate pools of the golden queries in the background."""
     draft, _ = draft_of(posted)
     pool_building.enqueue_both(configuration.current().profile(), draft)
@@ -42,7 +42,7 @@ def pools_view(request: HttpRequest, posted: Answer) -> Answer:
 
 
 @asking(CHANGE)
-def save_view(request: HttpRequest, posted: Answer) -> Answer:
+def save_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Save the draft, or a new draft of a published profile."""
     user = actor(request)
     with transaction.atomic():
@@ -68,7 +68,7 @@ def save_view(request: HttpRequest, posted: Answer) -> Answer:
 
 
 @asking(RUN)
-def verify_view(request: HttpRequest, posted: Answer) -> Answer:
+def verify_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Start a live run of the saved draft over the golden set."""
     row = get_object_or_404(SearchProfile, pk=whole_number(posted.get("profile")))
     run = golden_runs.start(row, acting_user=actor(request))
@@ -100,7 +100,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 @asking(JUDGE)
-def judge_view(request: HttpRequest, posted: Answer) -> Answer:
+def judge_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Judge a document for the query: a grade, `clear`, `first`, `not-first`; or `undo`."""
     user = actor(request)
     action = posted.get("action")

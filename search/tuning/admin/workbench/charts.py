@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext, gettext_lazy
+
 from common.admin.charts import WIDTH, Axis, points
 from search.domain import Profile, QueryClass, Signal
-from search.tuning.evaluation.whatif import Outcome
+from search.tuning.evaluation.whatif import WhatIfResult
 from search.tuning.models import EvaluationRun
-from search.tuning.workbench.comparing import LEADING, Comparison, distribution
+from search.tuning.workbench.comparing import LEADING, ProfileComparison, distribution
 
 HEIGHT = 220.0
-LEGEND = {"active": "Active", "draft": "Draft"}
+LEGEND = {"active": gettext_lazy("Active"), "draft": gettext_lazy("Draft")}
 RUNS_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Curve:
     """A curve by its name and colour (`active`, `draft`, `answers`, `others`), as SVG points."""
 
     name: str
@@ -26,7 +28,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """A named position on the x axis, drawn as a vertical line."""
 
     name: str
@@ -39,7 +41,7 @@ class Plot:
     """A chart of curves. `table` has a row for each x, under `heads`."""
 
     title: str
-    lines: tuple[Line, ...]
+    lines: tuple[Curve, ...]
     top: str
     bottom: str
     left: str
@@ -47,7 +49,7 @@ class Plot:
     summary: str
     heads: tuple[str, ...]
     table: tuple[tuple[str, ...], ...]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[AxisMark, ...] = ()
 
 
 def weight_curve(
@@ -67,42 +69,60 @@ def weight_curve(
         for name, profile in (("active", active), ("draft", draft))
     }
     return Plot(
-        f"{LEADING} against the weight of meaning",
-        (Line("draft", "Draft, the others in proportion", _line(curve, axis)),),
+        gettext("%(measure)s by the weight of meaning") % {"measure": LEADING},
+        (Curve("draft", gettext("Draft, other weights in proportion"), _line(curve, axis)),),
         f"{axis.high:.3f}",
         f"{axis.low:.3f}",
         "0%",
         "100%",
-        f"{LEADING} from {values[0]:.3f} without meaning to {values[-1]:.3f} by meaning alone; "
-        f"highest, {most:.3f}, at {best:.0%}.",
-        ("Weight of meaning", LEADING),
+        gettext(
+            "%(measure)s from %(without).3f without meaning to %(alone).3f with meaning only; "
+            "highest at %(best)s: %(most).3f."
+        )
+        % {
+            "measure": LEADING,
+            "without": values[0],
+            "alone": values[-1],
+            "best": f"{best:.0%}",
+            "most": most,
+        },
+        (gettext("Weight of meaning"), LEADING),
         tuple((f"{share:.0%}", f"{value:.4f}") for share, value in curve),
         tuple(
-            Mark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
+            AxisMark(name, f"{LEGEND[name]} {share:.0%}", share * WIDTH)
             for name, share in weights.items()
         ),
     )
 
 
-def recall_curve(found: Comparison) -> Plot | None:
+def recall_curve(found: ProfileComparison) -> Plot | None:
     """Precision against recall at the measured depths, under both profiles."""
     if not found.queries:
         return None
     lines = []
     for (name, label), curve in zip(LEGEND.items(), found.curves, strict=True):
         places = [(recall, precision) for precision, recall in curve.values()]
-        lines.append(Line(name, label, _line(places, Axis(0.0, 1.0, HEIGHT))))
+        lines.append(Curve(name, str(label), _line(places, Axis(0.0, 1.0, HEIGHT))))
     before, after = found.curves
     return Plot(
-        "Precision against recall",
+        gettext("Precision and recall"),
         tuple(lines),
         "1",
         "0",
-        "recall 0",
+        gettext("recall 0"),
         "1",
-        f"At 10 results the draft finds {after[10][1]:.0%} of what answers, the active profile "
-        f"{before[10][1]:.0%}.",
-        ("Results", "Precision, active", "draft", "Recall, active", "draft"),
+        gettext(
+            "Recall in the first 10 results: %(draft)s with the draft, %(active)s with the active "
+            "profile."
+        )
+        % {"draft": f"{after[10][1]:.0%}", "active": f"{before[10][1]:.0%}"},
+        (
+            gettext("Results"),
+            gettext("Precision, active"),
+            gettext("Precision, draft"),
+            gettext("Recall, active"),
+            gettext("Recall, draft"),
+        ),
         tuple(
             (
                 str(depth),
@@ -116,7 +136,7 @@ def recall_curve(found: Comparison) -> Plot | None:
     )
 
 
-def score_chart(outcome: Outcome) -> Plot | None:
+def score_chart(outcome: WhatIfResult) -> Plot | None:
     """The score distributions of relevant and other results, among the first ten."""
     relevant, others, top = distribution(outcome)
     if not sum(relevant) + sum(others):
@@ -126,18 +146,22 @@ def score_chart(outcome: Outcome) -> Plot | None:
     width = top / len(relevant)
     curves = [[((i + 0.5) * width, share) for i, share in enumerate(counts)] for counts in shares]
     return Plot(
-        "Scores of what answers, and of the rest",
+        gettext("Scores of relevant and other results"),
         (
-            Line("answers", "Judged 1 or better", _line(curves[0], axis, top)),
-            Line("others", "Others", _line(curves[1], axis, top)),
+            Curve("answers", gettext("Judged 1 or better"), _line(curves[0], axis, top)),
+            Curve("others", gettext("Others"), _line(curves[1], axis, top)),
         ),
         f"{axis.high:.0%}",
         "0%",
-        "score 0",
+        gettext("score 0"),
         f"{top:.2f}",
-        f"{sum(relevant)} of the first ten hits answer, {sum(others)} do not or are not judged. "
-        "The further apart the two curves, the better a threshold can tell them.",
-        ("Score from", "Answers", "Others"),
+        gettext(
+            "Among the first ten results of all queries, %(relevant)d are relevant; %(others)d are "
+            "not, or not judged. The further apart the curves, the better a threshold separates "
+            "them."
+        )
+        % {"relevant": sum(relevant), "others": sum(others)},
+        (gettext("Score from"), gettext("Relevant"), gettext("Others")),
         tuple((f"{i * width:.3f}", str(count), str(others[i])) for i, count in enumerate(relevant)),
     )
 

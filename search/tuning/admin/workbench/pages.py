@@ -33,7 +33,7 @@ from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,
     TABS,
-    Answer,
+    JsonAnswer,
     asking,
     check,
     collections_of,
@@ -125,7 +125,7 @@ def _live_run(profile: SearchProfile) -> int | None:
 
 
 @asking()
-def preview_view(request: HttpRequest, posted: Answer) -> Answer:
+def preview_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """Both rankings of one query. Needs no search if the candidate set is cached."""
     started = time.perf_counter()
     draft, base = draft_of(posted)
@@ -140,8 +140,12 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
         viewer=request.user, collections=collections, configured=configured,
     )  # fmt: skip
     golden = judging.find_query(text, collections, viewer=request.user)
-    edited = f"Draft: {base}" if base.is_draft else f"Draft of {base}"
-    titles = (f"Active: {active.name} v{active.version}", edited)
+    edited = gettext("Draft: %(profile)s") if base.is_draft else gettext("Draft of %(profile)s")
+    running = gettext("Active: %(name)s v%(version)s")
+    titles = (
+        running % {"name": active.name, "version": active.version},
+        edited % {"profile": base},
+    )
     both = columns(shown, titles, grades_of(golden, request.user))
     html = render_to_string(
         "admin/tuning/workbench/rankings.html",
@@ -163,7 +167,7 @@ def preview_view(request: HttpRequest, posted: Answer) -> Answer:
 
 
 @asking()
-def measures_view(request: HttpRequest, posted: Answer) -> Answer:
+def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """The measures of the active profile and the draft on the golden set, from the pools."""
     started = time.perf_counter()
     draft, _ = draft_of(posted)
@@ -190,7 +194,7 @@ def measures_view(request: HttpRequest, posted: Answer) -> Answer:
 
 
 @asking()
-def curve_view(request: HttpRequest, posted: Answer) -> Answer:
+def curve_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     """The charts: the leading measure by vector weight for one class; score distributions."""
     draft, _ = draft_of(posted)
     active = configuration.current().profile()

@@ -13,7 +13,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -37,7 +37,7 @@ VIEW, CHANGE, JUDGE, RUN = (
     "tuning.add_evaluationrun",
 )
 MAX_BODY = 64 * 1024
-Answer = dict[str, Any]
+JsonAnswer = dict[str, Any]
 
 
 def check(request: HttpRequest, *permissions: str) -> None:
@@ -50,14 +50,14 @@ def check(request: HttpRequest, *permissions: str) -> None:
 
 def asking(
     *permissions: str,
-) -> Callable[[Callable[..., Answer]], Callable[[HttpRequest], HttpResponse]]:
+) -> Callable[[Callable[..., JsonAnswer]], Callable[[HttpRequest], HttpResponse]]:
     """A decorator: makes a JSON view of a function from posted JSON to the answer.
 
     People without access to the workbench or a permission are refused; the message of a SearchError
     is returned.
     """
 
-    def decorated(answer: Callable[..., Answer]) -> Callable[[HttpRequest], HttpResponse]:
+    def decorated(answer: Callable[..., JsonAnswer]) -> Callable[[HttpRequest], HttpResponse]:
         @require_POST
         @wraps(answer)
         def view(request: HttpRequest) -> HttpResponse:
@@ -85,7 +85,7 @@ class InvalidDraft(Exception):
         self.problems = problems
 
 
-def posted_in(request: HttpRequest) -> Answer | None:
+def posted_in(request: HttpRequest) -> JsonAnswer | None:
     if len(request.body) > MAX_BODY:
         return None
     try:
@@ -95,7 +95,7 @@ def posted_in(request: HttpRequest) -> Answer | None:
     return value if isinstance(value, dict) else None
 
 
-def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
+def form_of(posted: JsonAnswer, *, is_saving: bool = False) -> WorkbenchForm:
     values = posted.get("values")
     rows = SearchProfile.objects.prefetch_related("class_weights")
     row = get_object_or_404(rows, pk=whole_number(posted.get("profile")))
@@ -103,7 +103,7 @@ def form_of(posted: Answer, *, is_saving: bool = False) -> WorkbenchForm:
     return WorkbenchForm({k: str(v) for k, v in data.items()}, instance=row, is_saving=is_saving)
 
 
-def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
+def draft_of(posted: JsonAnswer) -> tuple[Profile, SearchProfile]:
     """The profile described by the controls, and the row that it edits.
 
     Raises InvalidDraft.
@@ -114,12 +114,12 @@ def draft_of(posted: Answer) -> tuple[Profile, SearchProfile]:
     return form.trial(), form.instance
 
 
-def collections_of(posted: Answer) -> tuple[str, ...]:
+def collections_of(posted: JsonAnswer) -> tuple[str, ...]:
     given = posted.get("collections")
     return tuple(map(str, given)) if isinstance(given, list) else ()
 
 
-def document_of(request: HttpRequest, posted: Answer) -> Document:
+def document_of(request: HttpRequest, posted: JsonAnswer) -> Document:
     try:
         public_id = UUID(str(posted.get("document")))
     except ValueError as error:
@@ -156,20 +156,23 @@ def _golden(viewer: Viewer) -> Iterator[Listed]:
     counted = judgements.values_list("query").annotate(Count("reference", distinct=True))
     judged = dict(counted)
     for row in rows:
-        note = f"{judged.get(row.pk, 0)} judged"
+        notes = [gettext("%(count)d judged") % {"count": judged.get(row.pk, 0)}]
         if row.must_be_first_id:
-            note += ", with a must-be-first document"
-        yield Listed(row.text, note, tuple(row.collections))
+            notes.append(gettext("with a must-be-first document"))
+        yield Listed(row.text, ", ".join(notes), tuple(row.collections))
 
 
 def _recent(viewer: Viewer) -> Iterator[Listed]:
     events = SearchEvent.objects.visible_to(viewer).searches().exclude(query="")
     seen: dict[str, Listed] = {}
     for event in events.order_by("-at", "-pk")[:READ]:
-        note = f"{event.total} results" if event.total else "no results"
+        counted = ngettext("%(count)d result", "%(count)d results", event.total)
+        notes = [counted % {"count": event.total} if event.total else gettext("no results")]
         if event.unsure:
-            note += ", low confidence"
-        seen.setdefault(event.folded, Listed(event.query, note, tuple(event.collections)))
+            notes.append(gettext("low confidence"))
+        seen.setdefault(
+            event.folded, Listed(event.query, ", ".join(notes), tuple(event.collections))
+        )
         if len(seen) == SHOWN:
             break
     yield from seen.values()
@@ -190,7 +193,7 @@ def _low(viewer: Viewer) -> Iterator[Listed]:
     for each in [each for each in weak if each.golden.pk in visible][:SHOWN]:
         notes = [] if each.value is None else [f"nDCG@10 {each.value:.2f}"]
         if each.first_missed:
-            notes.insert(0, "must-be-first document is not first")
+            notes.insert(0, gettext("must-be-first document is not first"))
         yield Listed(
             each.golden.text, ", ".join(notes), each.golden.collections,
             heading=gettext("Golden queries that the active profile ranks badly"),

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
 from search.presentation.results import (
@@ -20,16 +21,20 @@ from search.presentation.results import (
     trail,
 )
 from search.tuning.models import GoldenQuery, Judgement
-from search.tuning.workbench.preview import Place, Preview, Side
+from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 
-SIGNS = {Operation.SUM: "sum of", Operation.PRODUCT: "product of", Operation.LARGEST: "largest of"}
+SIGNS = {
+    Operation.SUM: gettext_lazy("sum"),
+    Operation.PRODUCT: gettext_lazy("product"),
+    Operation.LARGEST: gettext_lazy("maximum"),
+}
 # A signal that changed a score by less is not a reason for a move.
 TELLING = 0.002
 SMALL_SCALE = 0.1  # below it: the tiny scores of rank fusion
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     """One signal's stretch of a bar, in percent of its length."""
 
     signal: str
@@ -63,7 +68,7 @@ class Grades:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownHit:
     """A hit of one ranking, ready to be drawn."""
 
     rank: int
@@ -74,7 +79,7 @@ class Shown:
     collection: str
     snippet: SafeString
     score: str
-    segments: tuple[Segment, ...]
+    segments: tuple[BarSegment, ...]
     reasons: tuple[str, ...]
     tree: SafeString
     folded: int
@@ -88,24 +93,32 @@ class Shown:
     def move(self) -> str:
         """The move in words, for screen readers."""
         if self.moved is None:
-            return "not in the other ranking"
+            return gettext("not in the other ranking")
         if not self.moved:
-            return "unmoved"
-        places = "place" if abs(self.moved) == 1 else "places"
-        return f"{'up' if self.moved > 0 else 'down'} {abs(self.moved)} {places}"
+            return gettext("same rank")
+        count = abs(self.moved)
+        if self.moved > 0:
+            said = ngettext("up %(count)d rank", "up %(count)d ranks", count)
+        else:
+            said = ngettext("down %(count)d rank", "down %(count)d ranks", count)
+        return said % {"count": count}
 
     @property
     def spoken(self) -> str:
         """The text that a screen reader reads on focus."""
         grades = self.grades
-        said = [f"Number {self.rank}: {self.title}", self.move]
+        named = {"rank": self.rank, "title": self.title}
+        said = [gettext("Rank %(rank)d: %(title)s") % named, self.move]
         if grades.must_be_first:
-            said.append("must be first")
+            said.append(gettext("must be first"))
         if grades.mine is not None:
-            said.append(f"your grade is {grades.mine}")
+            said.append(gettext("your grade is %(grade)d") % {"grade": grades.mine})
         if grades.others:
             given = ", ".join(f"{name} {grade}" for name, grade in grades.others)
-            said.append(f"{'others disagree' if grades.differ else 'others gave'}: {given}")
+            if grades.differ:
+                said.append(gettext("other judges disagree: %(grades)s") % {"grades": given})
+            else:
+                said.append(gettext("other judges: %(grades)s") % {"grades": given})
         return "; ".join(said)
 
 
@@ -115,7 +128,7 @@ class Column:
 
     name: str
     title: str
-    hits: tuple[Shown, ...]
+    hits: tuple[ShownHit, ...]
     total: int
     query_class: str
     class_value: str
@@ -123,7 +136,7 @@ class Column:
     notes: tuple[str, ...]
     confidence: str
     unsure: bool
-    weights: tuple[Segment, ...] = field(default=())
+    weights: tuple[BarSegment, ...] = field(default=())
 
 
 def columns(
@@ -132,8 +145,8 @@ def columns(
     """Both rankings, drawn on one scale each."""
     active, draft = preview.sides
     return (
-        _column("active", titles[0], active, preview.query, grades, "the draft"),
-        _column("draft", titles[1], draft, preview.query, grades, "the active ranking"),
+        _column("active", titles[0], active, preview.query, grades, gettext("the draft")),
+        _column("draft", titles[1], draft, preview.query, grades, gettext("the active ranking")),
     )
 
 
@@ -159,7 +172,12 @@ def grades_of(query: GoldenQuery | None, viewer: Any) -> dict[str, Grades]:
 
 
 def _column(
-    name: str, title: str, side: Side, query: Query, grades: Mapping[str, Grades], other: str
+    name: str,
+    title: str,
+    side: PreviewedRanking,
+    query: Query,
+    grades: Mapping[str, Grades],
+    other: str,
 ) -> Column:
     ranking, settled = side.ranking, side.ranking.settled
     full = full_scale(side.profile, [place.result.hit for place in side.places])
@@ -176,7 +194,7 @@ def _column(
         "" if sure is None else f"{sure:.0%}",
         sure is not None and sure < side.profile.confidence_threshold,
         tuple(
-            Segment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
+            BarSegment(s.value, SIGNAL_LABELS[s], settled.weights.of(s) * 100, f"{share:.0%}")
             for s in Signal
             if (share := settled.weights.of(s))
         ),
@@ -191,10 +209,10 @@ def full_scale(profile: Profile, hits: Sequence[Hit]) -> float:
 
 
 def _shown(
-    place: Place, query: Query, full: float, grades: Mapping[str, Grades], other: str
-) -> Shown:
+    place: PreviewedResult, query: Query, full: float, grades: Mapping[str, Grades], other: str
+) -> ShownHit:
     result, hit = place.result, place.result.hit
-    return Shown(
+    return ShownHit(
         rank=place.rank,
         moved=place.moved,
         document=result.document_id,
@@ -211,7 +229,7 @@ def _shown(
     )
 
 
-def _segments(hit: Hit, full: float) -> Iterator[Segment]:
+def _segments(hit: Hit, full: float) -> Iterator[BarSegment]:
     parts = {part.signal.value: part.value for part in hit.explanation.contributions}
     sums = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
     parts[ADDED] = sum(part.value for part in sums)
@@ -219,16 +237,16 @@ def _segments(hit: Hit, full: float) -> Iterator[Segment]:
     for name, value in parts.items():
         width = min(max(value / full * 100, 0.0), left)
         left -= width
-        label = "Likeness and boosts" if name == ADDED else SIGNAL_LABELS[Signal(name)]
+        label = gettext("Similarity and boosts") if name == ADDED else SIGNAL_LABELS[Signal(name)]
         if value:
-            yield Segment(name, label, width, figure(value, full))
+            yield BarSegment(name, label, width, figure(value, full))
 
 
-def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[str]:
+def _reasons(place: PreviewedResult, query: Query, full: float, other: str) -> Iterator[str]:
     """The reasons for the hit's rank, a sentence each; the most important first."""
     hit = place.result.hit
     if reason := tier_reason(hit, query):
-        yield f"It stands before every score: {reason}."
+        yield gettext("Ranked above all scores: %(reason)s.") % {"reason": reason}
     yield from _moved(place, full, other)
     parts = [part for part in hit.explanation.contributions if part.value]
     parts.sort(key=lambda part: -part.value)
@@ -236,25 +254,34 @@ def _reasons(place: Place, query: Query, full: float, other: str) -> Iterator[st
         shares = ", ".join(
             f"{SIGNAL_LABELS[part.signal].lower()} {figure(part.value, full)}" for part in parts
         )
-        begins = "begins with" if hit.explanation.adjustments else "is made of"
-        yield f"Its score of {figure(hit.score, full)} {begins} {shares}."
-    for operation, part in hit.explanation.adjustments:
-        if operation is Operation.PRODUCT:
-            yield f"Times {part.value:.3g}: {part.label}."
+        named = {"score": figure(hit.score, full), "shares": shares}
+        if hit.explanation.adjustments:
+            yield gettext("Its score of %(score)s starts from: %(shares)s.") % named
         else:
-            yield f"Plus {figure(part.value, full)}: {part.label}."
+            yield gettext("Its score of %(score)s is the sum of: %(shares)s.") % named
+    for operation, part in hit.explanation.adjustments:
+        named = {"label": part.label}
+        if operation is Operation.PRODUCT:
+            named["factor"] = f"{part.value:.3g}"
+            yield gettext("Multiplied by %(factor)s: %(label)s.") % named
+        else:
+            named["amount"] = figure(part.value, full)
+            yield gettext("Plus %(amount)s: %(label)s.") % named
 
 
-def _moved(place: Place, full: float, other: str) -> Iterator[str]:
+def _moved(place: PreviewedResult, full: float, other: str) -> Iterator[str]:
     """The reasons for a rank other than in the other ranking."""
     was = place.counterpart
     if place.moved is None:
-        yield f"It is not among what {other} ranks."
+        yield gettext("Not among the results of %(other)s.") % {"other": other}
         return
     if not place.moved or was is None:
         return
-    way = "Higher" if place.moved > 0 else "Lower"
-    said = f"{way} than in {other}, where it is number {place.other}"
+    named = {"other": other, "rank": place.other}
+    if place.moved > 0:
+        said = gettext("Higher than in %(other)s, where its rank is %(rank)d") % named
+    else:
+        said = gettext("Lower than in %(other)s, where its rank is %(rank)d") % named
     way_up = 1 if place.moved > 0 else -1
     gains = {
         signal: place.result.hit.explanation.share(signal) - was.explanation.share(signal)
@@ -263,9 +290,10 @@ def _moved(place: Place, full: float, other: str) -> Iterator[str]:
     signal = max(gains, key=lambda each: gains[each] * way_up)
     if gains[signal] * way_up / full > TELLING:
         gain = f"{gains[signal]:+.3f}" if full >= SMALL_SCALE else f"{gains[signal]:+.5f}"
-        yield f"{said}: {SIGNAL_LABELS[signal].lower()} gives it {gain}."
+        named = {"said": said, "signal": SIGNAL_LABELS[signal].lower(), "gain": gain}
+        yield gettext("%(said)s: %(signal)s contributes %(gain)s.") % named
     else:
-        yield f"{said}: others around it changed more."
+        yield gettext("%(said)s: the scores of other results changed more.") % {"said": said}
 
 
 def tree(node: Node, full: float) -> SafeString:

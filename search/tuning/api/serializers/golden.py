@@ -120,7 +120,7 @@ class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
 
     file = serializers.FileField()
     queries = serializers.FileField(
-        required=False, help_text="TREC's topics or BEIR's queries.jsonl, if `file` is no ZIP."
+        required=False, help_text="TREC's topics or BEIR's queries.jsonl, if `file` is not a ZIP."
     )
     file_format = ChoiceField(list(FORMATS), default="csv")
     judge = serializers.CharField(

@@ -90,8 +90,8 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
     weights = serializers.SerializerMethodField()
     active = serializers.SerializerMethodField()
     fingerprint = serializers.SerializerMethodField(
-        help_text="Another one for every profile that may rank otherwise. Send it when you edit "
-        "or publish, and nothing else than what you saw is."
+        help_text="Changes whenever the profile's ranking may change. Send it when you edit or "
+        "publish: the request fails if the profile has changed since."
     )
 
     class Meta:
@@ -151,7 +151,8 @@ class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
         required=False, allow_blank=True, default="", help_text="Kept with the change."
     )
     fingerprint = serializers.CharField(
-        required=False, help_text="As you saw it: if it has changed since, nothing is written."
+        required=False,
+        help_text="The fingerprint that you read: if it has changed since, nothing is written.",
     )
 
     class Meta:
@@ -187,20 +188,6 @@ class NewProfileSerializer(ProfileEditSerializer):
 
     class Meta(ProfileEditSerializer.Meta):
         fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)
-
-
-class DifferenceParameters(Parameters):
-    """What to compare with."""
-
-    against = serializers.CharField(
-        required=False, help_text="`name@version`; the active profile if it is left out."
-    )
-
-
-class DifferencesSerializer(serializers.Serializer[Any]):
-    """What is another in a profile, a sentence each."""
-
-    differences = serializers.ListField(child=serializers.CharField())
 
 
 class DocumentField(serializers.SlugRelatedField[Document]):

@@ -37,7 +37,7 @@ class PublishSerializer(ReasonSerializer):
     override = serializers.BooleanField(default=False)
     fingerprint = serializers.CharField(
         default="",
-        help_text="As you saw it: if it has changed since, nothing is published.",
+        help_text="The fingerprint that you read: if it has changed since, nothing is published.",
     )
 
 
@@ -108,7 +108,7 @@ class ToldSerializer(serializers.Serializer[Any]):
     """What visitors have told by now.
 
     `value` is B's share of visitors who opened a result less A's (`split`), or the share of
-    visitors with a preference who prefer B (`interleaved`). `low` to `high` holds at every look.
+    visitors with a preference who prefer B (`interleaved`). `low` to `high` is valid at every interim analysis.
     """
 
     verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
@@ -129,7 +129,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
     a = ProfileNameSerializer()
     b = ProfileNameSerializer()
-    told = serializers.SerializerMethodField(help_text="Null before the first look.")
+    told = serializers.SerializerMethodField(help_text="Null before the first analysis.")
     added_by = serializers.CharField(source="added_by.username", default=None, allow_null=True)
 
     class Meta:

@@ -13,13 +13,13 @@ from search.engine import configuration
 from search.models import SearchProfile
 from search.query import MAX_QUERY_CHARS
 from search.tuning.api.serializers.profiles import SIGNALS, ConfidenceField, named_profile
-from search.tuning.workbench.comparing import Change, Comparison, Row
-from search.tuning.workbench.preview import SHOWN, Place, Preview, Side, trial
+from search.tuning.workbench.comparing import Change, MeasureRow, ProfileComparison
+from search.tuning.workbench.preview import SHOWN, Preview, PreviewedRanking, PreviewedResult, trial
 
 MAX_LISTED = 50
 
 
-class MovedSerializer(serializers.Serializer[Place]):
+class MovedSerializer(serializers.Serializer[PreviewedResult]):
     """A result of one ranking. `other_rank` is its document's in the other one; null: none."""
 
     rank = serializers.IntegerField()
@@ -30,12 +30,12 @@ class MovedSerializer(serializers.Serializer[Place]):
     score = serializers.FloatField(source="result.hit.score")
     contributions = serializers.SerializerMethodField()
 
-    def get_contributions(self, place: Place) -> dict[str, float]:
+    def get_contributions(self, place: PreviewedResult) -> dict[str, float]:
         explanation = place.result.hit.explanation
         return {part.signal.value: part.value for part in explanation.contributions}
 
 
-class SideSerializer(serializers.Serializer[Side]):
+class SideSerializer(serializers.Serializer[PreviewedRanking]):
     """One profile's ranking. `class` is how it classifies the question."""
 
     profile = serializers.SerializerMethodField()
@@ -49,10 +49,10 @@ class SideSerializer(serializers.Serializer[Side]):
         fields["class"] = serializers.CharField(source="ranking.settled.classification.query_class")
         return fields
 
-    def get_profile(self, side: Side) -> str:
+    def get_profile(self, side: PreviewedRanking) -> str:
         return f"{side.profile.name}@{side.profile.version}"
 
-    def get_weights(self, side: Side) -> dict[str, float]:
+    def get_weights(self, side: PreviewedRanking) -> dict[str, float]:
         return side.ranking.settled.weights.as_dict()
 
 
@@ -63,7 +63,7 @@ class PreviewSerializer(serializers.Serializer[Preview]):
     draft = SideSerializer()
 
 
-class MeasuredSerializer(serializers.Serializer[Row]):
+class MeasuredSerializer(serializers.Serializer[MeasureRow]):
     name = serializers.CharField()
     active = serializers.FloatField(source="before")
     draft = serializers.FloatField(source="after")
@@ -90,7 +90,7 @@ class CoverageSerializer(serializers.Serializer[Any]):
     problem = serializers.CharField()
 
 
-class ComparisonSerializer(serializers.Serializer[Comparison]):
+class ComparisonSerializer(serializers.Serializer[ProfileComparison]):
     """The golden set under both. `complete`: these are the figures of a live evaluation."""
 
     queries = serializers.IntegerField()
@@ -103,7 +103,7 @@ class ComparisonSerializer(serializers.Serializer[Comparison]):
     active_coverage = serializers.SerializerMethodField()
     draft_coverage = serializers.SerializerMethodField()
 
-    def get_by_class(self, found: Comparison) -> dict[str, Any]:
+    def get_by_class(self, found: ProfileComparison) -> dict[str, Any]:
         return {
             query_class.value: {
                 "queries": count,
@@ -113,23 +113,23 @@ class ComparisonSerializer(serializers.Serializer[Comparison]):
         }
 
     @extend_schema_field(QueryChangeSerializer(many=True))
-    def get_winners(self, found: Comparison) -> Any:
+    def get_winners(self, found: ProfileComparison) -> Any:
         return self._listed(found.winners)
 
     @extend_schema_field(QueryChangeSerializer(many=True))
-    def get_losers(self, found: Comparison) -> Any:
+    def get_losers(self, found: ProfileComparison) -> Any:
         return self._listed(found.losers)
 
     @extend_schema_field(QueryChangeSerializer(many=True))
-    def get_no_longer_first(self, found: Comparison) -> Any:
+    def get_no_longer_first(self, found: ProfileComparison) -> Any:
         return self._listed(found.broken)
 
     @extend_schema_field(CoverageSerializer)
-    def get_active_coverage(self, found: Comparison) -> Any:
+    def get_active_coverage(self, found: ProfileComparison) -> Any:
         return CoverageSerializer(found.coverage[0]).data
 
     @extend_schema_field(CoverageSerializer)
-    def get_draft_coverage(self, found: Comparison) -> Any:
+    def get_draft_coverage(self, found: ProfileComparison) -> Any:
         return CoverageSerializer(found.coverage[1]).data
 
     def _listed(self, changes: tuple[Change, ...]) -> Any:
@@ -180,7 +180,7 @@ class TrialSerializer(Parameters):
         unknown = sorted(set(value) - {each.value for each in QueryClass})
         if unknown:
             names = ", ".join(QueryClass)
-            raise serializers.ValidationError(f"There is no class {unknown[0]!r}. Use: {names}.")
+            raise serializers.ValidationError(f"Unknown query class {unknown[0]!r}. Use: {names}.")
         return {QueryClass(name): Weights(**shares) for name, shares in value.items()}
 
     def trial(self) -> Profile:

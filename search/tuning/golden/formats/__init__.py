@@ -3,8 +3,7 @@
 Reading does not stop at a bad line: it becomes a Problem with its number. Documents keep the names
 used in the file; `exchange` looks them up.
 
-    rows        Row and Problem, common to all formats; parsing of grades
-    tables      plain CSV and Quepid's CSV
+    tables      JudgementRow and Problem, common to all formats; plain CSV and Quepid's CSV
     archives    TREC and BEIR: two files each, or one ZIP of both
 """
 
@@ -16,15 +15,15 @@ from dataclasses import dataclass
 from search.tuning.golden.formats.archives import read_beir, read_trec, write_beir, write_trec
 from search.tuning.golden.formats.tables import (
     FormatError,
+    JudgementRow,
     Problem,
-    Row,
     read_csv,
     read_quepid,
     write_csv,
     write_quepid,
 )
 
-__all__ = ["FORMATS", "Format", "FormatError", "Problem", "Row"]
+__all__ = ["FORMATS", "Format", "FormatError", "JudgementRow", "Problem"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,8 @@ class Format:
     """A file format. `read` takes the file and, for TREC and BEIR, the file of queries."""
 
     label: str
-    read: Callable[[bytes, bytes | None], Iterator[Row | Problem]]
-    write: Callable[[Sequence[Row]], bytes]
+    read: Callable[[bytes, bytes | None], Iterator[JudgementRow | Problem]]
+    write: Callable[[Sequence[JudgementRow]], bytes]
     file_name: str
     media_type: str
 

@@ -9,7 +9,14 @@ import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 
-from search.tuning.golden.formats.tables import FormatError, Problem, Row, decoded, numbered, row_of
+from search.tuning.golden.formats.tables import (
+    FormatError,
+    JudgementRow,
+    Problem,
+    decoded,
+    numbered,
+    row_of,
+)
 
 MAX_UNPACKED = 200 * 1024 * 1024
 
@@ -48,7 +55,7 @@ def file_named(files: Mapping[str, bytes], *names: str) -> bytes:
     return files[best[0]]
 
 
-def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
+def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
     """`queries.jsonl` and `qrels.tsv` (or `qrels/test.tsv`) in a ZIP, or two files."""
     if zipfile.is_zipfile(io.BytesIO(data)):
         files = unzipped(data)
@@ -70,7 +77,7 @@ def read_beir(data: bytes, queries: bytes | None = None) -> Iterator[Row | Probl
             yield row_of(line, held, plain=False)
 
 
-def write_beir(rows: Sequence[Row]) -> bytes:
+def write_beir(rows: Sequence[JudgementRow]) -> bytes:
     """A ZIP of `queries.jsonl` and `qrels.tsv`."""
     numbers = numbered(rows)
     lines = (json.dumps({"_id": number, "text": text}) + "\n" for text, number in numbers.items())
@@ -98,7 +105,7 @@ def _beir_queries(text: str) -> dict[str, str]:
     return found
 
 
-def read_trec(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
+def read_trec(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
     """Qrels `topic iteration document grade` and topics; both in a ZIP, or two files."""
     if zipfile.is_zipfile(io.BytesIO(data)):
         files = unzipped(data)
@@ -118,7 +125,7 @@ def read_trec(data: bytes, queries: bytes | None = None) -> Iterator[Row | Probl
             yield row_of(line, held, plain=False)
 
 
-def write_trec(rows: Sequence[Row]) -> bytes:
+def write_trec(rows: Sequence[JudgementRow]) -> bytes:
     """A ZIP of `qrels.txt` and `topics.tsv`."""
     numbers = numbered(rows)
     qrels = "".join(

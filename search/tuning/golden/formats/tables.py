@@ -1,4 +1,4 @@
-"""Judgements as CSV (plain, and Quepid's); a line in any format is a Row, or a Problem."""
+"""Judgements as CSV (plain, and Quepid's); a line in any format is a JudgementRow, or a Problem."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FormatError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class JudgementRow:
     """A judgement in a file. Without a `grade`, the line is about the query only.
 
     `query` is its text and `document` any name of the document; `line` counts from 1.
@@ -45,7 +45,7 @@ class Problem:
         return f"Line {self.line}: {self.text}"
 
 
-def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Row | Problem:
+def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> JudgementRow | Problem:
     """The judgement in a line's cells, or the problem with it.
 
     With `plain`, cells may have the prefix that keeps spreadsheets from reading a formula.
@@ -61,7 +61,7 @@ def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Row | P
         return Problem(line, f"the grade {given!r} is not a number.")
     if number is not None and (number != int(number) or not 0 <= number <= 3):
         return Problem(line, f"the grade {given} is not one of 0, 1, 2 and 3.")
-    return Row(
+    return JudgementRow(
         line,
         query,
         clean(held.get("document", "")),
@@ -93,7 +93,7 @@ def without_mark(cell: str) -> str:
     return stripped[1:] if stripped[:1] == "'" and stripped[1:2] in _FORMULA else stripped
 
 
-def numbered(rows: Sequence[Row]) -> dict[str, str]:
+def numbered(rows: Sequence[JudgementRow]) -> dict[str, str]:
     """Numbers of the queries, by text. These formats have no collections: one text, one query."""
     texts = dict.fromkeys(" ".join(row.query.split()) for row in rows)
     return {text: str(number) for number, text in enumerate(texts, start=1)}
@@ -105,7 +105,7 @@ COLUMNS = (
 _KNOWN = {*COLUMNS, "docid", "doc_id", "rating"}
 
 
-def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
+def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
     """Columns by name, in any order; `query`, `document` and `grade` are required."""
     names, rows = _read_table(data)
     if missing := [name for name in ("query", "document", "grade") if name not in names]:
@@ -114,7 +114,7 @@ def read_csv(data: bytes, queries: bytes | None = None) -> Iterator[Row | Proble
         yield row_of(line, row)
 
 
-def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[Row | Problem]:
+def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[JudgementRow | Problem]:
     """Quepid's basic export, `query,docid,rating`, or a book with one column per judge."""
     names, rows = _read_table(data)
     if "query" not in names or not {"docid", "doc_id"} & set(names):
@@ -127,7 +127,7 @@ def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[Row | Pro
     for line, row in rows:
         given = {name: row.get(name, "").strip() for name in judges}
         if not any(given.values()):
-            yield Row(line, without_mark(row.get("query", "")))
+            yield JudgementRow(line, without_mark(row.get("query", "")))
         for name, grade in given.items():
             if grade:
                 judge = "" if name == "rating" else name
@@ -135,7 +135,7 @@ def read_quepid(data: bytes, queries: bytes | None = None) -> Iterator[Row | Pro
                 yield row_of(line, {**held, "judge": judge})
 
 
-def write_csv(rows: Sequence[Row]) -> bytes:
+def write_csv(rows: Sequence[JudgementRow]) -> bytes:
     """All judgements of all people, with the fields of their queries."""
     return _csv(
         COLUMNS,
@@ -150,7 +150,7 @@ def write_csv(rows: Sequence[Row]) -> bytes:
     )  # fmt: skip
 
 
-def write_quepid(rows: Sequence[Row]) -> bytes:
+def write_quepid(rows: Sequence[JudgementRow]) -> bytes:
     """`query,docid,rating`, one rating per document."""
     given = ((row.query, row.document, row.grade) for row in rows if row.grade is not None)
     return _csv(("query", "docid", "rating"), given)

@@ -42,13 +42,13 @@ class Command(JudgedCommand):
         folder = relevance_folder()
         judged = [find(name, folder) for name in dict.fromkeys(options["collection"])]
         loaded = [(each, self.load(each, options)) for each in judged]
-        with progress("questions") as look:
+        with progress("questions") as update:
             row = calibrate(
                 loaded,
                 limit=options["limit"],
                 seed=options["seed"],
                 profile=options["profile"],
-                look=look,
+                progress=update,
             )
         self.stdout.write("\n".join(_report(row)))
 

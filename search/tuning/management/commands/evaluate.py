@@ -13,7 +13,7 @@ from search.engine import configuration
 from search.presets import BASELINES, DEFAULT
 from search.tuning.evaluation import report
 from search.tuning.evaluation.collections import JudgedCollection, find, find_all
-from search.tuning.evaluation.runner import Outcome, evaluate, record
+from search.tuning.evaluation.runner import MeasuredCollection, evaluate, record
 from search.tuning.management.judged import JudgedCommand, positive, progress, relevance_folder
 
 ALL = "all"
@@ -67,14 +67,16 @@ class Command(JudgedCommand):
             text = json.dumps(report.as_json(outcomes), indent=1)
             options["json"].write_text(text + "\n", encoding="utf-8")
 
-    def _outcomes(self, options: dict[str, Any]) -> list[Outcome]:
+    def _outcomes(self, options: dict[str, Any]) -> list[MeasuredCollection]:
         outcomes = []
         # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
         for judged in _collections(options["collection"]):
             collection = self.load(judged, options)
-            with progress(judged.name) as look:
-                found = evaluate(judged, collection, profiles, limit=options["limit"], look=look)
+            with progress(judged.name) as update:
+                found = evaluate(
+                    judged, collection, profiles, limit=options["limit"], progress=update
+                )
             for outcome in found:
                 record(outcome)
             self.stdout.write(report.as_text(found) + "\n")
