@@ -70,7 +70,7 @@ def pytest_collection_finish() -> None:
     # What was imported lives as long as the tests: to look through it again and again for garbage
     # took a tenth of their time.
     gc.freeze()
-    gc.set_threshold(20_000, 10, 20)
+    gc.set_threshold(100_000, 10, 20)
     gc.enable()
 
 
