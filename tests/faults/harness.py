@@ -74,7 +74,8 @@ def worker(processes: int = 2, **more: str) -> Iterator[Process]:
     arguments = ["-A", "kbsite", "-q", "worker", "-l", "ERROR", "-c", str(processes)]
     # It looks for no other workers: a second of waiting at each start.
     arguments += ["--without-mingle", "--without-gossip"]
-    process = _started(arguments, environment(**more), fork=not more)
+    wanted = environment(**more)
+    process = _started(arguments, wanted, fork=wanted == environment())
     try:
         yield process
     finally:

@@ -68,10 +68,13 @@ def serve() -> None:
     """Fork a worker for each line of the input, until it ends."""
     import django
 
+    from ingestion.lexical.languages import detect_language
     from kbsite.celery import app
 
     django.setup()
     app.loader.import_default_modules()
+    # Reads the model of the languages, which takes half a second in each process.
+    detect_language("The worker that is forked from here knows the languages already. " * 2)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a worker that was killed
     for line in iter(sys.stdin.readline, ""):
         pid = os.fork()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -29,6 +30,7 @@ from ingestion.models import (
 from ingestion.services import Wish
 from search.models import Pin
 from search.pipeline import SearchResponse, search
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("servers")]
@@ -50,10 +52,17 @@ def manual(winch: str = WINCH, *, preface: str = "") -> str:
     return "\n\n".join(["# Harbour", *([preface] if preface else []), *parts])
 
 
+@pytest.fixture(scope="class")
+def harbour_manual(django_db_setup: None, django_db_blocker: Any) -> Iterator[Document]:
+    with lasting(django_db_blocker):
+        collection = make_collection(chunk_tokens=100, overlap_tokens=0)
+        yield make_document(collection, manual(), source="harbour.md")
+
+
 @pytest.fixture
-def document(db: None) -> Document:
-    collection = make_collection(chunk_tokens=100, overlap_tokens=0)
-    return make_document(collection, manual(), source="harbour.md")
+def document(harbour_manual: Document, db: None) -> Document:
+    related = Document.objects.select_related("current", "latest", "collection")
+    return related.get(pk=harbour_manual.pk)
 
 
 def chunk_with(word: str) -> Chunk:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
 from search.engine import configuration
 from search.pipeline import search
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -25,11 +29,13 @@ DOCUMENTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _documents(db: None) -> None:
-    collection = make_collection()
-    for name, text in DOCUMENTS.items():
-        make_document(collection, text, file_name=name)
+@pytest.fixture(scope="module", autouse=True)
+def _documents(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with lasting(django_db_blocker):
+        collection = make_collection()
+        for name, text in DOCUMENTS.items():
+            make_document(collection, text, file_name=name)
+        yield
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -19,6 +21,7 @@ from search.domain import Signal, Weights
 from search.models import Pin, SearchProfile, Synonym
 from search.pipeline import Choices, SearchResponse
 from search.tuning.publishing import activation, publications
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -72,13 +75,16 @@ class TestRecency:
 
 
 class TestSynonyms:
-    @pytest.fixture(autouse=True)
-    def library(self) -> None:
-        collection = make_collection()
-        make_document(collection, "# Arms\n\nForward kinematics gives the pose of the hand.")
-        make_document(collection, "# Rules\n\nEvery FK is declared by its table.")
-        make_document(collection, "# Cats\n\nCats sleep.")
-        Synonym.objects.create(terms=["FK", "forward kinematics"])
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def library(cls, django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+        with lasting(django_db_blocker):
+            collection = make_collection()
+            make_document(collection, "# Arms\n\nForward kinematics gives the pose of the hand.")
+            make_document(collection, "# Rules\n\nEvery FK is declared by its table.")
+            make_document(collection, "# Cats\n\nCats sleep.")
+            Synonym.objects.create(terms=["FK", "forward kinematics"])
+            yield
 
     def test_s3_07_finds_what_the_query_says_in_other_words(self) -> None:
         assert titles(search("FK", keyword=1)) == ["Rules"]
@@ -149,11 +155,13 @@ class TestBoosts:
 
 
 class TestPins:
-    @pytest.fixture
-    def rules(self) -> Document:
-        collection = make_collection()
-        make_document(collection, "# Leave\n\nAnnual leave, annual leave, annual leave.")
-        return make_document(collection, "# Rules\n\nHolidays are asked for in writing.")
+    @pytest.fixture(scope="class")
+    @classmethod
+    def rules(cls, django_db_setup: None, django_db_blocker: Any) -> Iterator[Document]:
+        with lasting(django_db_blocker):
+            collection = make_collection()
+            make_document(collection, "# Leave\n\nAnnual leave, annual leave, annual leave.")
+            yield make_document(collection, "# Rules\n\nHolidays are asked for in writing.")
 
     def test_a_pinned_document_comes_first_for_just_this_question(self, rules: Document) -> None:
         assert titles(search("annual leave"))[0] == "Leave"

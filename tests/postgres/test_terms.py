@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -16,6 +18,7 @@ from ingestion.lexical import terms
 from ingestion.models import Chunk, CorpusStatistics, TermChange, TermFrequency
 from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, TitleScorer, Weights
 from search.retrieval import Filters, Scope, retrieve
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 from tests.support.ranking import objects
 
@@ -28,14 +31,17 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def corpus(db: None) -> dict[str, Chunk]:
+@pytest.fixture(scope="class")
+def corpus(django_db_setup: None, django_db_blocker: Any) -> Iterator[dict[str, Chunk]]:
     """Three one-chunk documents; each chunk's lexemes are its title and its words."""
-    collection = make_collection(language="xx")  # no such stemmer: words stay as they are
-    return {
-        name: make_document(collection, text, file_name=f"{name}.txt").chunks.get()
-        for name, text in TEXTS.items()
-    }
+    with lasting(django_db_blocker):
+        collection = make_collection(
+            "Corpus", language="xx"
+        )  # no such stemmer: words stay as they are
+        yield {
+            name: make_document(collection, text, file_name=f"{name}.txt").chunks.get()
+            for name, text in TEXTS.items()
+        }
 
 
 def profile(**fields: object) -> Profile:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -27,6 +29,7 @@ from search.models import SearchProfile
 from search.pipeline import Choices, search
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters
+from tests.support.database import lasting
 from tests.support.explanations import recomputed
 from tests.support.factories import make_collection, make_document, upload
 
@@ -172,11 +175,14 @@ class TestVisibility:
 
 
 class TestAQuery:
-    @pytest.fixture(autouse=True)
-    def _documents(self, db: None) -> None:
-        collection = make_collection()
-        make_document(collection, PUMPS, file_name="pumps.md")
-        make_document(collection, CATS, file_name="cats.md")
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def _documents(cls, django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+        with lasting(django_db_blocker):
+            collection = make_collection()
+            make_document(collection, PUMPS, file_name="pumps.md")
+            make_document(collection, CATS, file_name="cats.md")
+            yield
 
     def test_costs_three_queries(self, django_assert_num_queries) -> None:
         search("pump", viewer=NOBODY)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,19 @@ class FirstRows:
             for table, rows in self.rows.items():
                 with cursor.copy(f"COPY {_quoted(table)} FROM STDIN (FORMAT binary)") as copy:
                     copy.write(rows)
+
+
+@contextmanager
+def lasting(blocker: Any) -> Iterator[None]:
+    """Rows that the block creates last for all tests of a module or class: a transaction around.
+
+    For fixtures of that scope, which yield within the block.
+    """
+    with blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+    with blocker.unblock():
+        connections.close_all()
 
 
 def _filled(cursor: Any, tables: Any) -> list[str]:

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
-from django.db import connections, transaction
-
 from common.accounts.models import User
 from ingestion.models import Document
 from search.models import SearchProfile
 from search.tuning.golden import judging
 from search.tuning.publishing import activation
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 KEYWORDS_ONLY = {"vector": 0, "keyword": 1, "title": 0}
@@ -36,14 +35,11 @@ QUESTIONS = {
 @contextmanager
 def lasting_documents(blocker: Any) -> Iterator[dict[str, Document]]:
     """The documents by a short name, for all tests of a module: created once, in a transaction."""
-    with blocker.unblock(), transaction.atomic():
+    with lasting(blocker):
         shelf = make_collection("Harbour")
         yield {
             name: make_document(shelf, text, file_name=f"{name}.md") for name, text in TEXTS.items()
         }
-        transaction.set_rollback(True)
-    with blocker.unblock():
-        connections.close_all()
 
 
 def judge_all(documents: Mapping[str, Document], judge: User) -> None:

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from django.db import connections, transaction
-
 from ingestion.models import Visibility
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 CONNECTIONS = """# Database connections
@@ -100,8 +99,5 @@ def fill_library() -> SimpleNamespace:
 @contextmanager
 def lasting_library(blocker: Any) -> Iterator[SimpleNamespace]:
     """The library for all tests of a module: created once, in a transaction around them."""
-    with blocker.unblock(), transaction.atomic():
+    with lasting(blocker):
         yield fill_library()
-        transaction.set_rollback(True)
-    with blocker.unblock():
-        connections.close_all()

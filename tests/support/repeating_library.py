@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from django.db import connections, transaction
-
 from ingestion.models import Visibility
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 HANDOVER = """The handover of a shift begins a quarter of an hour before its end. Whoever leaves
@@ -53,11 +52,8 @@ def edition(title: str, date: str) -> str:
 @contextmanager
 def lasting_repeats(blocker: Any) -> Iterator[SimpleNamespace]:
     """The library for all tests of a module, in a transaction around theirs."""
-    with blocker.unblock(), transaction.atomic():
+    with lasting(blocker):
         yield fill()
-        transaction.set_rollback(True)
-    with blocker.unblock():
-        connections.close_all()
 
 
 def fill() -> SimpleNamespace:

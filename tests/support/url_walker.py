@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,9 +12,11 @@ from typing import Any
 from unittest import mock
 from zipfile import ZipFile
 
+from django.conf import settings
+from django.contrib import auth
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.messages import get_messages
-from django.http import HttpResponseBase, QueryDict
+from django.http import HttpRequest, HttpResponseBase, QueryDict
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern, RoutePattern
@@ -68,6 +71,12 @@ class Answer:
     def depends_on(self, parameters: Mapping[str, Any]) -> bool:
         """Whether these parameters could change the response: one that is never read cannot."""
         return not self.read.isdisjoint({EVERYTHING, *parameters})
+
+    def refuses(self, parameters: Mapping[str, Any]) -> set[str]:
+        """Those of the parameters asked with that it says are none of the address."""
+        if self.status != 400 or "There is no such parameter" not in self.body:
+            return set()
+        return {name for name in parameters if f'"{name}":' in self.body}
 
     @property
     def text(self) -> str:
@@ -134,6 +143,26 @@ class NotedQuery(QueryDict):
 def parameters_noted() -> Iterator[None]:
     """Within the block, responses record which query parameters were read."""
     with mock.patch("django.core.handlers.wsgi.QueryDict", NotedQuery):
+        yield
+
+
+@contextmanager
+def viewers_kept() -> Iterator[None]:
+    """Within the block a viewer and their permissions are read once; a request gets a copy.
+
+    Reading them took a quarter of a walk. A copy, so that what a view keeps at its viewer does not
+    reach the next request.
+    """
+    read, kept = auth.get_user, {}
+
+    def get_user(request: HttpRequest) -> Any:
+        session = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
+        if session not in kept:
+            kept[session] = read(request)
+            kept[session].get_all_permissions()
+        return copy.copy(kept[session])
+
+    with mock.patch.object(auth, "get_user", get_user):
         yield
 
 

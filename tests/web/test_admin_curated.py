@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from common.accounts.models import User
@@ -10,6 +13,7 @@ from search.models import Hide, Pin, SearchProfile, Synonym
 from search.pipeline import search
 from search.tuning.publishing import activation, publications
 from tests.support.admin_client import said, signed_in, staff
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -19,11 +23,17 @@ PINS = "/admin/search/pin/"
 HIDES = "/admin/search/hide/"
 
 
+@pytest.fixture(scope="module")
+def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Document]:
+    with lasting(django_db_blocker):
+        collection = make_collection()
+        make_document(collection, "# Leave\n\nAnnual leave, annual leave, annual leave.")
+        yield make_document(collection, "# Rules\n\nHolidays are asked for in writing.")
+
+
 @pytest.fixture
-def rules(db: None) -> Document:
-    collection = make_collection()
-    make_document(collection, "# Leave\n\nAnnual leave, annual leave, annual leave.")
-    return make_document(collection, "# Rules\n\nHolidays are asked for in writing.")
+def rules(shelf: Document, db: None) -> Document:
+    return Document.objects.get(pk=shelf.pk)
 
 
 class TestSynonyms:

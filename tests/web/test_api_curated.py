@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from common.accounts.models import User
 from ingestion.models import Document, IdentifierPattern
 from search.models import ClassRule, Hide, Pin, Synonym
 from search.tuning.installing import GROUPS
+from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
@@ -33,11 +35,17 @@ def tuner(api: APIClient) -> APIClient:
     return api
 
 
+@pytest.fixture(scope="module")
+def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Document]:
+    with lasting(django_db_blocker):
+        shelf = make_collection("Shelf")
+        make_document(shelf, "# Leave\n\nAnnual leave, annual leave, annual leave.")
+        yield make_document(shelf, "# Rules\n\nHolidays are asked for in writing.")
+
+
 @pytest.fixture
-def rules(db: None) -> Document:
-    shelf = make_collection("Shelf")
-    make_document(shelf, "# Leave\n\nAnnual leave, annual leave, annual leave.")
-    return make_document(shelf, "# Rules\n\nHolidays are asked for in writing.")
+def rules(shelf: Document, db: None) -> Document:
+    return Document.objects.get(pk=shelf.pk)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from search.domain import Signal
 from search.models import SearchProfile
 from search.ranking.fusion import OPTIONAL
 from search.tuning.publishing import activation, publications
+from tests.support.database import lasting
 from tests.support.explanations import recomputed_json
 from tests.support.factories import make_collection, make_document
 
@@ -35,23 +36,30 @@ def ask(api: APIClient) -> Ask:
     return ask
 
 
+@pytest.fixture(scope="module")
+def handbook(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]:
+    with lasting(django_db_blocker):
+        handbook = make_collection("Handbook")
+        make_document(
+            handbook,
+            "# Harbour cranes\n\n"
+            "A harbour crane lifts containers. Code PII-2024-0042 if a < b & c.\n",
+            file_name="cranes.md",
+        )
+        make_document(
+            handbook, "# Bakery\n\nSourdough bread rises slowly overnight.\n", file_name="bread.md"
+        )
+        make_document(
+            make_collection("Recipes"),
+            "Rye bread needs a sourdough of three stages and a hot oven.",
+            file_name="rye.txt",
+        )
+        yield handbook
+
+
 @pytest.fixture
-def library() -> Collection:
-    handbook = make_collection("Handbook")
-    make_document(
-        handbook,
-        "# Harbour cranes\n\nA harbour crane lifts containers. Code PII-2024-0042 if a < b & c.\n",
-        file_name="cranes.md",
-    )
-    make_document(
-        handbook, "# Bakery\n\nSourdough bread rises slowly overnight.\n", file_name="bread.md"
-    )
-    make_document(
-        make_collection("Recipes"),
-        "Rye bread needs a sourdough of three stages and a hot oven.",
-        file_name="rye.txt",
-    )
-    return handbook
+def library(handbook: Collection, db: None) -> Collection:
+    return Collection.objects.get(pk=handbook.pk)
 
 
 def test_names_everything_that_shaped_the_ranking(library: Collection, ask: Ask) -> None:

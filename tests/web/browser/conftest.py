@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import connection
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
@@ -96,7 +98,26 @@ def open_page(browser: Browser, live_server: Any) -> Iterator[OpenPage]:
     yield opened
     for context in contexts:
         context.close()
+    requests_end()
     assert problems == []
+
+
+def requests_end() -> None:
+    """Wait for the statements of requests that the closed pages left behind.
+
+    One that writes while the first rows are restored deadlocks with it.
+    """
+    deadline = time.monotonic() + 10
+    with connection.cursor() as cursor:
+        while time.monotonic() < deadline:
+            cursor.execute(
+                "SELECT FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid() AND state <> 'idle' "
+                "AND backend_type = 'client backend'"
+            )
+            if not cursor.fetchall():
+                return
+            time.sleep(0.02)
 
 
 def session_cookie(user: User, url: str) -> Any:
