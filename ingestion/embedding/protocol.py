@@ -228,9 +228,9 @@ def mean_vector(vectors: Vectors, source: str) -> Vectors:
     What a long question asks may stand in any of its windows, so each counts alike, as the token
     states of one window do. Raises EmbeddingRejected if the mean is no direction.
     """
-    if len(vectors) == 1:
-        return vectors[0]
-    return unit_vectors(vectors.mean(axis=0, keepdims=True), source)[0]
+    if len(vectors) > 1:
+        vectors = unit_vectors(vectors.mean(axis=0, keepdims=True), source)
+    return vectors.reshape(-1)
 
 
 # Short pieces, so that the estimate is seldom too low. Ratio to cl100k_base: English 1.3, source

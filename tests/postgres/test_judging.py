@@ -49,6 +49,15 @@ class TestJudging:
         assert grades() == [(FERRY, "member", 1), (FERRY, "reader", 2)]
         assert Judgement.objects.get(judge=reader).note == "All of it."
 
+    def test_a_golden_query_may_be_as_long_as_a_question(
+        self, documents: dict[str, Document], reader: User
+    ) -> None:
+        long = ("水泵 " * 1333).strip()
+        for text in (long, f" {long} ", long + "x"):
+            judging.judge(text, [], documents["ferry"], 3, acting_user=reader)
+        assert sorted(len(query.text) for query in GoldenQuery.objects.all()) == [3998, 3999]
+        assert judging.find_query(long) is not None
+
     def test_the_same_words_in_other_collections_are_another_query(
         self, documents: dict[str, Document], reader: User
     ) -> None:

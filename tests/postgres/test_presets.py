@@ -12,7 +12,7 @@ from django.db import connections, transaction
 from pytest import approx
 
 from ingestion import spaces
-from ingestion.embedding import CachedQueryEmbedder, Embedder, ModelCard, Vectors
+from ingestion.embedding import CachedQueryEmbedder, Embedder, ModelCard, Tokenizer, Vectors
 from ingestion.errors import EmbeddingUnavailable
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.models import ClassWeights, SearchProfile
@@ -58,6 +58,10 @@ class Counting:
     @property
     def card(self) -> ModelCard:
         return self.embedder.card
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self.embedder.tokenizer
 
     def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
         self.calls.append(text)

@@ -53,9 +53,17 @@ def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
         connections.close_all()
 
 
-def ask(text: str, *, viewer: Any = NOBODY, exact: bool = False, **options: Any) -> SearchResponse:
+def ask(
+    text: str,
+    *,
+    viewer: Any = NOBODY,
+    exact: bool = False,
+    insist: bool = False,
+    **options: Any,
+) -> SearchResponse:
     """By keywords alone: the vector signal finds something for whatever is asked."""
-    return search(text, viewer=viewer, choices=Choices(weights=KEYWORDS, exact=exact), **options)
+    choices = Choices(weights=KEYWORDS, exact=exact, insist=insist)
+    return search(text, viewer=viewer, choices=choices, **options)
 
 
 @pytest.mark.usefixtures("library")
@@ -87,8 +95,11 @@ class TestSuggestion:
         assert ask("Genehmigung kinematics").suggestion == ""
 
     def test_a_phrase_stays_as_typed(self) -> None:
-        answer = ask('"forward kynematics"')
+        answer = ask('"forward kynematics"', insist=True)
         assert (answer.total, answer.suggestion, answer.corrected_from) == (0, "", "")
+        relaxed = ask('"forward kynematics"')
+        assert (relaxed.total, relaxed.suggestion, relaxed.corrected_from) == (1, "", "")
+        assert relaxed.loosened
 
 
 @pytest.mark.usefixtures("library")
@@ -132,7 +143,7 @@ class TestCorrection:
         assert answer.suggestion == "kinematics"
 
     def test_a_correction_that_finds_nothing_changes_nothing(self) -> None:
-        answer = ask('"valve checked" kynematics')
+        answer = ask('"valve checked" kynematics', insist=True)
         assert (answer.total, answer.corrected_from) == (0, "")
 
 

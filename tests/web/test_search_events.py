@@ -107,7 +107,7 @@ class TestRecording:
 
     @pytest.mark.parametrize(
         "parameters",
-        [{}, {"q": "  "}, {"q": "connection", "profile": "textbook"}, {"q": "x" * 501}],
+        [{}, {"q": "  "}, {"q": "connection", "profile": "textbook"}, {"q": "x" * 4001}],
         ids=["nothing", "blank", "forced", "refused"],
     )
     def test_what_is_no_search_of_a_reader(
