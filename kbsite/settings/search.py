@@ -1,4 +1,4 @@
-"""Search: analytics, nightly quality runs and their alerts, the HTTP API."""
+"""Search: analytics, quality runs and their alerts, the HTTP API."""
 
 from __future__ import annotations
 

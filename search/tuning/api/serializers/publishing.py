@@ -108,7 +108,8 @@ class ToldSerializer(serializers.Serializer[Any]):
     """What visitors have told by now.
 
     `value` is B's share of visitors who opened a result less A's (`split`), or the share of
-    visitors with a preference who prefer B (`interleaved`). `low` to `high` is valid at every interim analysis.
+    visitors with a preference who prefer B (`interleaved`). `low` to `high` is valid at every
+    interim analysis.
     """
 
     verdict = serializers.ChoiceField(choices=[verdict.value for verdict in Verdict])
