@@ -1,4 +1,4 @@
-"""An installation of its own for a benchmark: servers, tables, workers; gone afterwards."""
+"""A temporary installation for a benchmark: servers, tables and workers, removed afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast files come in: parsing, the whole path, a worker's memory, and the wait for a note.
+"""The speed of ingestion: parsing, the whole path, a worker's memory, and the wait for a note.
 
     python -m benchmarks.speed parsing [--files 20] [--pages 15] [--folder FOLDER]
     python -m benchmarks.speed path [--documents 12] [--rounds 5]

@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.workbench [--queries 500] [--candidates 200] [--live] [--page]
 
 Read the ratios: the milliseconds are this machine's. `--live` measures the golden queries of the
-site's own database as well, by the pools and by searching; `--page` what the workbench's page asks
-of that site at each move, from the posted form to the HTML.
+site's own database as well, by the pools and by searching; `--page` measures a
+request of the workbench's page to that site, from the posted form to the HTML.
 """
 
 from __future__ import annotations

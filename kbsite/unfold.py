@@ -1,4 +1,4 @@
-"""How the admin looks and what its sidebar holds (django-unfold's UNFOLD setting)."""
+"""The admin's theme and sidebar (django-unfold's UNFOLD setting)."""
 
 from __future__ import annotations
 

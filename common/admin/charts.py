@@ -168,7 +168,7 @@ class IntervalChart:
     @property
     def summary(self) -> str:
         last = self.points[-1]
-        return f"{self.title}: {last.value} at the latest look, {last.interval}."
+        return f"{self.title}: {last.value} at the latest analysis, {last.interval}."
 
 
 def interval_chart(history: Sequence[Mapping[str, Any]], *, split: bool) -> IntervalChart | None:

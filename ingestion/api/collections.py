@@ -1,4 +1,4 @@
-"""Collections over HTTP, and each of them as a file."""
+"""Collections over HTTP, and their export as files."""
 
 from __future__ import annotations
 

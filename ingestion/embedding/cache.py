@@ -1,4 +1,4 @@
-"""Values kept in each process, and a cache of query embeddings."""
+"""A cache of values per process, and a cache of query embeddings."""
 
 from __future__ import annotations
 

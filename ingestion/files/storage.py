@@ -1,4 +1,4 @@
-"""Uploaded files: stored by hash, with size and detected type, and given back as downloads."""
+"""Uploaded files: stored by hash, with size and detected type, and served as downloads."""
 
 from __future__ import annotations
 

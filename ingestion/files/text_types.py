@@ -1,4 +1,4 @@
-"""Kinds of text: signs that bytes are text, reStructuredText in text, and source languages."""
+"""Types of text files: tests for text and reStructuredText, and source code languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the parser of one file in a child process and reads its result."""
+"""Run the parser of one file in a child process, and read its result."""
 
 from __future__ import annotations
 

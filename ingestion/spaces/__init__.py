@@ -2,8 +2,8 @@
 
     models.EmbeddingSpace    the row: model, state, and progress of the backfill
     configuring              the row's `config`, the embedder's configuration from it, the active
-                             space, and the lock on changing it
-    embedders                the embedder of a space, loaded once per process
+                             space, the lock on changing it, and the embedder of a space, loaded
+                             once per process
     throttle                 the provider's rate limits, shared by all workers
     filling                  chunks -> vectors in the written spaces; chunks without a vector
     index                    its HNSW index: built, inspected and dropped without blocking writes

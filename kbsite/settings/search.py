@@ -1,4 +1,4 @@
-"""Search: questions, analytics, nightly quality runs and their alerts, the HTTP API."""
+"""Search: questions, analytics, quality runs and their alerts, the HTTP API."""
 
 from __future__ import annotations
 

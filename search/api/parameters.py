@@ -1,4 +1,4 @@
-"""A search request's parameters, and the HTTP status of each error."""
+"""The parameters of a search request, and the HTTP status of each error."""
 
 from __future__ import annotations
 

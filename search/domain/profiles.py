@@ -1,4 +1,4 @@
-"""How a search ranks: Profile and Boost, and a search's part in an experiment with two of them."""
+"""Profile and Boost, which configure ranking; and the arms of a running experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q7: the response of a search: one page of a ranking, with everything that shaped it."""
+"""Q7: the response of a search: one page of a ranking, with the settings that produced it."""
 
 from __future__ import annotations
 

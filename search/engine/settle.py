@@ -1,4 +1,4 @@
-"""Q1-Q2: what a search is asked, and settled: class, weights, signals, pins and hides.
+"""Q1-Q2: settle a question's class, weights, signals, pins and hides.
 
 The caller's choice comes first, then the profile's bypass, then its classifier. A question is
 settled once, before retrieval; later adjustments (`leaning`, a fallback ranking) change only the

@@ -1,4 +1,4 @@
-"""Q1: what is added to a query: synonyms, pins and hides, and corrected spelling."""
+"""Q1: additions to a query: synonyms, pins and hides, and corrected spelling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Q3: SQL of what moves candidates besides relevance: boosts, pins, recency."""
+"""Q3: the SQL of boosts, pins and recency, which rank candidates besides relevance."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ import zipfile
 import pytest
 
 from search.tuning.evaluation.measures import alpha, spread
-from search.tuning.golden.formats import FORMATS, FormatError, Problem, Row
+from search.tuning.golden.formats import FORMATS, FormatError, Problem
+from search.tuning.golden.formats import JudgementRow as Row
 
 ROWS = [
     Row(0, "why, oh why?", "d-1", 3, ("handbook",), "ada", "=1+1", True, "concept", "A “title”"),

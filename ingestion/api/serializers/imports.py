@@ -1,4 +1,4 @@
-"""What the API shows of imports and watched folders, and what starts an import."""
+"""Imports and watched folders in the API, and the request that starts an import."""
 
 from __future__ import annotations
 

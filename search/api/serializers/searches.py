@@ -1,4 +1,4 @@
-"""What the API shows of a search: one page of a ranking, and everything that shaped it."""
+"""Searches in the API: one page of a ranking, with the settings that produced it."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 `ask` is the search that readers use, under any profile, published or not. A measure over the
 golden set covers all documents, whoever the viewer is: see `asking.evaluator`. `compare` measures
-a profile and its baseline in alternation.
+a profile and its baseline alternately.
 """
 
 from __future__ import annotations

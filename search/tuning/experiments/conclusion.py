@@ -115,7 +115,7 @@ def of_difference(found: Difference, indifference: float) -> Verdict:
 def of_preferences(wins: int, losses: int, indifference: float, alpha: float = ALPHA) -> Verdict:
     """The verdict of an interleaving; `wins` are B's.
 
-    A share within ½ ± `indifference` is no difference.
+    A share within ½ ± `indifference` counts as no difference.
     """
     if e_value(wins, losses) >= 1 / alpha:
         return Verdict.B if wins > losses else Verdict.A

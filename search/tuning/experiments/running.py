@@ -1,6 +1,6 @@
 """The life cycle of an experiment, and the part that a search takes in the running one.
 
-Two published profiles, one experiment at a time.
+Each compares two published profiles; one experiment runs at a time.
 
 start -> the gate measures each arm against the active profile -> it runs, or a refusal
       -> interim analyses -> a verdict, the maximum duration, a person or a new active profile

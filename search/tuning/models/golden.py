@@ -217,7 +217,7 @@ class CandidatePool(models.Model):
 class PoolBuild(Job):
     """The building of the pools under one key: how far it has come, or what went wrong.
 
-    `width` is as far as the pools are to look: `tuning.widths.Width`.
+    `width` is the requested `workbench.pool_spec.Width` of the pools.
     """
 
     State = JobState
