@@ -12,10 +12,10 @@ from search.domain.choices import Comparison, QueryClass, Signal
 
 # Weights arrive as decimals from forms and JSON: their sum may differ from 1 by this much.
 SUM_TOLERANCE = 1e-6
-# BM25's saturation of a word that the query repeats: twice counts 1.8, ten times 5, ever more
-# slowly up to k3 + 1 times. Robertson & Walker 1999 (TREC-8) use 7 to 1,000, which is linear; the
-# low end, since pasted texts repeat words that are not what they ask for.
-K3 = 8
+# BM25's saturation of a word that the query repeats: twice counts 1.5, often up to k3 + 1 = 3
+# (Robertson & Zaragoza 2009). The literature has 7 to 1,000, which is linear; 2 loses least where
+# repetition misleads, and gains as much elsewhere (ADR 35).
+K3 = 2
 
 _KEY = re.compile(KEY)
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")

@@ -5,9 +5,9 @@ idf * times * (k3 + 1) / (times + k3), where a lexeme occurs `times` in the quer
 ln(1 + (N - df + .5) / (df + .5)) (ADR 1). N and df are those of the collections that the viewer
 may read, so that scores reveal nothing about the others.
 
-The query is read under each text configuration of the searched chunks. A lexeme's N counts the
-chunks of the configurations that yield it; stop words of the query's language, and of the language
-of most chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
+The query is read under each text configuration of the searched chunks. A word's N counts the chunks
+of the configurations that read it; stop words of the query's language, and of the language of most
+chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
 
 The title signal is the share of the query's idf mass that is in the title (`coverage`); `once` and
 `per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each. The synonym
@@ -36,28 +36,29 @@ MAX_TERMS = 64
 # occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
 # words of a text, stop words included, and all configurations split a text alike: a configuration
 # without a lexeme at a position where another one has one dropped a stop word there.
-# Stop words of the query's configuration (`own`) and of most chunks (`main`) are dropped from all
+# Stop words of the query's configuration (`own`) and of most chunks' (`main`) are dropped from all
 # readings, except that `own` keeps its words. A text of such words alone keeps every reading.
 _LEXEMES = """
-{prefix}word AS (
-    SELECT text, text_config, chunks, lexeme,
-           text_config = own OR bool_or(text_config = main) OVER here
-                                AND bool_or(text_config = own) OVER here AS stays
-    FROM unnest({asked}) WITH ORDINALITY asked(content, text), config, language,
-         unnest(to_tsvector(config.text_config::regconfig, content)) read,
-         unnest(read.positions) place
-    WINDOW here AS (PARTITION BY text, place)
+{prefix}word AS MATERIALIZED (
+    SELECT text, place, text_config, chunks, lexeme, by_main,
+           stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
+    FROM (
+        SELECT text, place, text_config, chunks, lexeme, text_config = main AS by_main,
+               text_config = own OR bool_or(text_config = main) OVER here
+                                    AND bool_or(text_config = own) OVER here AS stays
+        FROM unnest({asked}) WITH ORDINALITY asked(content, text), config, language,
+             unnest(to_tsvector(config.text_config::regconfig, content)) read,
+             unnest(read.positions) place
+        WINDOW here AS (PARTITION BY text, place)
+    ) read
 ),
 {prefix}lexeme AS MATERIALIZED (
-    SELECT lexeme, {times} AS times, sum(chunks) AS searched
+    SELECT lexeme, {times} AS times, sum(chunks) AS searched, bool_or(by_main) AS by_main
     FROM (
-        SELECT lexeme, text_config, chunks, count(*) FILTER (WHERE stays) AS occurrences
-        FROM (
-            SELECT text_config, chunks, lexeme,
-                   stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
-            FROM {prefix}word
-        ) word
-        GROUP BY lexeme, text_config, chunks
+        SELECT lexeme, text_config, by_main, chunks,
+               count(*) FILTER (WHERE stays) AS occurrences
+        FROM {prefix}word
+        GROUP BY lexeme, text_config, by_main, chunks
     ) read
     WHERE {condition}
     GROUP BY lexeme
@@ -65,6 +66,11 @@ _LEXEMES = """
 )
 """
 # The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
+# A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
+# the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
+# N over the configurations that read it. Otherwise the few chunks that hold `bearings` would
+# outweigh those that hold its stem. Of a lexeme in more chunks than its configurations have, most
+# belong to another word in another language: it counts by itself, hence next to nothing.
 # A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
 _TERMS = """
 {prefix}frequency AS MATERIALIZED (
@@ -81,6 +87,19 @@ _TERMS = """
     GROUP BY lexeme
     HAVING sum(chunks) > 0
 ),
+{prefix}pool AS (
+    SELECT lexeme, max(held) AS held, max(searched) AS searched
+    FROM (
+        SELECT lexeme, sum(f.chunks) OVER here AS held, sum(said.chunks) OVER here AS searched
+        FROM (
+            SELECT text, place, lexeme, sum(chunks) AS chunks
+            FROM {prefix}word WHERE stays
+            GROUP BY text, place, lexeme
+        ) said LEFT JOIN {prefix}frequency f USING (lexeme)
+        WINDOW here AS (PARTITION BY text, place)
+    ) readings
+    GROUP BY lexeme
+),
 {prefix}term AS MATERIALIZED (
     SELECT lexeme, chunks, times, idf, weight,
            sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
@@ -90,9 +109,12 @@ _TERMS = """
                idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
         FROM (
             SELECT lexeme, f.chunks, times,
-                   ln(1 + (greatest(searched - f.chunks, 0) + 0.5) / (f.chunks + 0.5))::float8
-                   AS idf
-            FROM {prefix}frequency f JOIN {prefix}lexeme USING (lexeme)
+                   ln(1 + (greatest(n - df, 0) + 0.5) / (df + 0.5))::float8 AS idf
+            FROM {prefix}frequency f JOIN {prefix}lexeme l USING (lexeme)
+            JOIN {prefix}pool pool USING (lexeme),
+            LATERAL (SELECT l.by_main OR f.chunks > l.searched AS alone) counted,
+            LATERAL (SELECT CASE WHEN alone THEN l.searched ELSE pool.searched END AS n,
+                            CASE WHEN alone THEN f.chunks ELSE pool.held END AS df) sums
         ) found
         ORDER BY weight DESC, lexeme
         LIMIT {most}
@@ -112,7 +134,8 @@ def lexemes(
 ) -> str:
     """Common tables `word` and `lexeme` of `asked`, an array of texts, all with the prefix.
 
-    `times` is an aggregate of a lexeme's `occurrences` under each configuration.
+    `times` aggregates a lexeme's `occurrences` over the configurations; `condition` restricts
+    the lexemes.
     """
     return _LEXEMES.format(asked=asked, prefix=prefix, times=times, condition=condition).strip()
 

@@ -118,6 +118,8 @@ QUESTIONS = [
     pytest.param("w1", id="one common word"),
     pytest.param("w30 w31 w9 w10 w11 w12 w1", id="long"),
     pytest.param("w50 nowhere w2", id="an unknown word"),
+    pytest.param("w40 w2 w2 w2 w3 w1 w1", id="common words repeated"),
+    pytest.param("w55 w55 w55 w4 w3 w2 w1", id="a rare word repeated"),
 ]
 
 
@@ -134,6 +136,15 @@ class TestTheBestTen:
         chance = random.Random(8)
         for _ in range(12):
             text = " ".join(chance.sample(list(WORDS), chance.randint(2, 9)))
+            assert ranking(text)[:10] == all_scored(text, monkeypatch)[:10], text
+
+    def test_of_random_questions_that_repeat_words_too(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        chance = random.Random(9)
+        for _ in range(12):
+            words = chance.sample(list(WORDS), chance.randint(2, 6))
+            text = " ".join(words + chance.choices(words, k=chance.randint(1, 8)))
             assert ranking(text)[:10] == all_scored(text, monkeypatch)[:10], text
 
     @pytest.mark.parametrize("scorer", [KeywordScorer.TS_RANK, KeywordScorer.OVERLAP])

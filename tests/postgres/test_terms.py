@@ -64,19 +64,23 @@ def idf(word: str) -> float:
 
 
 def bm25(query: str, name: str) -> float:
-    """Robertson & Zaragoza 2009, k1 = 1.2, b = .75, summed by hand."""
+    """Robertson & Zaragoza 2009, k1 = 1.2, b = .75, k3 = 2, summed by hand."""
     words = Counter(words_of(name))
     average = sum(len(words_of(each)) for each in TEXTS) / len(TEXTS)
     norm = 1.2 * (1 - 0.75 + 0.75 * words.total() / average)
     return sum(
-        idf(word) * words[word] * 2.2 / (words[word] + norm)
-        for word in query.split()
+        idf(word) * times * 3 / (times + 2) * words[word] * 2.2 / (words[word] + norm)
+        for word, times in Counter(query.split()).items()
         if words[word]
     )
 
 
 class TestBM25:
-    @pytest.mark.parametrize("query", ["alpha", "beta gamma", "alpha beta delta theta", "cats"])
+    @pytest.mark.parametrize("query", [
+            "alpha", "beta gamma", "alpha beta delta theta", "cats",
+            "alpha alpha alpha delta", "beta gamma beta gamma",
+        ],
+    )  # fmt: skip
     def test_equals_the_formula(self, corpus: dict[str, Chunk], query: str) -> None:
         expected = {
             corpus[name].pk: approx(bm25(query, name), rel=1e-4)
@@ -91,6 +95,13 @@ class TestBM25:
         ).terms
         assert [(term.lexeme, term.chunks) for term in found] == [("gamma", 1), ("alpha", 2)]
         assert [term.idf for term in found] == [approx(idf("gamma")), approx(idf("alpha"))]
+
+    def test_a_repeated_word_has_its_count_and_its_weight(self, corpus: dict[str, Chunk]) -> None:
+        [term] = retrieve(
+            Query("alpha alpha"), Scope.of(AnonymousUser(), Filters()), profile()
+        ).terms
+        assert (term.times, term.idf) == (2, approx(idf("alpha")))
+        assert term.weight == approx(1.5 * idf("alpha"))
 
     def test_the_budget_keeps_the_rarest_terms(self, corpus: dict[str, Chunk]) -> None:
         """gamma stands in one chunk; with a budget of 1 the common alpha finds nothing more."""
@@ -141,6 +152,10 @@ class TestTitles:
         expected = idf("pumps") / (idf("pumps") + idf("alpha"))
         assert found[corpus["pumps"].pk] == approx(expected)
         assert found[corpus["cats"].pk] == 0
+
+    def test_coverage_ignores_repetition(self, corpus: dict[str, Chunk]) -> None:
+        once, repeated = (raw_scores(text, Signal.TITLE) for text in ("pumps b", "pumps b pumps"))
+        assert repeated == once
 
     @pytest.mark.parametrize(
         ("scorer", "score"), [(TitleScorer.ONCE, 10), (TitleScorer.PER_TERM, 20)]
