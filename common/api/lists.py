@@ -64,7 +64,7 @@ MAX_PAGE = 1_000_000
 
 
 class PageParameters(Parameters):
-    """Which page of a list, counted from 1. A page beyond the last is empty."""
+    """The page of a list, counted from 1. A page beyond the last is empty."""
 
     page = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, default=1)
     page_size = serializers.IntegerField(

@@ -42,7 +42,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "There is nothing at this address, or you may not see it.",
     ),
     409: (
-        "The row is not in the state that this needs.",
+        "The row's state does not allow this.",
         "conflict",
         "The document has not failed: there is nothing to retry.",
     ),
@@ -62,7 +62,7 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "Too many requests. Try again in 12 s.",
     ),
     503: (
-        "Something that this needs is not available.",
+        "A required service is not available.",
         "no_active_profile",
         "No search profile is active. Publish one in the admin under Search profiles.",
     ),

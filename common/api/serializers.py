@@ -58,7 +58,7 @@ class ChoiceField(serializers.ChoiceField):
 
 
 class CleanSerializer(Strict, serializers.ModelSerializer[Row]):
-    """A row that its model checks: what a form of the admin refuses is refused here.
+    """A row that its model validates, with the same checks as the admin's forms.
 
     `row` is the checked row with the given fields, not saved.
     """

@@ -30,7 +30,7 @@ class StrictFilters(DjangoFilterBackend):  # type: ignore[misc]
 
 
 class ApiViewSet(GenericViewSet[Row]):
-    """Rows of one kind. Who may do what is read off `permission`, `open_to_read` and the model."""
+    """Rows of one kind. Permissions follow from `permission`, `open_to_read` and the model."""
 
     permission_classes = [ActionPermission]
     pagination_class: Any = Pages
@@ -72,7 +72,7 @@ class ReadViewSet(mixins.ListModelMixin, mixins.RetrieveModelMixin, ApiViewSet[R
 
 
 class EditableViewSet(ReadViewSet[Row]):
-    """Rows that can be made, changed and deleted under the rules of a CleanSerializer.
+    """Rows that can be created, changed and deleted under the rules of a CleanSerializer.
 
     A subclass says how: `save` and `remove` call a service, which writes the audit.
     """

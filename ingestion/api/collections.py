@@ -64,7 +64,7 @@ class CollectionViewSet(EditableViewSet[Collection]):
     def remove(self, row: Collection) -> None:
         may_delete = self.request.user.has_perm("ingestion.delete_document")
         if not may_delete and row.documents.kept().exists():
-            raise PermissionDenied("It holds documents, and you may not delete documents.")
+            raise PermissionDenied("It contains documents, and you may not delete documents.")
         services.delete_collection(row, acting_user=actor(self.request))
 
     def destroy(self, request: Request, *args: Any, **kwargs: Any) -> Response:

@@ -50,7 +50,7 @@ class UploadParser(LimitedParser):
 
 
 class DocumentFilter(FilterSet):  # type: ignore[misc]
-    """How a list of documents is narrowed."""
+    """Filters of the list of documents."""
 
     collection = ValuesFilter(
         field_name="collection__slug", help_text="Collection slugs; may be repeated."
@@ -62,7 +62,7 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
     )
     deleted = filters.BooleanFilter(
         method="as_it_is",
-        help_text="Those in the bin instead; for users who may change documents.",
+        help_text="Only documents in the bin; for users who may change documents.",
     )
     q = filters.CharFilter(
         field_name="title",
@@ -146,9 +146,9 @@ class DocumentViewSet(ReadViewSet[Document]):
 
     @extend_schema(request=DocumentChangeSerializer, responses=DocumentSerializer)
     def partial_update(self, request: Request, public_id: str) -> Response:
-        """Change what is said of a document.
+        """Change a document.
 
-        A new title or language has the file processed again; metadata acts at once and is
+        A new title or language reprocesses the file; metadata takes effect immediately and is
         replaced as a whole.
         """
         document = self.get_object()
@@ -165,7 +165,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     def reprocess(self, request: Request, public_id: str) -> Response:
         """Process a document again.
 
-        Parses, chunks and embeds its file anew, as its next version.
+        Parses, chunks and embeds its file again, as its next version.
         """
         document = self.get_object()
         try:
@@ -189,9 +189,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def destroy(self, request: Request, public_id: str) -> Response:
         """Delete a document.
 
-        Puts it in the bin: search loses it at once, and it can be restored until the grace period
-        (DELETION_GRACE_DAYS) is over. It is then removed with all that was made of it. Its parts
-        go along.
+        Moves it and its parts to the bin: search no longer finds it, and it can be restored until
+        the grace period (DELETION_GRACE_DAYS) ends. It is then deleted permanently.
         """
         services.delete([self.get_object()], acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -201,8 +200,8 @@ class DocumentViewSet(ReadViewSet[Document]):
     def restore(self, request: Request, public_id: str) -> Response:
         """Restore a deleted document.
 
-        Brings it back from the bin as searchable as it was. 409 where the collection holds the
-        same file, or a document from the same source, by now.
+        Restores it from the bin, searchable as before. 409 if the collection now contains the same
+        file, or a document from the same source.
         """
         services.restore([self.get_object()], acting_user=actor(request))
         self.action = "restored"
@@ -278,9 +277,9 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
     def make_current(self, request: Request, public_id: str, number: int) -> Response:
         """Make a version current again.
 
-        Its file becomes the next version, which is read like an upload; search keeps the present
-        one until then. 409 where it is the current one, its file is no longer kept, or another
-        document of the collection holds the same file.
+        Its file becomes the next version, processed like an upload; search uses the present one
+        until then. 409 if it is the current one, its file is no longer stored, or another
+        document of the collection contains the same file.
         """
         try:
             fresh = services.make_current(self.get_object(), acting_user=actor(request))

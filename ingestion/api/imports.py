@@ -68,7 +68,7 @@ class ImportViewSet(ReadViewSet[Import]):
     @extend_schema(responses=ImportItemSerializer(many=True))
     @action(detail=True, filterset_class=ImportItemFilter, serializer_class=ImportItemSerializer)
     def items(self, request: Request, number: int) -> Response:
-        """List what an import holds."""
+        """List the items of an import."""
         items = self.get_object().items.select_related("document").order_by("position", "pk")
         return self.listed(items.defer("document__title_terms"))
 
@@ -81,7 +81,7 @@ class ImportViewSet(ReadViewSet[Import]):
         """Start an import.
 
         Each file of an archive, of a folder, or that a manifest names, and each page becomes a
-        document. Workers take them one by one: ask for the import until its `state` is `done`,
+        document. Workers ingest them one by one: poll the import until its `state` is `done`,
         `failed` or `cancelled`. Folders of the server are for superusers, below IMPORT_ROOTS;
         addresses need URL_IMPORT.
         """
@@ -111,7 +111,7 @@ class ImportViewSet(ReadViewSet[Import]):
     def cancel(self, request: Request, number: int) -> Response:
         """Stop an import.
 
-        What it took stays; it can go on later.
+        Ingested documents stay; it can be resumed.
         """
         return self._change(services.stop, "The import is over already.")
 

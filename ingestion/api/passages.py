@@ -35,13 +35,13 @@ class _OfDocument(mixins.ListModelMixin, ApiViewSet[Any]):
         return get_object_or_404(readable, public_id=self.kwargs["public_id"])
 
     def passages(self) -> QuerySet[Chunk]:
-        """Also those that are disabled: here is where they are enabled again."""
+        """Includes disabled ones, so that they can be enabled again."""
         chunks = Chunk.objects.filter(version=self.document().current_id).order_by("ordinal")
         return chunks.select_related("edit").defer("lexemes", "terms")
 
 
 class PassageViewSet(_OfDocument):
-    """The passages of the version that is searched, in order, disabled ones too."""
+    """The passages of the searchable version, in order, including disabled ones."""
 
     serializer_class = ChunkSerializer
     lookup_field = "ordinal"
@@ -57,9 +57,9 @@ class PassageViewSet(_OfDocument):
     def edit(self, request: Request, public_id: str, chunk: int) -> Response:
         """Edit a passage by hand.
 
-        In place of the edit that it may have. Search finds the new text at once; later versions of
-        the document keep the edit as long as it fits. 409 where the passage was replaced
-        meanwhile; 503 where its embedding model is unavailable, and nothing was changed.
+        Replaces an existing edit. Search finds the new text immediately; later versions of the
+        document keep the edit while a passage matches it. 409 if the passage has been replaced
+        since; 503 if the embedding model is unavailable: nothing was changed.
         """
         given = read_body(request, WishSerializer).validated_data
         wish = services.Wish(
@@ -76,7 +76,7 @@ class PassageViewSet(_OfDocument):
     def undo(self, request: Request, public_id: str, chunk: int) -> Response:
         """Undo a passage's hand edit.
 
-        It is as it was parsed from then on.
+        Restores its parsed text.
         """
         self._edit(services.Wish())
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -90,7 +90,7 @@ class PassageViewSet(_OfDocument):
 
 
 class EditViewSet(_OfDocument):
-    """The hand edits of a document, also those that fit no longer."""
+    """The hand edits of a document, including those without a matching passage."""
 
     serializer_class = ChunkEditSerializer
     lookup_value_converter = "int"
@@ -102,7 +102,7 @@ class EditViewSet(_OfDocument):
     def destroy(self, request: Request, public_id: str, pk: int) -> Response:
         """Delete a hand edit.
 
-        Where it is applied, its passage is as it was parsed from then on.
+        If it is applied, its passage has its parsed text again.
         """
         services.undo(self.get_object(), acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -110,9 +110,9 @@ class EditViewSet(_OfDocument):
     @extend_schema(request=PlaceSerializer)
     @action(detail=True, methods=["post"])
     def place(self, request: Request, public_id: str, pk: int) -> Response:
-        """Place a hand edit that fits no longer.
+        """Apply a hand edit without a matching passage.
 
-        On the passage named. 409 where that one has an edit already.
+        To the named passage. 409 if that one already has an edit.
         """
         form = read_body(request, PlaceSerializer)
         edit = self.get_object()

@@ -48,7 +48,7 @@ class IdentifierPatternSerializer(CleanSerializer[IdentifierPattern]):
 class IdentifierPatternViewSet(EditableViewSet[IdentifierPattern]):
     """The identifier patterns, in the order in which they are tried.
 
-    A changed pattern reads questions at once; documents when they are processed again.
+    A changed pattern applies to questions immediately, and to documents when they are reprocessed.
     """
 
     serializer_class = IdentifierPatternSerializer
@@ -71,7 +71,7 @@ class IdentifierPatternViewSet(EditableViewSet[IdentifierPattern]):
 
 
 CHANGE_SPACES = "ingestion.change_embeddingspace"
-DONE = {202: OpenApiResponse(SpaceSerializer, "The space as it stands now.")}
+DONE = {202: OpenApiResponse(SpaceSerializer, "The current state of the space.")}
 
 
 class SpaceViewSet(ApiViewSet[EmbeddingSpace]):
@@ -96,7 +96,7 @@ class SpaceViewSet(ApiViewSet[EmbeddingSpace]):
     def backfill(self, request: Request, pk: int) -> Response:
         """Fill an embedding space.
 
-        In the background; again after a pause or a fault.
+        In the background; also resumes after a pause or an error.
         """
         return self._do(changes.start)
 
@@ -113,8 +113,8 @@ class SpaceViewSet(ApiViewSet[EmbeddingSpace]):
     def activate(self, request: Request, pk: int) -> Response:
         """Activate an embedding space.
 
-        The next search uses it; the one before it is kept, and activating that again goes back.
-        409, with the reasons, while it lacks vectors or its index.
+        The next search uses it. The previous one is kept and can be activated again. 409, with the
+        reasons, while vectors or its index are missing.
         """
         return self._do(changes.activate)
 

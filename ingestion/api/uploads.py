@@ -110,9 +110,9 @@ class BatchViewSet(ApiViewSet[Document]):
     def create(self, request: Request) -> Response:
         """Upload many documents.
 
-        Each file is received for itself: the answer (207) has an item for each, in the order of
-        the files, with the document's `id` and `state`, or with an `error`. A file that is
-        refused leaves the others alone.
+        Each file is processed separately: the response (207) has an item for each, in the order of
+        the files, with the document's `id` and `state`, or with an `error`. A refused file does not
+        affect the others.
         """
         context = {"request": request}
         given = read_body(request, BatchUploadSerializer, context=context).validated_data
@@ -143,8 +143,8 @@ class BatchViewSet(ApiViewSet[Document]):
     def delete_all(self, request: Request) -> Response:
         """Delete many documents.
 
-        Each goes to the bin for itself: the answer (207) has an item for each id, with the `state`
-        `deleted`, or with an `error`, and one that is not there leaves the others alone.
+        Each is deleted separately: the response (207) has an item for each id, with the `state`
+        `deleted`, or with an `error`, and a missing one does not affect the others.
         """
 
         def put_away(public_id: UUID) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class BatchViewSet(ApiViewSet[Document]):
 
 
 def _tried(work: Callable[[T], dict[str, Any]], subject: T) -> dict[str, Any]:
-    """What `work` tells of one item of a batch; where it is refused, the error."""
+    """The result of `work` for one item of a batch, or its error."""
     try:
         return work(subject)
     except IngestionError as error:

@@ -21,7 +21,7 @@ from search.errors import UnknownSearch
 
 
 class InteractionSerializer(Parameters):
-    """What was done with a result, or said of all of them (`solved`, `unsolved`)."""
+    """An interaction with a result, or feedback on the search (`solved`, `unsolved`)."""
 
     kind = ChoiceField(
         choices=Interaction.Kind.choices,
@@ -59,7 +59,7 @@ class InteractionSerializer(Parameters):
 
 
 class InteractionView(APIView):
-    """What was done with the results of a search."""
+    """Interactions with the results of a search."""
 
     permission_classes = (AllowAny,)
 

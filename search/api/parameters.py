@@ -152,7 +152,7 @@ class SearchParameters(Parameters):
         required=False,
         max_length=MAX_VALUES,
         help_text="Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
-        "numbers and days. May be repeated: of the values of one key any may fit.",
+        "numbers and days. May be repeated; of several values of one key, one must match.",
     )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
@@ -178,8 +178,8 @@ class SearchParameters(Parameters):
     )
     exact = serializers.BooleanField(
         default=False,
-        help_text="Answers the query as typed, also where it finds nothing; otherwise its "
-        "correction is searched in its place and the answer says so.",
+        help_text="Search for the query as typed, even if it has no results. By default its "
+        "correction is searched instead, and the response says so.",
     )
     insist = serializers.BooleanField(
         default=False,

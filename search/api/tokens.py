@@ -32,7 +32,7 @@ class CredentialsSerializer(Strict, serializers.Serializer[Any]):
 
 
 class TokenSerializer(serializers.Serializer[Any]):
-    """A token as it is kept: its beginning, by which it is named, and its time."""
+    """A stored token: its first characters, which identify it, and its time of creation."""
 
     key = serializers.CharField(source="token_key", help_text="How the token begins.")
     created = serializers.DateTimeField()
@@ -40,13 +40,13 @@ class TokenSerializer(serializers.Serializer[Any]):
 
 
 class NewTokenSerializer(TokenSerializer):
-    """A token as it is shown once, when it is made."""
+    """A new token. It is shown only once."""
 
     token = serializers.CharField()
 
 
 class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
-    """Your own tokens. Nobody sees or ends those of others here."""
+    """Your own tokens. Tokens of other users are not accessible."""
 
     serializer_class = TokenSerializer
     lookup_field = "token_key"
@@ -81,7 +81,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
 
     @extend_schema(auth=[], request=CredentialsSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
-        """Make a token.
+        """Create a token.
 
         The token is shown this once. Send it as `Authorization: Token ...`.
         """
@@ -101,7 +101,7 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
 
 
 class LogoutViewSet(ViewSet):
-    """The end of one token, or of all."""
+    """Revoke one token, or all."""
 
     permission_classes = (IsAuthenticated,)
 

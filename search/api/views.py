@@ -39,11 +39,11 @@ class SectionSerializer(serializers.Serializer[Any]):
 
     document = serializers.UUIDField(source="document.public_id", help_text="The document's id.")
     title = serializers.CharField(source="document.title")
-    chunk = serializers.IntegerField(source="asked", help_text="The passage asked for, from 0.")
+    chunk = serializers.IntegerField(source="asked", help_text="The requested passage, from 0.")
     heading_path = serializers.ListField(
         child=serializers.CharField(),
         source="section.path",
-        help_text="The headings above all of it, outermost first.",
+        help_text="The headings above the whole section, outermost first.",
     )
     page = serializers.IntegerField(allow_null=True, help_text="Where it begins.")
     first = serializers.IntegerField(
@@ -56,7 +56,7 @@ class SectionSerializer(serializers.Serializer[Any]):
     end = serializers.IntegerField(source="section.end")
     tokens = serializers.IntegerField(source="section.tokens", help_text="Of the embedding model.")
     is_whole = serializers.BooleanField(source="section.is_whole")
-    text = serializers.CharField(help_text="Overlaps left out, edits by hand included.")
+    text = serializers.CharField(help_text="Without overlaps, with hand edits.")
 
 
 class SectionViewSet(ApiViewSet[Document]):
@@ -87,7 +87,7 @@ class SectionViewSet(ApiViewSet[Document]):
 
 
 class SearchView(APIView):
-    """The passages that answer a question, best first."""
+    """Passages that match a question, best first."""
 
     permission_classes = (AllowAny,)
     error_statuses = (503,)
@@ -152,7 +152,7 @@ class SearchView(APIView):
 
 
 class MissingView(APIView):
-    """404 in the API's shape for an address that leads nowhere; a forgotten slash is forgiven."""
+    """A 404 in the API's format for an unknown address; a missing final slash is added."""
 
     permission_classes = (AllowAny,)
     schema = None

@@ -217,7 +217,7 @@ class SearchProfile(models.Model):
                 condition=Q(both_factor__gte=1),
                 name="profile_both_factor_lowers_nothing",
                 violation_error_message=_(
-                    "What both signals found cannot count for less: the factor must be 1 or more."
+                    "The factor for candidates found by both signals must be 1 or more."
                 ),
             ),
             models.CheckConstraint(

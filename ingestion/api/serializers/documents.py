@@ -37,7 +37,7 @@ OUTCOMES = ["added", "replaced", "unchanged", "duplicate"]
 
 
 class LanguageField(serializers.CharField):
-    """An ISO 639-1 code; a region behind it is dropped (`en-GB` is read as `en`)."""
+    """An ISO 639-1 code; a region is ignored (`en-GB` is read as `en`)."""
 
     def to_internal_value(self, data: Any) -> str:
         given = super().to_internal_value(data)
@@ -50,7 +50,7 @@ class LanguageField(serializers.CharField):
 
 
 class CollectionField(serializers.SlugRelatedField[Collection]):
-    """A collection by its slug. One that the user may not read is as unknown as a missing one."""
+    """A collection by its slug. One that the user may not read is treated as missing."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(slug_field="slug", queryset=Collection.objects.none(), **kwargs)
@@ -72,7 +72,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
-    """One uploaded file of a document and how far it has come. `progress` is a share, 0 to 1.
+    """One uploaded file of a document, and its progress. `progress` is a share, 0 to 1.
 
     `kept`: the file is still stored, and the version can be made current again; `restored_from`
     is the number of the version whose file this one brought back.
@@ -99,7 +99,7 @@ class VersionSerializer(serializers.ModelSerializer[DocumentVersion]):
 
 
 class DocumentSerializer(serializers.ModelSerializer[Document]):
-    """A document as its newest file stands.
+    """A document, with the state of its newest file.
 
     `searchable` says whether search finds a version of it: while a replacement is on its way,
     and after one has failed, that is the version before.
@@ -119,7 +119,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
         default=None,
         read_only=True,
         allow_null=True,
-        help_text="The archive or message that this is a part of.",
+        help_text="The archive or message that contains this part.",
     )
     part_path = serializers.CharField(read_only=True, help_text="Its path within the parent.")
     metadata = MetadataField(read_only=True)
@@ -146,7 +146,7 @@ class DocumentSerializer(serializers.ModelSerializer[Document]):
 
     @extend_schema_field(OpenApiTypes.INT)
     def get_parts(self, document: Document) -> int:
-        """How many documents this one has as its parts; ask for them with `?parent=`."""
+        """The number of the document's parts; list them with `?parent=`."""
         counted = getattr(document, "part_count", None)
         if counted is None:
             counted = document.parts.filter(deleted_at=None).count()
@@ -178,9 +178,8 @@ class DocumentDetailSerializer(DocumentSerializer):
 
 
 class ReceiptSerializer(DocumentSerializer):
-    """The document that an upload is or became.
-
-    `duplicate`: the collection held these bytes already, and nothing was stored. `outcome` says
+    """The document of an upload. `duplicate`: the collection already contains the same file, and
+    nothing was stored. `outcome` says
     more: `added`, `replaced` (a new version), `unchanged` (this document has just this file), or
     `duplicate` (this other document has it).
     """
@@ -199,7 +198,7 @@ class FileUploadSerializer(Strict, serializers.Serializer[Any]):
     file = serializers.FileField(allow_empty_file=True)
     metadata = MetadataField(
         required=False,
-        help_text="Of the document, in place of what it has; left out: that stays.",
+        help_text="Replaces the document's metadata; omitted: unchanged.",
     )
 
 
@@ -216,7 +215,7 @@ class DocumentUploadSerializer(FileUploadSerializer):
 
 
 class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
-    """What is said of a document; what is left out stays."""
+    """The changes to a document; omitted fields are unchanged."""
 
     title = serializers.CharField(
         required=False, allow_blank=True, max_length=500, help_text="Empty: taken from the file."
@@ -224,7 +223,7 @@ class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
     language = LanguageField(
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
-    metadata = MetadataField(required=False, help_text="In place of all that it has.")
+    metadata = MetadataField(required=False, help_text="Replaces all of its metadata.")
 
 
 def problem(version: DocumentVersion) -> dict[str, str] | None:
@@ -259,7 +258,7 @@ class BatchDeleteSerializer(Strict, serializers.Serializer[Any]):
 
 
 class BatchItemSerializer(serializers.Serializer[Any]):
-    """What became of one item: its document's state, or an error."""
+    """The result of one item: its document's state, or an error."""
 
     file_name = serializers.CharField(default="", help_text="Of an upload.")
     id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: nothing was stored.")

@@ -15,7 +15,7 @@ Kind = Import.Kind
 
 
 class ImportCountsSerializer(serializers.Serializer[Any]):
-    """Items by what became of them. `processing`: taken in, but not searchable yet."""
+    """Numbers of items by result. `processing`: stored, but not searchable yet."""
 
     waiting = serializers.IntegerField()
     added = serializers.IntegerField()
@@ -27,12 +27,12 @@ class ImportCountsSerializer(serializers.Serializer[Any]):
 
 
 class ImportSerializer(serializers.ModelSerializer[Import]):
-    """An import and how far it has come. `progress` is the share that was taken, 0 to 1."""
+    """An import and its progress: the share of the items that were ingested, 0 to 1."""
 
     collection = serializers.SlugRelatedField[Collection](slug_field="slug", read_only=True)
     progress = serializers.SerializerMethodField()
     counts = serializers.SerializerMethodField()
-    error = serializers.CharField(read_only=True, help_text="What stopped it, and what to do.")
+    error = serializers.CharField(read_only=True, help_text="Why it stopped, and what to do.")
 
     class Meta:
         model = Import
@@ -58,7 +58,7 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
 
 
 class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
-    """One file or page of an import: its path or address, and what became of it."""
+    """One file or page of an import: its path or address, and its result."""
 
     document = serializers.UUIDField(source="document.public_id", default=None, read_only=True)
 
@@ -69,7 +69,7 @@ class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
 
 
 class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
-    """What to import. One of `archive`, `manifest` (both as multipart) and `origin` (JSON)."""
+    """The import to start: one of `archive`, `manifest` (both as multipart) and `origin` (JSON)."""
 
     collection = CollectionField()
     language = LanguageField(required=False, default="", max_length=35)
@@ -99,12 +99,14 @@ class ImportRequestSerializer(Strict, serializers.Serializer[Any]):
         if sum(name in attrs for name in ("archive", "manifest", "origin")) != 1:
             raise serializers.ValidationError("Give one of archive, manifest and origin.")
         if ("origin" in attrs) != ("kind" in attrs):
-            raise serializers.ValidationError({"kind": ["It goes with origin, and only with it."]})
+            raise serializers.ValidationError(
+                {"kind": ["Required with `origin`, and only allowed with it."]}
+            )
         return attrs
 
 
 class WatchedFolderSerializer(serializers.ModelSerializer[WatchedFolder]):
-    """A folder of the server that a collection mirrors. `counts` are the last look's."""
+    """A folder of the server that a collection mirrors. `counts` are the last scan's."""
 
     collection = serializers.SlugRelatedField[Collection](slug_field="slug", read_only=True)
     counts = serializers.DictField(

@@ -112,7 +112,7 @@ class ChunkSerializer(serializers.ModelSerializer[Chunk]):
 
 
 class WishSerializer(Strict, serializers.Serializer[Any]):
-    """All that is wanted of a passage; what is left out is as the passage was parsed."""
+    """The complete edit of a passage; omitted fields are as parsed."""
 
     text = serializers.CharField(
         required=False, allow_blank=True, max_length=100_000, help_text="Empty: unchanged."
@@ -121,7 +121,7 @@ class WishSerializer(Strict, serializers.Serializer[Any]):
     questions = serializers.ListField(
         child=serializers.CharField(max_length=MAX_QUESTION_CHARS),
         required=False,
-        help_text="Whole questions that it comes first for.",
+        help_text="Complete questions for which it ranks first.",
     )
     note = serializers.CharField(
         required=False, allow_blank=True, max_length=10_000, help_text="For members of staff."
@@ -129,7 +129,7 @@ class WishSerializer(Strict, serializers.Serializer[Any]):
 
 
 class PlaceSerializer(Strict, serializers.Serializer[Any]):
-    """Where an edit goes that has no place."""
+    """The passage to apply an edit to that has no matching passage."""
 
     chunk = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
 
@@ -143,7 +143,7 @@ class SpaceIndexSerializer(serializers.Serializer[Any]):
 
 
 class SpaceSerializer(serializers.Serializer[Report]):
-    """An embedding space and how far it is.
+    """An embedding space, and its progress.
 
     `share` of the passages have a vector in it. `missing` and `missing_tokens` are what is still
     to be embedded; `cost` and `spent` follow from the price of a million tokens: estimates.
@@ -163,7 +163,7 @@ class SpaceSerializer(serializers.Serializer[Report]):
     paused = serializers.BooleanField(source="space.paused")
     worked_on = serializers.BooleanField(source="is_worked_on")
     ready = serializers.BooleanField(
-        source="is_ready", help_text="It is filled and indexed, and waits to be activated."
+        source="is_ready", help_text="Filled and indexed, ready to be activated."
     )
     error = serializers.CharField(source="space.error")
     requests_per_minute = serializers.IntegerField(source="space.requests_per_minute")
@@ -186,6 +186,6 @@ class SpaceSerializer(serializers.Serializer[Report]):
 
 
 class SpaceListSerializer(serializers.Serializer[Any]):
-    """All embedding spaces: there are never many."""
+    """All embedding spaces, not paged."""
 
     results = SpaceSerializer(many=True)

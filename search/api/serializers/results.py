@@ -70,7 +70,7 @@ class ContributionSerializer(serializers.Serializer[Contribution]):
 
 
 class TierSerializer(serializers.Serializer[Any]):
-    """What comes before the score. A lower order comes first."""
+    """A tier ranks above all scores. A lower order ranks first."""
 
     order = serializers.ListField(child=serializers.FloatField())
     reason = serializers.CharField()
@@ -97,7 +97,7 @@ _TREE_SCHEMA = {
 
 
 class ExplanationSerializer(serializers.Serializer[Explanation]):
-    """Why a result stands where it stands: its tier, then its score.
+    """Why a result has its rank: its tier, then its score.
 
     `tree` is how the contributions (and boosts) make the score: the leaves, combined by each
     node's operation (sum, product, largest), give it exactly.
@@ -114,7 +114,7 @@ class ExplanationSerializer(serializers.Serializer[Explanation]):
 
 
 class AdjustmentSerializer(serializers.Serializer[Any]):
-    """What a score is multiplied by or what is added to it, after its contributions."""
+    """A factor or an added term of a score, applied after its contributions."""
 
     operation = serializers.ChoiceField(choices=[Operation.SUM.value, Operation.PRODUCT.value])
     label = serializers.CharField()  # type: ignore[assignment]  # a field's own attribute
@@ -122,7 +122,7 @@ class AdjustmentSerializer(serializers.Serializer[Any]):
 
 
 class TermSerializer(serializers.Serializer[Any]):
-    """A word of the query, in how many readable chunks it stands, and its idf."""
+    """A word of the query, the number of readable chunks that contain it, and its idf."""
 
     lexeme = serializers.CharField()
     chunks = serializers.IntegerField()
@@ -131,7 +131,7 @@ class TermSerializer(serializers.Serializer[Any]):
 
 
 class DocumentLinkSerializer(serializers.Serializer[Result]):
-    """The document that a passage stands in. `url` opens it at the passage."""
+    """The document that contains a passage. `url` opens it at the passage."""
 
     id = serializers.UUIDField(source="document_id")
     title = serializers.CharField()
@@ -145,7 +145,7 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
 
 
 class DocumentReferenceSerializer(DocumentLinkSerializer):
-    """The document that a result stands in. `url` opens it at the passage."""
+    """The document that contains a result. `url` opens it at the passage."""
 
     file_name = serializers.CharField()
     media_type = serializers.CharField()
@@ -155,7 +155,7 @@ class DocumentReferenceSerializer(DocumentLinkSerializer):
 
 
 class CollectionReferenceSerializer(serializers.Serializer[Result]):
-    """The collection that a result stands in."""
+    """The collection that contains a result."""
 
     slug = serializers.CharField(source="collection_slug")
     name = serializers.CharField(source="collection")
@@ -194,7 +194,7 @@ class ResultSerializer(serializers.Serializer[Result]):
     edited = serializers.BooleanField(
         source="is_edited", help_text="An administrator changed this text by hand."
     )
-    note = serializers.CharField(help_text="An administrator's; empty unless you are staff.")
+    note = serializers.CharField(help_text="The administrator's note; empty unless you are staff.")
     contributions = serializers.SerializerMethodField()
     adjustments = serializers.SerializerMethodField()
     tier = serializers.CharField(source="hit.explanation.tier.reason")
@@ -210,8 +210,8 @@ class ResultSerializer(serializers.Serializer[Result]):
         source="hit.explanation", required=False, help_text="With explain=1."
     )
     team = serializers.SerializerMethodField(
-        help_text="Where an experiment mixes two rankings: `a` or `b`, whose pick it is and by "
-        "whose weights it is explained. Empty for what both had alike, and otherwise."
+        help_text="In an interleaved experiment: `a` or `b`, the ranking that contributed the "
+        "result and explains its score; empty if both did. Otherwise empty."
     )
 
     def get_fields(self) -> dict[str, Any]:

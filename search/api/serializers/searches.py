@@ -28,19 +28,19 @@ class SecondTrySerializer(serializers.Serializer[FallbackRanking]):
 
 
 class TrialSerializer(serializers.Serializer[Trial]):
-    """A search's part in an experiment. `mixed`: both rankings as one, in turns."""
+    """A search's part in an experiment. `mixed`: both rankings, interleaved."""
 
     id = serializers.IntegerField(source="experiment")
     arm = serializers.ChoiceField(choices=["a", "b", MIXED])
-    profiles = ProfileNameSerializer(many=True, help_text="Whose rankings are shown.")
+    profiles = ProfileNameSerializer(many=True, help_text="The profiles whose rankings are shown.")
 
 
 class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
-    """One page of a ranking, with everything that shaped it."""
+    """One page of a ranking, with the settings that produced it."""
 
     search_id = serializers.SerializerMethodField(
-        help_text="Names this search when you report what was done with its results; null where "
-        "searches are not recorded."
+        help_text="The id for reporting interactions with the results; null if searches are not "
+        "recorded."
     )
     query = serializers.CharField(source="query.original")
     profile = ProfileNameSerializer()
@@ -54,13 +54,13 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         source="classification.rule", help_text="The rule that chose the class."
     )
     confidence = serializers.FloatField(
-        source="classification.confidence", help_text="How sure the rule is of the class."
+        source="classification.confidence", help_text="The rule's confidence in the class."
     )
     answer_confidence = ConfidenceField(
         source="confidence",
         allow_null=True,
-        help_text="How likely it is, from 0 to 1, that one of the first ten results answers the "
-        "query; the same on every page. Null while the embedding model has no calibration.",
+        help_text="The probability, 0 to 1, that one of the first ten results answers the query; "
+        "the same on every page. Null if the embedding model is not calibrated.",
     )
     low_confidence = serializers.BooleanField(
         help_text="Whether that is below the profile's threshold."
@@ -71,24 +71,28 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     weights = SignalValuesSerializer()
     forced = serializers.ListField(
         child=serializers.ChoiceField(choices=["profile", "class", "weights"]),
-        help_text="What the caller decided.",
+        help_text="Settings given by the caller.",
     )
     degraded = serializers.ListField(
         child=serializers.ChoiceField(choices=SIGNALS), help_text="Signals that could not run."
     )
     notes = serializers.ListField(
+<<<<<<< HEAD
         child=serializers.CharField(),
         source="sentences",
         help_text="Which quotes and hyphens did not bind (see `insist`), what was left out of a "
         "long question, and why the weights are not the class's own.",
+=======
+        child=serializers.CharField(), help_text="Why the weights differ from those of the class."
+>>>>>>> prose
     )
     did_you_mean = serializers.CharField(
         source="suggestion",
-        help_text="The query with words that no searched text holds as it spells them, or empty.",
+        help_text="The query with unknown words corrected, or empty.",
     )
     corrected_from = serializers.CharField(
-        help_text="The query as typed, where it found nothing and this answers its correction, "
-        "which is then `query`; otherwise empty."
+        help_text="The query as typed, if it had no results and its correction (`query`) was "
+        "searched instead; otherwise empty."
     )
     grouped = serializers.BooleanField(help_text="Whether results are grouped by document.")
     total = serializers.IntegerField(

@@ -29,7 +29,7 @@ class EnabledFilter(FilterSet):  # type: ignore[misc]
 
 class QuestionFilter(EnabledFilter):
     query = filters.CharFilter(
-        method="for_query", help_text="The whole question; capitals and spacing do not matter."
+        method="for_query", help_text="The whole question; capitals and spacing make no difference."
     )
     document = filters.UUIDFilter(field_name="document__public_id")
 
@@ -42,7 +42,7 @@ class ClassRuleFilter(EnabledFilter):
 
 
 class CuratedViewSet(EditableViewSet[Row]):
-    """Rows that people keep by hand. 409 where a row conflicts with another one."""
+    """Manually maintained rows. 409 if a row conflicts with another one."""
 
     filterset_class = EnabledFilter
     lookup_value_converter = "int"
@@ -66,21 +66,21 @@ class AboutDocumentViewSet(CuratedViewSet[Row]):
 
 
 class PinViewSet(AboutDocumentViewSet[Pin]):
-    """Documents that come first for a question, among those that you may read."""
+    """Documents pinned to a question, among those that you may read."""
 
     serializer_class = PinSerializer
     queryset = Pin.objects.all()
 
 
 class HideViewSet(AboutDocumentViewSet[Hide]):
-    """Documents that a question, or every one, does not find, among those that you may read."""
+    """Documents hidden from a question or from all questions, among those that you may read."""
 
     serializer_class = HideSerializer
     queryset = Hide.objects.all()
 
 
 class SynonymViewSet(CuratedViewSet[Synonym]):
-    """Words and phrases that stand for each other in questions."""
+    """Words and phrases that are synonyms in questions."""
 
     serializer_class = SynonymSerializer
     queryset = Synonym.objects.all()

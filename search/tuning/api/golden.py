@@ -47,7 +47,7 @@ ADD, VIEW, DELETE = "tuning.add_goldenquery", "tuning.view_judgement", "tuning.d
 
 
 class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
-    """Which golden queries."""
+    """Filters of golden queries."""
 
     q = filters.CharFilter(method="with_words", help_text="Words of the question.")
     query_class = ChoicesFilter(choices=QUERY_CLASSES, help_text="May be repeated.")
@@ -58,7 +58,7 @@ class GoldenQueryFilter(FilterSet):  # type: ignore[misc]
 
 
 class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
-    """The golden queries asked in collections that you may read."""
+    """The golden queries of collections that you may read."""
 
     serializer_class = GoldenQuerySerializer
     filterset_class = GoldenQueryFilter
@@ -94,7 +94,9 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
         """Delete a golden query that nobody has judged."""
         query = self.get_object()
         if query.judgements.exists():
-            raise RunConflict("It has judgements, and none is lost. Set `enabled` to false.")
+            raise RunConflict(
+                "It has judgements, which are never deleted. Set `enabled` to false instead."
+            )
         queries.delete(query)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -111,7 +113,7 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
 
 
 class OwnJudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
-    """The judgements of one golden query; your own ones are made and taken back."""
+    """The judgements of one golden query. You can add and withdraw your own."""
 
     serializer_class = JudgementSerializer
     lookup_url_kwarg = "public_id"
@@ -135,7 +137,7 @@ class OwnJudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def update(self, request: Request, golden: str, public_id: str) -> Response:
         """Judge a document.
 
-        Your own judgement of it, made or changed.
+        Creates or changes your own judgement of it.
         """
         query, document = self.query(), self.document()
         given = read_body(request, GradeSerializer).validated_data
@@ -151,7 +153,7 @@ class OwnJudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
     @requires(JUDGE)
     def destroy(self, request: Request, golden: str, public_id: str) -> Response:
-        """Take your judgement of a document back."""
+        """Withdraw your judgement of a document."""
         judging.clear(self.query(), self.document(), acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -170,7 +172,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def create(self, request: Request) -> Response:
         """Judge a document for any query.
 
-        The query becomes a golden query if it is none yet.
+        The query becomes a golden query if it is not one yet.
         """
         given = read_body(request, NewJudgementSerializer).validated_data
         documents = Document.objects.visible_to(request.user)
@@ -188,16 +190,16 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @action(detail=False, methods=["post"])
     @requires(JUDGE)
     def undo(self, request: Request) -> Response:
-        """Take your last step back."""
+        """Undo your last action."""
         done = judging.undo(acting_user=actor(request))
-        message = done.message if done else "There is nothing to take back."
+        message = done.message if done else "There is nothing to undo."
         return Response({"undone": done is not None, "message": message})
 
     @extend_schema(responses=AgreementSerializer)
     @action(detail=False)
     @requires(VIEW)
     def agreement(self, request: Request) -> Response:
-        """Show where judges differ."""
+        """Show the agreement of judges."""
         differing: Any = queries.listed(request.user)
         differing = differing.filter(spread__gt=0).order_by("-spread", "folded")
         shown = shown_queries(list(differing[:100]), request)
@@ -223,7 +225,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @action(detail=False, methods=["post"], url_path="import", parser_classes=[MultiPartParser])
     @requires(ADD)
     def import_file(self, request: Request) -> Response:
-        """Take judgements from a file."""
+        """Import judgements from a file."""
         given = read_body(request, JudgementFileSerializer).validated_data
         done = exchange.import_file(
             given["file_format"],
@@ -238,10 +240,10 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @action(detail=False, methods=["post"], url_path="synthetic")
     @requires(ADD)
     def make_synthetic(self, request: Request) -> Response:
-        """Make synthetic golden queries.
+        """Generate synthetic golden queries.
 
-        Of headings and first sentences of documents that you may read. They are marked as
-        synthetic, and the same seed makes the same ones.
+        From headings and first sentences of documents that you may read. They are marked as
+        synthetic; the same seed generates the same queries.
         """
         given = read_body(request, SyntheticSerializer).validated_data
         made = synthetic.make(given["count"], seed=given["seed"], acting_user=actor(request))
@@ -253,7 +255,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def remove_synthetic(self, request: Request) -> Response:
         """Remove all synthetic golden queries.
 
-        Those that people have judged meanwhile stay, as theirs.
+        Those that people have judged since are kept.
         """
         synthetic.remove(acting_user=actor(request))
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -262,9 +264,9 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @action(detail=False, methods=["post"])
     @requires(JUDGE)
     def clicks(self, request: Request) -> Response:
-        """Make judgements of what searchers did.
+        """Derive judgements from interactions.
 
-        Of searches and documents that you may see, where several visitors agree.
+        From searches and documents that you may see, if several visitors agree.
         """
         self._check_searches()
         return Response({"judgements": from_clicks.learn(acting_user=actor(request))})
@@ -273,7 +275,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     @clicks.mapping.delete
     @requires(JUDGE)
     def take_back_clicks(self, request: Request) -> Response:
-        """Remove the judgements made of what searchers did."""
+        """Remove the judgements derived from interactions."""
         self._check_searches()
         from_clicks.take_back()
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -281,4 +283,4 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     def _check_searches(self) -> None:
         """Reading other people's searches needs more than the permission to judge."""
         if not self.request.user.has_perm("analytics.view_searchevent"):
-            raise NotPermitted("You do not have permission to see what was searched for.")
+            raise NotPermitted("You do not have permission to see searches.")

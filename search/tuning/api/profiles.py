@@ -38,7 +38,7 @@ from search.tuning.publishing import activation, drafts, publications
 
 
 class DifferenceParameters(Parameters):
-    """What to compare with."""
+    """The profile to compare with."""
 
     against = serializers.CharField(
         required=False, help_text="`name@version`; the active profile if it is left out."
@@ -54,9 +54,14 @@ class DifferencesSerializer(serializers.Serializer[Any]):
 class ProfileViewSet(ReadViewSet[SearchProfile]):
     """Published profiles, by name and version.
 
+<<<<<<< HEAD
     Any of them can be asked for in a search as `profile=name` or `profile=name@version`. Who may
     see profiles in the admin sees drafts as well. Without a version the one in force is meant: the
     active one, else the one last published or rolled back to.
+=======
+    A search can name any of them as `profile=name` or `profile=name@version`. Users who may see
+    profiles in the admin see drafts as well. Without a version, the newest published one is used.
+>>>>>>> prose
     """
 
     serializer_class = ProfileSerializer
@@ -86,13 +91,13 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         active = self.get_queryset().filter(state=SearchProfile.State.ACTIVE).first()
         base = named_profile(key, self.get_queryset()) if key else active
         if base is None:
-            raise ProfileError("No profile is active. Say which one it is based on.")
+            raise ProfileError("No profile is active. Set `based_on`.")
         return base
 
     @extend_schema(request=NewProfileSerializer, responses={201: ProfileSerializer})
     @transaction.atomic
     def create(self, request: Request) -> Response:
-        """Make a draft."""
+        """Create a draft."""
         form = read_body(request, NewProfileSerializer)
         given, user = form.validated_data, actor(request)
         base = self._base(given.get("based_on"))
@@ -118,7 +123,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     def partial_update(self, request: Request, profile: str) -> Response:
         """Edit a draft.
 
-        A published profile never changes: an edit of one makes a new draft (201).
+        A published profile never changes: editing one creates a new draft (201).
         """
         row = self.get_object()
         form = read_body(request, ProfileEditSerializer)
@@ -138,7 +143,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
         """Delete a draft."""
         held = SearchProfile.objects.select_for_update().get(pk=self.get_object().pk)
         if not held.is_draft:
-            raise RunConflict(f"{held} is published, and published profiles are kept for good.")
+            raise RunConflict(f"{held} is published, and published profiles are never deleted.")
         held.delete()
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -163,7 +168,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     def publish(self, request: Request, profile: str) -> Response:
         """Publish a profile through the gate.
 
-        200: published. 202: a worker measures it; ask `publications/ID/` until it is decided. 409:
+        200: published. 202: a worker measures it; poll `publications/ID/` until it is decided. 409:
         refused, with the findings and the queries in `details`.
         """
         given = read_body(request, PublishSerializer).validated_data

@@ -55,14 +55,14 @@ class PublicationViewSet(ReadViewSet[Publication]):
     @action(detail=True, methods=["post"])
     @requires(publications.OVERRIDE)
     def override(self, request: Request, publication: int) -> Response:
-        """Publish what the gate refused."""
+        """Publish a profile that the gate refused."""
         reason = read_body(request, OverrideSerializer).validated_data["reason"]
         done = publications.override(self.get_object(), acting_user=actor(request), reason=reason)
         return self.shown(done)
 
 
 class ChangeFilter(FilterSet):  # type: ignore[misc]
-    """Which lines of the audit."""
+    """Filters of the audit."""
 
     profile = filters.CharFilter(field_name="profile__name", help_text="The name of a profile.")
     action = ChoicesFilter(choices=ProfileChange.Action.choices, help_text="May be repeated.")
@@ -77,7 +77,7 @@ class ChangeViewSet(mixins.ListModelMixin, ApiViewSet[ProfileChange]):
 
 
 class RollbackViewSet(ApiViewSet[Any]):
-    """Back to a profile that was active before."""
+    """Rollback to a profile that was active before."""
 
     serializer_class = ProfileNameSerializer
     permission = activation.ROLL_BACK
@@ -122,7 +122,9 @@ def outcome(publication: Publication) -> Response:
     refused = publication.state == PublicationState.REFUSED
     code = "gate_refused" if refused else "not_published"
     message = (
-        " ".join(publication.refusals) if refused else publication.error or "It was cancelled."
+        " ".join(publication.refusals)
+        if refused
+        else publication.error or "The publication was cancelled."
     )
     details = {"publication": shown}
     return Response(body(code, message, details), status.HTTP_409_CONFLICT)
@@ -142,7 +144,7 @@ class ExperimentViewSet(ReadViewSet[Experiment]):
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Show an experiment.
 
-        With what its visitors tell by now: looking often makes it no less sure.
+        With its current interim analysis, which is valid however often it is requested.
         """
         held: Experiment = self.get_object()
         if held.state == ExperimentState.RUNNING:
@@ -199,7 +201,7 @@ class ExperimentViewSet(ReadViewSet[Experiment]):
     def end(self, request: Request, experiment: int) -> Response:
         """End an experiment.
 
-        Nothing is published by it.
+        No profile is published.
         """
         reason = read_body(request, EndSerializer).validated_data["reason"]
         held = running.end(self.get_object(), acting_user=actor(request), reason=reason)

@@ -54,7 +54,9 @@ EXAMPLE = OpenApiExample("Weights", WEIGHTS, request_only=True)
 class MaySeeProfiles(BasePermission):
     """Permits whoever may see search profiles in the admin."""
 
-    message = "You may not see search profiles. Ask for the group “Search viewers”."
+    message = (
+        "You do not have permission to see search profiles. Ask for the group “Search viewers”."
+    )
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         user = request.user

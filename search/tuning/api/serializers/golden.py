@@ -24,7 +24,7 @@ class SlugsField(serializers.ListField):
 
 
 class GoldenQuerySerializer(serializers.ModelSerializer[GoldenQuery]):
-    """A question whose good answers people have named."""
+    """A question with judged documents."""
 
     id = serializers.UUIDField(source="public_id")
     query_class = serializers.ChoiceField(CLASSES, allow_blank=True)
@@ -32,7 +32,7 @@ class GoldenQuerySerializer(serializers.ModelSerializer[GoldenQuery]):
     judged = serializers.IntegerField(help_text="Documents that anyone has judged.")
     judges = serializers.IntegerField()
     spread = serializers.IntegerField(
-        allow_null=True, help_text="How far the grades of one document lie apart: 0 to 3."
+        allow_null=True, help_text="The largest difference between grades of one document: 0 to 3."
     )
 
     class Meta:
@@ -50,7 +50,7 @@ class GoldenQuerySerializer(serializers.ModelSerializer[GoldenQuery]):
 
 
 class JudgementSerializer(serializers.ModelSerializer[Judgement]):
-    """What one person thinks of one document as an answer to a golden query."""
+    """One person's grade of a document as an answer to a golden query."""
 
     query = serializers.UUIDField(source="query.public_id")
     query_text = serializers.CharField(source="query.text")
@@ -66,18 +66,18 @@ class JudgementSerializer(serializers.ModelSerializer[Judgement]):
 
 
 class GradeSerializer(Parameters):
-    """A grade: 0 no answer, 1 touches it, 2 answers, 3 answers in full."""
+    """A grade: 0 no answer, 1 related, 2 answers, 3 answers in full."""
 
     grade = serializers.IntegerField(min_value=0, max_value=3)
     note = serializers.CharField(required=False, allow_blank=True)
 
 
 class GoldenQueryEditSerializer(Parameters):
-    """A golden query as it should be."""
+    """The new values of a golden query."""
 
     text = serializers.CharField(max_length=MAX_QUERY_CHARS, required=False)
     collections = SlugsField(
-        required=False, max_length=50, help_text="Slugs that it is asked in; empty: all."
+        required=False, max_length=50, help_text="Slugs of the collections to search; empty: all."
     )
     query_class = ChoiceField(CLASSES, required=False, allow_blank=True)
     must_be_first = serializers.UUIDField(
@@ -96,14 +96,14 @@ class NewJudgementSerializer(GradeSerializer):
 
 
 class UndoneSerializer(serializers.Serializer[Any]):
-    """What was taken back; `undone` false: there was nothing."""
+    """The action that was undone; `undone` is false if there was nothing to undo."""
 
     undone = serializers.BooleanField()
     message = serializers.CharField()
 
 
 class AgreementSerializer(serializers.Serializer[Any]):
-    """Where judges differ, the furthest first, and Krippendorff's alpha over all."""
+    """Disagreements of judges, the largest first, and Krippendorff's alpha over all."""
 
     alpha = serializers.FloatField(allow_null=True)
     queries = GoldenQuerySerializer(many=True)
@@ -129,7 +129,7 @@ class JudgementFileSerializer(Strict, serializers.Serializer[Any]):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """What became of a file's lines."""
+    """The results of importing a file's lines."""
 
     judgements = serializers.IntegerField()
     queries = serializers.IntegerField()
@@ -138,7 +138,7 @@ class ImportedSerializer(serializers.Serializer[Any]):
 
 
 class LearnedSerializer(serializers.Serializer[dict[str, int]]):
-    judgements = serializers.IntegerField(help_text="Documents judged by what searchers did.")
+    judgements = serializers.IntegerField(help_text="Documents judged by interactions.")
 
 
 def shown_queries(queries: list[GoldenQuery], request: Request) -> list[Any]:
@@ -150,7 +150,7 @@ def shown_queries(queries: list[GoldenQuery], request: Request) -> list[Any]:
 
 
 class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
-    """What a profile measured, on the golden queries or on a judged collection."""
+    """A profile's measures on the golden queries or on a judged collection."""
 
     profile = ProfileNameSerializer()
     baseline = ProfileNameSerializer(allow_null=True)
@@ -171,7 +171,7 @@ class RunSerializer(serializers.ModelSerializer[EvaluationRun]):
 
 
 class QueryRowSerializer(serializers.Serializer[QueryRow]):
-    """What a run measured of one golden query. Documents that you may not see are null."""
+    """A run's measures of one golden query. Documents that you may not see are null."""
 
     query = serializers.UUIDField()
     text = serializers.CharField()
@@ -199,7 +199,7 @@ class RunDetailSerializer(RunSerializer):
 
 
 class NewRunSerializer(Parameters):
-    """Which profile to measure, and beside which."""
+    """The profile to measure, and the one to compare it with."""
 
     profile = serializers.CharField(help_text="`name@version`; drafts as well.")
     baseline = serializers.CharField(

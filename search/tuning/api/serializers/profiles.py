@@ -78,14 +78,14 @@ class ConfidenceField(serializers.FloatField):
 
 
 class ProfileNameSerializer(serializers.Serializer[Profile]):
-    """Which version of which profile ranked."""
+    """The profile and version that ranked."""
 
     name = serializers.CharField()
     version = serializers.IntegerField()
 
 
 class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
-    """A version of how search ranks: its weights by class of query, and how scores are made."""
+    """A search profile: the weights of each query class, and the settings of the scores."""
 
     weights = serializers.SerializerMethodField()
     active = serializers.SerializerMethodField()
@@ -122,7 +122,7 @@ class ProfileSerializer(serializers.ModelSerializer[SearchProfile]):
 
 
 class SharesSerializer(Parameters):
-    """The shares of one class of questions. They sum to 1; one that is left out is 0."""
+    """The weights of one query class. They sum to 1; omitted ones are 0."""
 
     def get_fields(self) -> dict[str, Any]:
         share: dict[str, Any] = {"min_value": 0, "max_value": 1, "default": Decimal(0)}
@@ -135,14 +135,14 @@ class SharesSerializer(Parameters):
 
 
 class ClassSharesSerializer(Parameters):
-    """Weights by class of question. A class that is left out keeps what it has."""
+    """Weights by query class. Omitted classes are unchanged."""
 
     def get_fields(self) -> dict[str, Any]:
         return {name: SharesSerializer(required=False) for name in CLASSES}
 
 
 class ProfileEditSerializer(Strict, serializers.ModelSerializer[SearchProfile]):
-    """What changes. Everything is optional; what is not named stays."""
+    """The changes. All fields are optional; omitted ones are unchanged."""
 
     serializer_choice_field = ChoiceField
 
@@ -191,7 +191,7 @@ class NewProfileSerializer(ProfileEditSerializer):
 
 
 class DocumentField(serializers.SlugRelatedField[Document]):
-    """A document by its id. One that the user may not read is as unknown as a missing one."""
+    """A document by its id. One that the user may not read is treated as missing."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(slug_field="public_id", queryset=Document.objects.none(), **kwargs)
@@ -201,13 +201,13 @@ class DocumentField(serializers.SlugRelatedField[Document]):
 
 
 class QuestionsField(serializers.ListField):
-    """Questions, one an item."""
+    """A list of questions."""
 
     child = serializers.CharField(max_length=MAX_QUERY_CHARS)
 
 
 class PinSerializer(CleanSerializer[Pin]):
-    """A document that comes first when just this is asked. `position` counts from 1."""
+    """A document that ranks first for exactly this question. `position` counts from 1."""
 
     document = DocumentField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
@@ -223,7 +223,7 @@ class PinSerializer(CleanSerializer[Pin]):
 
 
 class HideSerializer(CleanSerializer[Hide]):
-    """A document that no search finds when just this is asked; with an empty `query`, none."""
+    """A document that is hidden from exactly this question; with an empty `query`, from all."""
 
     document = DocumentField(help_text="Its id.")
     title = serializers.CharField(source="document.title", read_only=True)
@@ -236,7 +236,7 @@ class HideSerializer(CleanSerializer[Hide]):
 
 
 class SynonymSerializer(CleanSerializer[Synonym]):
-    """Words or phrases that stand for each other; `one_way`: only the first for the others."""
+    """Synonymous words or phrases; `one_way`: only the first expands to the others."""
 
     terms = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TERM_CHARS), max_length=MAX_TERMS

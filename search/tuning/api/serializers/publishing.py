@@ -26,13 +26,14 @@ from search.tuning.publishing import gate_inputs
 
 
 class ReasonSerializer(Parameters):
-    """Why."""
+    """The reason."""
 
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
 
 
 class PublishSerializer(ReasonSerializer):
-    """How to publish. `override` publishes whatever the gate finds, and needs a reason."""
+    """Options of publishing. `override` publishes even if the gate refuses; it requires a "
+    "reason."""
 
     override = serializers.BooleanField(default=False)
     fingerprint = serializers.CharField(
@@ -42,13 +43,13 @@ class PublishSerializer(ReasonSerializer):
 
 
 class OverrideSerializer(Parameters):
-    """Why it is published all the same."""
+    """The reason for overriding the gate."""
 
     reason = serializers.CharField(max_length=2_000)
 
 
 class RollbackSerializer(ReasonSerializer):
-    """Where to go back to, and what you go back from."""
+    """The profile to roll back to, and the one that is active now."""
 
     to = serializers.CharField(
         required=False,
@@ -95,7 +96,7 @@ class ChangeSerializer(serializers.ModelSerializer[ProfileChange]):
 
 
 class GateSerializer(Strict, serializers.ModelSerializer[PublishGate]):
-    """What a profile must hold on the golden queries to be published."""
+    """The requirements for publishing a profile, measured on the golden queries."""
 
     serializer_choice_field = ChoiceField
 
@@ -105,7 +106,7 @@ class GateSerializer(Strict, serializers.ModelSerializer[PublishGate]):
 
 
 class ToldSerializer(serializers.Serializer[Any]):
-    """What visitors have told by now.
+    """The latest interim analysis.
 
     `value` is B's share of visitors who opened a result less A's (`split`), or the share of
     visitors with a preference who prefer B (`interleaved`). `low` to `high` is valid at every
@@ -152,7 +153,7 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
 
 
 class PlanSerializer(Parameters):
-    """What is compared, and how. A and B are `name@version` of published profiles."""
+    """The plan of an experiment. A and B are `name@version` of published profiles."""
 
     name = serializers.CharField(max_length=120)
     kind = ChoiceField(Experiment.Kind.choices, default=Experiment.Kind.INTERLEAVED)
@@ -176,7 +177,7 @@ class PlanSerializer(Parameters):
 
 
 class StartSerializer(Parameters):
-    """How to start. `override` starts it whatever the gate finds, and needs a reason."""
+    """Options of starting. `override` starts it even if the gate refuses; it requires a reason."""
 
     override = serializers.BooleanField(default=False)
     reason = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
@@ -217,7 +218,7 @@ class OptimisationSerializer(serializers.ModelSerializer[Optimisation]):
 
 
 class NewOptimisationSerializer(Parameters):
-    """What to look for; what is left out is as in the admin."""
+    """Options of the optimisation; omitted ones have the admin's defaults."""
 
     profile = serializers.CharField(help_text="`name@version`; drafts as well.")
     kind = ChoiceField(
@@ -241,7 +242,7 @@ class NewOptimisationSerializer(Parameters):
 
 
 class DraftSerializer(Parameters):
-    """Which of the compared profiles; for better weights nothing is to be said."""
+    """The compared profile to create a draft from; omit it for better weights."""
 
     preset = serializers.CharField(required=False, help_text="`name@version`.")
 
@@ -255,4 +256,4 @@ class SyntheticSerializer(Parameters):
 
 class SyntheticMadeSerializer(serializers.Serializer[synthetic.Made]):
     queries = serializers.IntegerField(help_text="New ones.")
-    already = serializers.IntegerField(help_text="Golden queries already.")
+    already = serializers.IntegerField(help_text="Existing golden queries.")

@@ -71,7 +71,7 @@ class MeasuredSerializer(serializers.Serializer[MeasureRow]):
 
 
 class QueryChangeSerializer(serializers.Serializer[Change]):
-    """What becomes of one golden query, by nDCG@10."""
+    """The change of one golden query's nDCG@10."""
 
     query = serializers.CharField(source="golden.text")
     id = serializers.CharField(source="golden.public_id")
@@ -81,7 +81,7 @@ class QueryChangeSerializer(serializers.Serializer[Change]):
 
 
 class CoverageSerializer(serializers.Serializer[Any]):
-    """How many golden queries there are, how many have candidates kept, how many of those stale."""
+    """The number of golden queries, of those with stored candidates, and of stale ones."""
 
     queries = serializers.IntegerField()
     pooled = serializers.IntegerField()
@@ -163,7 +163,8 @@ class TrialSerializer(Parameters):
         default="",
         allow_blank=True,
         max_length=80,
-        help_text="What is changed: `name@version`, drafts too; without it the active profile.",
+        help_text="The profile to change: `name@version`, drafts as well; default: the active "
+        "profile.",
     )
     settings = serializers.DictField(
         default=dict,
