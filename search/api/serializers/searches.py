@@ -77,14 +77,10 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         child=serializers.ChoiceField(choices=SIGNALS), help_text="Signals that could not run."
     )
     notes = serializers.ListField(
-<<<<<<< HEAD
         child=serializers.CharField(),
         source="sentences",
         help_text="Which quotes and hyphens did not bind (see `insist`), what was left out of a "
-        "long question, and why the weights are not the class's own.",
-=======
-        child=serializers.CharField(), help_text="Why the weights differ from those of the class."
->>>>>>> prose
+        "long question, and why the weights differ from those of the class.",
     )
     did_you_mean = serializers.CharField(
         source="suggestion",

@@ -54,14 +54,9 @@ class DifferencesSerializer(serializers.Serializer[Any]):
 class ProfileViewSet(ReadViewSet[SearchProfile]):
     """Published profiles, by name and version.
 
-<<<<<<< HEAD
-    Any of them can be asked for in a search as `profile=name` or `profile=name@version`. Who may
-    see profiles in the admin sees drafts as well. Without a version the one in force is meant: the
-    active one, else the one last published or rolled back to.
-=======
     A search can name any of them as `profile=name` or `profile=name@version`. Users who may see
-    profiles in the admin see drafts as well. Without a version, the newest published one is used.
->>>>>>> prose
+    profiles in the admin see drafts as well. A name without a version means the one in force: the
+    active one, else the one last published or rolled back to.
     """
 
     serializer_class = ProfileSerializer
