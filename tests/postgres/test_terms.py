@@ -76,7 +76,9 @@ def bm25(query: str, name: str) -> float:
 
 
 class TestBM25:
-    @pytest.mark.parametrize("query", [
+    @pytest.mark.parametrize(
+        "query",
+        [
             "alpha", "beta gamma", "alpha beta delta theta", "cats",
             "alpha alpha alpha delta", "beta gamma beta gamma",
         ],

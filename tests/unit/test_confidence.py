@@ -83,8 +83,13 @@ def shown(
     return held, np.argsort(held.rows).tolist()
 
 
-def evidence(candidates: Sequence[Candidate], *options: Any, **more: Any) -> Evidence | None:
-    return Evidence.of(*shown(candidates), *options, **more)
+def evidence(
+    candidates: Sequence[Candidate],
+    *options: Any,
+    terms: Sequence[TermStatistic] = TERMS,
+    **more: Any,
+) -> Evidence | None:
+    return Evidence.of(*shown(candidates, terms=terms), *options, **more)
 
 
 def sure(candidates: Sequence[Candidate], query: Query = QUERY, **options: Any) -> float | None:
@@ -92,6 +97,13 @@ def sure(candidates: Sequence[Candidate], query: Query = QUERY, **options: Any) 
 
 
 class TestEvidence:
+    def test_a_repeated_word_raises_the_possible_maximum(self) -> None:
+        """Slide twice weighs 2 * 1.5 = 3, so that the maximum is 2.2 * (3 + .5) = 7.7."""
+        terms = (replace(TERMS[0], times=2), TERMS[1])
+        found = evidence([candidate(1, keyword=3.85)], terms=terms)
+        assert found is not None
+        assert found.keyword == approx(0.5)
+
     def test_hand_worked(self) -> None:
         found = evidence(
             [

@@ -104,3 +104,11 @@ class TestPool:
             replace(back, rows=pool.rows, embeddings=None).__dict__
             == replace(pool, embeddings=None).__dict__
         )
+
+    def test_of_an_earlier_release_has_terms_that_occur_once(self) -> None:
+        pool = random_case(1, 5).pool
+        assert pool.embeddings is not None
+        kept = facts(pool, 20)
+        kept["terms"] = [term[:3] for term in kept["terms"]]
+        back = from_facts(pool.query, kept, pool.rows.tobytes(), pool.embeddings.tobytes(), None)
+        assert back.terms == pool.terms
