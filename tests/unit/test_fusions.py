@@ -103,7 +103,7 @@ class TestFusions:
     @pytest.mark.parametrize(
         ("wrong", "words"),
         [
-            pytest.param({"both_factor": 0.5}, "cannot count for less", id="factor below 1"),
+            pytest.param({"both_factor": 0.5}, "must be 1 or more", id="factor below 1"),
             pytest.param({"depth": 0}, "1 candidate or more", id="depth of 0"),
             pytest.param({"rrf_k": 0}, "1 or more", id="k of 0"),
         ],
