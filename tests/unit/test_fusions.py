@@ -170,7 +170,9 @@ class TestBoosts:
             ),
             pytest.param([{"name": "x", "amount": -1, "anchor": "y"}], "between 0", id="negative"),
             pytest.param([{"name": "x", "amount": 2}], "every chunk", id="no condition"),
-            pytest.param([{"name": "x", "amount": 2, "anchor": "("}], "no regular", id="regex"),
+            pytest.param(
+                [{"name": "x", "amount": 2, "anchor": "("}], "not a valid regular", id="regex"
+            ),
             pytest.param(
                 [{"name": "x", "amount": 2, "pattern": "{anchor}"}], "has none", id="anchorless"
             ),
