@@ -232,12 +232,12 @@ class PreviewForm(forms.Form):
     def sizes(self) -> dict[str, Any]:
         """The sizes and language of the form; the collection's for empty fields."""
         given = self.cleaned_data
-        shelf: Collection = given["collection"] or Collection()
+        chosen: Collection = given["collection"] or Collection()
         sizes = {
-            name: getattr(shelf, name) if given[name] is None else given[name]
+            name: getattr(chosen, name) if given[name] is None else given[name]
             for name in ("chunk_tokens", "overlap_tokens")
         }
-        return {**sizes, "language": given["language"] or shelf.language}
+        return {**sizes, "language": given["language"] or chosen.language}
 
 
 def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:

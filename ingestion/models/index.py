@@ -35,7 +35,7 @@ class EqualsAny(Func):
 
 
 class SubqueryOnce(ArraySubquery):
-    """An array of a subquery that is compiled once: every finder of a question holds it."""
+    """An array of a subquery, compiled once: every candidate generator contains it."""
 
     _compiled: tuple[object, Any] | None = None
 

@@ -96,12 +96,12 @@ class Profile:
             raise ValueError(f"RRF's constant must be 1 or more, not {self.rrf_k}.")
         if self.both_factor < 1:
             raise ValueError(
-                f"What both signals found cannot count for less: {self.both_factor} is below 1."
+                f"The factor for both signals must be 1 or more, not {self.both_factor}."
             )
         if not 0 <= self.feedback < math.inf:
-            raise ValueError(f"Feedback must weigh 0 or more, not {self.feedback}.")
+            raise ValueError(f"The weight of feedback must be 0 or more, not {self.feedback}.")
         if self.depth < 1:
-            raise ValueError(f"A signal must bring 1 candidate or more, not {self.depth}.")
+            raise ValueError(f"The depth must be 1 candidate or more, not {self.depth}.")
 
 
 # The other signals have a fixed normaliser: see `ranking.normalise`.

@@ -106,7 +106,7 @@ def test_another_document_of_its_source_is_named_when_it_cannot_come_back() -> N
     old = make_document(collection, PUMPS, source="a/pumps.md")
     services.delete([old], acting_user=None)
     upload(collection, PUMPS + "More.", source="a/pumps.md", file_name="later.md")
-    with pytest.raises(StateConflict, match="the same place"):
+    with pytest.raises(StateConflict, match="the same source"):
         services.restore([old], acting_user=None)
 
 
@@ -182,7 +182,7 @@ class TestCollections:
         receipt = upload(collection, PUMPS)
         services.delete([receipt.document], acting_user=None)
         services.delete_collection(collection, acting_user=None)
-        with pytest.raises(StateConflict, match="restore that first"):
+        with pytest.raises(StateConflict, match="restore it first"):
             services.restore([receipt.document], acting_user=None)
         assert claim(DocumentVersion, receipt.version.pk) is None
 

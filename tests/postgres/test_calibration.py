@@ -20,7 +20,7 @@ from search.models import Calibration, SearchProfile
 from search.pipeline import SearchResponse, search
 from search.ranking import confidence
 from search.tuning.evaluation.calibration import questions
-from search.tuning.evaluation.collections import UNTITLED, read, shelf
+from search.tuning.evaluation.collections import UNTITLED, corpus_collection, read
 from search.tuning.evaluation.reliability import QuestionKind, is_held_out
 from tests.support.factories import make_document
 
@@ -68,7 +68,7 @@ def folders(
     folders = [root / "harbour", root / "bakery"]
     with lasting(django_db_blocker):
         for judged in map(read, folders):
-            collection = shelf(judged)
+            collection = corpus_collection(judged)
             for passage in judged.passages():
                 make_document(collection, passage.file, file_name=UNTITLED, title=passage.title)
         yield [str(folder) for folder in folders]

@@ -140,7 +140,7 @@ class TestFinding:
         assert row.found["reliable"]
         assert row.draft is None  # nobody has said so yet
         draft = optimisations.make_draft(row, acting_user=administrator)
-        assert "although it is on synthetic queries alone" in draft.description
+        assert "drafted on request (synthetic queries only)" in draft.description
         assert optimisations.make_draft(row, acting_user=administrator) == draft
 
     def test_no_gain_stays_no_draft(self, misled: SearchProfile, administrator: User) -> None:

@@ -19,9 +19,9 @@ from search.tuning.evaluation.calibration import ask, questions
 from search.tuning.evaluation.collections import (
     UNTITLED,
     JudgedCollection,
+    corpus_collection,
     documents_of,
     read,
-    shelf,
 )
 from search.tuning.evaluation.reliability import QuestionKind, Sample, measure
 from tests.support.factories import make_document
@@ -75,7 +75,7 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
 @pytest.fixture
 def samples(parts: list[JudgedCollection]) -> list[Sample]:
     part, lender = parts
-    collection = shelf(part)
+    collection = corpus_collection(part)
     for passage in part.passages():
         make_document(collection, passage.file, file_name=UNTITLED, title=passage.title)
     ranking = configuration.current().profile("default")

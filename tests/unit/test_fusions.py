@@ -103,7 +103,7 @@ class TestFusions:
     @pytest.mark.parametrize(
         ("wrong", "words"),
         [
-            pytest.param({"both_factor": 0.5}, "cannot count for less", id="factor below 1"),
+            pytest.param({"both_factor": 0.5}, "must be 1 or more", id="factor below 1"),
             pytest.param({"depth": 0}, "1 candidate or more", id="depth of 0"),
             pytest.param({"rrf_k": 0}, "1 or more", id="k of 0"),
         ],
@@ -170,7 +170,9 @@ class TestBoosts:
             ),
             pytest.param([{"name": "x", "amount": -1, "anchor": "y"}], "between 0", id="negative"),
             pytest.param([{"name": "x", "amount": 2}], "every chunk", id="no condition"),
-            pytest.param([{"name": "x", "amount": 2, "anchor": "("}], "no regular", id="regex"),
+            pytest.param(
+                [{"name": "x", "amount": 2, "anchor": "("}], "not a valid regular", id="regex"
+            ),
             pytest.param(
                 [{"name": "x", "amount": 2, "pattern": "{anchor}"}], "has none", id="anchorless"
             ),

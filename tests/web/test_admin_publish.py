@@ -58,7 +58,7 @@ def test_the_whole_way_from_refusal_to_rollback_is_in_the_audit(
     publication = Publication.objects.get()
     override = f"{ADMIN}/publication/{publication.pk}/override/"
     without = client.post(override, {"reason": ""}, follow=True)
-    assert "needs a reason" in text_of(without)
+    assert "give a reason" in text_of(without)
     done = client.post(override, {"reason": "Titles are enough here."}, follow=True)
     assert "overriding the gate" in text_of(done)
     assert active_profile() == draft

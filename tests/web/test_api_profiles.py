@@ -161,7 +161,7 @@ class TestPublishing:
         assert (shown["state"], shown["progress"]) == ("published", 1)
 
     def test_every_path_passes_the_gate(self) -> None:
-        """Nothing but publishing and rollback makes a profile active, or could."""
+        """Only installation and publishing activate a profile, besides rollback in `activation`."""
         from pathlib import Path
 
         using = {

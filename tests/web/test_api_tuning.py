@@ -88,7 +88,7 @@ class TestPreview:
         ("body", "said"),
         [
             ({"weights": {"general": {"vector": 0.5}}}, "sum to 1"),
-            ({"weights": {"odd": {"vector": 1}}}, "no class"),
+            ({"weights": {"odd": {"vector": 1}}}, "Unknown query class"),
             ({"weights": {"general": {"vector": 1, "vektor": 0.5}}}, "Known are: vector"),
             ({"wieghts": {}}, "Known are: profile"),
             ({"settings": {"magic": 1}}, "magic"),

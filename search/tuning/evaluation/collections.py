@@ -114,7 +114,7 @@ def find_all(root: Path) -> list[JudgedCollection]:
     return [read(folder) for folder in folders]
 
 
-def shelf(judged: JudgedCollection) -> Collection:
+def corpus_collection(judged: JudgedCollection) -> Collection:
     """The collection that holds the corpus; created, hidden from readers, if it is missing."""
     collection, _ = Collection.objects.kept().get_or_create(
         name=f"judged: {judged.name}",

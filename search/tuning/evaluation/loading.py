@@ -21,8 +21,8 @@ from ingestion.models import Collection
 from search.tuning.evaluation.collections import (
     EvaluationError,
     JudgedCollection,
+    corpus_collection,
     receive_missing,
-    shelf,
 )
 from search.tuning.evaluation.processes import advance, start
 
@@ -37,7 +37,7 @@ def load(
 
     Running workers do the work; without any, `processes` local ones do.
     """
-    collection = shelf(judged)
+    collection = corpus_collection(judged)
     versions = receive_missing(judged, collection)
     if not versions:
         return collection

@@ -227,7 +227,7 @@ def _reason(row: Optimisation) -> str:
     if found["reliable"] and not found["synthetic"]:
         return f"{began}: {found['verdict']}"
     why = "synthetic queries only" if found["reliable"] else "no reliable gain"
-    return f"{began}, a draft despite {why}: {found['verdict']}"
+    return f"{began}, drafted on request ({why}): {found['verdict']}"
 
 
 def check_permitted(user: User | None) -> None:
