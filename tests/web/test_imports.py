@@ -95,7 +95,7 @@ def test_an_import_is_stopped_resumed_and_retried(edit: APIClient, shelf: Collec
     [
         ({}, "Give one of"),
         ({"kind": "folder"}, "Give one of"),
-        ({"origin": "/srv"}, "goes with origin"),
+        ({"origin": "/srv"}, "Required with `origin`"),
         ({"kind": "folder", "origin": "/srv"}, "Only superusers"),
         ({"kind": "url", "origin": "https://example.org/"}, "disabled"),
         ({"kind": "archive", "origin": "x"}, "not a valid choice. Use one of: folder, "),
