@@ -194,7 +194,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='searchprofile',
-            constraint=models.CheckConstraint(condition=models.Q(('both_factor__gte', 1)), name='profile_both_factor_lowers_nothing', violation_error_message='The factor for candidates found by both signals must be 1 or more.'),
+            constraint=models.CheckConstraint(condition=models.Q(('both_factor__gte', 1)), name='profile_both_factor_lowers_nothing', violation_error_message='What both signals found cannot count for less: the factor must be 1 or more.'),
         ),
         migrations.AddConstraint(
             model_name='searchprofile',
