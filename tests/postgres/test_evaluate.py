@@ -178,7 +178,7 @@ def test_limit_takes_queries_evenly(folder: Path) -> None:
 
 
 def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
-    rows = [QUERIES[0], QUERIES[1] | {"text": "bread " * 200}, *QUERIES[2:]]
+    rows = [QUERIES[0], QUERIES[1] | {"text": "bread " * 700}, *QUERIES[2:]]
     (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     printed = evaluate("--collection", folder)
     assert "1 queries were refused" in printed

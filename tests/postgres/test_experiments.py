@@ -172,7 +172,7 @@ class TestWhoSeesWhat:
     def test_a_split_is_sticky_and_names_its_profile(self, harbour: dict[str, Document]) -> None:
         experiment = started(published(KEYWORDS_ONLY), Kind.SPLIT)
         named = {}
-        for number in range(6):
+        for number in range(20):  # the salt is random: all in one arm once in half a million
             browser = f"browser {number}"
             for _ in range(2):
                 response = searched(RISE, browser)

@@ -26,7 +26,7 @@ from tests.support.laws import examples
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 NOBODY = AnonymousUser()
-KEYWORDS = Choices(weights=Weights(0, 1, 0))
+KEYWORDS = Choices(weights=Weights(0, 1, 0), insist=True)
 DOCUMENTS = {
     "泵站": "水泵站把冷水从河里送到山上。每个月都要给轴承加润滑油，并检查阀门。",
     "图书馆": "市图书馆每天早上九点开门。借书需要读者证，图书馆的阅览室在二楼。",

@@ -20,7 +20,7 @@ from search.tuning.evaluation.runner import MeasuredCollection, evaluate
 SOURCE = Path(settings.BASE_DIR).parent / "shared" / "relevance" / "cranfield"
 QUERIES, OTHERS = 8, 60
 # nDCG@10 as measured here, less .03: eight queries are for breakage, not for tuning.
-FLOORS = {"default": 0.65, "keyword-only": 0.61, "vector-only": 0.60, "rrf": 0.64}
+FLOORS = {"default": 0.64, "keyword-only": 0.61, "vector-only": 0.60, "rrf": 0.64}
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,7 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
-from django.db import connection, connections, transaction
+from django.db import OperationalError, connection, connections, transaction
+
+RESTORES = 3
+DEADLOCK = "40P01"  # PostgreSQL's code
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,19 @@ class FirstRows:
             )
 
     def restore(self) -> None:
-        """Make the tables hold these rows and no others."""
+        """Make the tables hold these rows and no others.
+
+        Again after a deadlock: a request of a page that was closed may still be writing.
+        """
+        for left in reversed(range(RESTORES)):
+            try:
+                self._restore()
+                break
+            except OperationalError as error:
+                if not left or getattr(error.__cause__, "sqlstate", "") != DEADLOCK:
+                    raise
+
+    def _restore(self) -> None:
         with transaction.atomic(), connection.cursor() as cursor:
             # Without foreign keys and triggers: the rows are consistent in the end. Deleting few
             # rows takes a hundredth of the time of a TRUNCATE, which rebuilds every index.

@@ -60,7 +60,7 @@ def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
     assert_shape(api.post("/api/v1/auth/token", {}), 404, "not_found")
 
 
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options"])
+@pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
 def test_a_method_that_is_not_there(api: APIClient, method: str) -> None:
     response = getattr(api, method)("/api/v1/search/")
 

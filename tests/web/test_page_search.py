@@ -101,7 +101,7 @@ def test_the_page_names_class_rule_profile_and_weights(client: Client) -> None:
 
 
 def test_a_named_identifier_comes_first_and_says_so(client: Client) -> None:
-    html = ask(client, "the barometer of the logbook and D40")
+    html = ask(client, "the barometer and D40")
 
     assert titles(html)[0] == "Cave regions"
     assert "First because its heading names D40" in text_of(html)

@@ -118,7 +118,7 @@ def test_a_slider_moves_ranks_and_figures_and_keys_judge(
     monkeypatch.setattr(golden, "LATENCY_ROUNDS", 1)
     golden_runs.measure(EvaluationRun.objects.get().pk)
     page.reload()
-    expect(page.locator("#wb-run.wb-agrees")).to_contain_text("without a search are the same")
+    expect(page.locator("#wb-run.wb-agrees")).to_contain_text("agree with the live run")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1440, "dark")])
