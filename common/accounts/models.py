@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.db import models
@@ -32,3 +33,18 @@ class User(AbstractUser):
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.email = UserManager.normalize_email(self.email)
         super().save(*args, **kwargs)
+
+
+def user_or_none(**options: Any) -> models.ForeignKey[User | None, User | None]:
+    """A foreign key to the user who did something; None once the user is deleted.
+
+    Without a reverse name. `options` are those of the field.
+    """
+    return models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        **options,
+    )

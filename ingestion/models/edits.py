@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from ingestion.models.library import Document
 
 MAX_QUESTION_CHARS = 500
@@ -50,14 +50,7 @@ class ChunkEdit(models.Model):
     reason = models.TextField(
         blank=True, editable=False, help_text=_("Why the edit could not be placed.")
     )
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
     updated = models.DateTimeField(auto_now=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
@@ -10,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from common.jobs import IMPORTS, Job
 from ingestion.models.library import Collection, Document, Viewer
 
@@ -56,14 +56,7 @@ class Import(Job):
         max_length=8, blank=True, help_text=_("For items without a language.")
     )
     discovered = models.DateTimeField(null=True, blank=True, editable=False)
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
     finished = models.DateTimeField(null=True, blank=True, editable=False)
 
@@ -200,14 +193,7 @@ class WatchedFolder(Job):
     last_seconds = models.FloatField(null=True, blank=True, editable=False)
     last_counts = models.JSONField(default=dict, blank=True, editable=False)
     error = None  # type: ignore[assignment]  # `message` is used instead
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = WatchedFolderQuerySet.as_manager()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -21,6 +20,7 @@ from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
 
@@ -125,14 +125,7 @@ class Collection(models.Model):
         db_index=True,
         help_text=_("When it was moved to the bin, with all its documents."),
     )
-    deleted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    deleted_by = user_or_none(editable=False)
 
     objects = CollectionQuerySet.as_manager()
 
@@ -255,14 +248,7 @@ class Document(models.Model):
     latest = models.ForeignKey(
         "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
     )
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
     updated = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(
@@ -274,14 +260,7 @@ class Document(models.Model):
             "When it was moved to the bin; it can be restored until the grace period ends."
         ),
     )
-    deleted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    deleted_by = user_or_none(editable=False)
 
     objects = DocumentQuerySet.as_manager()
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import uuid
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from ingestion.models.library import Collection, Viewer
 from search.models.profiles import SearchProfile
 from search.models.rules import QUERY_CLASSES
@@ -63,14 +63,7 @@ class SearchEvent(models.Model):
     # Short enough to be indexed in any script.
     folded = models.CharField(max_length=500, db_index=True)
     # No database constraint: recording must not take a lock that a search could wait for.
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_constraint=False,
-    )
+    user = user_or_none(db_constraint=False)
     visitor = models.CharField(max_length=64, blank=True)
     query_class = models.CharField(max_length=12, choices=QUERY_CLASSES)
     rule = models.CharField(max_length=120, blank=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
+from common.accounts.models import user_or_none
 from ingestion.models.library import Viewer
 from search.analytics.models.events import readable_sources
 
@@ -39,14 +39,7 @@ class Gap(models.Model):
         DISMISSED = "dismissed", _("Dismissed")
 
     state = models.CharField(max_length=9, choices=State.choices, default=State.OPEN)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        help_text=_("The person who will write the missing document."),
-    )
+    owner = user_or_none(help_text=_("The person who will write the missing document."))
     note = models.TextField(blank=True)
     created = models.DateTimeField(default=timezone.now, editable=False)
     closed_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -145,9 +138,7 @@ class GapStep(models.Model):
 
     gap = models.ForeignKey(Gap, models.CASCADE, related_name="steps")
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    user = user_or_none()
     at = models.DateTimeField(default=timezone.now, editable=False)
     note = models.TextField(blank=True)
     query = models.CharField(

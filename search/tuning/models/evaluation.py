@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
 
@@ -39,9 +39,7 @@ class EvaluationRun(Job):
     # `first`, the public id of the first document, and `must`, that of the must-be-first document;
     # of the baseline, `was` (its measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    user = user_or_none()
     measures = models.JSONField(default=dict)
     by_class = models.JSONField(default=dict)
     latency_ms = models.JSONField(_("latency (ms)"), default=dict)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -12,6 +11,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
@@ -86,23 +86,9 @@ class Experiment(Job):
     refusals = ArrayField(models.TextField(), default=list, blank=True, editable=False)
     override = models.BooleanField(default=False, editable=False)
     override_reason = models.TextField(blank=True, editable=False)
-    asked_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    asked_by = user_or_none(editable=False)
     note = models.TextField(blank=True)
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.SET_NULL,
-        null=True,
-        blank=True,
-        related_name="+",
-        editable=False,
-    )
+    added_by = user_or_none(editable=False)
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -158,9 +144,7 @@ class Optimisation(Job):
     draft = models.ForeignKey(
         SearchProfile, models.SET_NULL, null=True, blank=True, related_name="+"
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    user = user_or_none()
     created = models.DateTimeField(default=timezone.now, editable=False)
     finished = models.DateTimeField(null=True, blank=True)
 

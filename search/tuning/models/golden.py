@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from common.jobs import Job, JobState
 from ingestion.models import Collection, Document
 from search.models.rules import QUERY_CLASSES
@@ -73,9 +74,7 @@ class GoldenQuery(models.Model):
     )
     enabled = models.BooleanField(default=True)
     note = models.TextField(blank=True)
-    added_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    added_by = user_or_none()
     created = models.DateTimeField(default=timezone.now, editable=False)
 
     objects = GoldenQueryQuerySet.as_manager()
@@ -129,9 +128,7 @@ class Judgement(models.Model):
     reference = models.UUIDField(editable=False)
     title = models.CharField(max_length=500, blank=True, help_text=_("The title when judged."))
     grade = models.PositiveSmallIntegerField(validators=[MaxValueValidator(3)])
-    judge = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    judge = user_or_none()
     # Imported and synthetic judgements have no user, only a name.
     judge_name = models.CharField(max_length=150)
     note = models.TextField(blank=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -10,6 +9,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from common.accounts.models import user_or_none
 from common.jobs import Job
 from search.models.profiles import SearchProfile
 from search.tuning.models.evaluation import EvaluationRun
@@ -113,9 +113,7 @@ class Publication(Job):
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="publications")
     fingerprint = models.CharField(max_length=64)
     replaces = models.ForeignKey(SearchProfile, models.SET_NULL, null=True, related_name="+")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    user = user_or_none()
     by_system = models.BooleanField(default=False)
     reason = models.TextField(blank=True)
     override = models.BooleanField(default=False)
@@ -151,9 +149,7 @@ class ProfileChange(models.Model):
 
     profile = models.ForeignKey(SearchProfile, models.CASCADE, related_name="changes")
     action = models.CharField(max_length=12, choices=Action.choices)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+"
-    )
+    user = user_or_none()
     at = models.DateTimeField(default=timezone.now, editable=False)
     reason = models.TextField(blank=True)
     differences = ArrayField(models.TextField(), default=list, blank=True)
