@@ -129,7 +129,7 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
 def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
     from ingestion.models import Collection
     from search.retrieval import lexical
-    from search.retrieval.sql import named
+    from search.retrieval.signal_sql import named
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
     common = f"{lexical.TABLES}, {tables}".rstrip().rstrip(",")

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from ingestion.models import IdentifierPattern
 from search import domain
 from search.query import MAX_QUERY_CHARS, ClassifierRule
-from search.query.classify import PREDICATES, check_rule
+from search.query.rule_classifier import PREDICATES, check_rule
 
 
 def choices(enum: type[Any], **labels: Any) -> list[tuple[str, Any]]:

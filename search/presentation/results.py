@@ -25,7 +25,7 @@ from search.domain import (
     TermStatistic,
 )
 from search.presentation.snippets import SNIPPET_CHARS, marked, snippet
-from search.query.classify import FALLBACK_RULE
+from search.query.rule_classifier import FALLBACK_RULE
 from search.ranking.grouping import Group
 
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:

@@ -1,6 +1,6 @@
 """Q1-Q2: string -> Query -> Classification."""
 
-from search.query.classify import ClassifierRule, classify
 from search.query.parse import MAX_QUERY_CHARS, parse
+from search.query.rule_classifier import ClassifierRule, classify
 
 __all__ = ["MAX_QUERY_CHARS", "ClassifierRule", "classify", "parse"]

@@ -1,7 +1,7 @@
 """Q2: the named classifiers: Query -> Classification. A profile chooses one.
 
 Those of the seed systems reproduce their documents, misfires included, for comparison. The shipped
-rules (`query.rules`) are the recommended ones.
+rules (`query.shipped_rules`) are the recommended ones.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
-from search.query.classify import ClassifierRule, classify
+from search.query.rule_classifier import ClassifierRule, classify
 
 # No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0

@@ -14,7 +14,7 @@ from search.domain import Boost, Pinned, Profile, Query
 from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
 from search.retrieval.lexical import bm25
 from search.retrieval.phrases import literal_pattern
-from search.retrieval.sql import SignalSQL, literally
+from search.retrieval.signal_sql import SignalSQL, literally
 
 _WISHED = sought(WISHED)  # its name in a retrieval
 

@@ -21,7 +21,7 @@ from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
 from search.domain import Comparison, MetadataFilter, Query, QueryFilters
 from search.retrieval.phrases import contains, lacks, titled
-from search.retrieval.sql import named
+from search.retrieval.signal_sql import named
 
 
 @dataclass(frozen=True, slots=True)

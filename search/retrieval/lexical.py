@@ -27,7 +27,7 @@ from ingestion.models import Chunk
 from search.domain import K3, KeywordScorer, Profile, Query, TitleScorer
 from search.query.language import SURE, configs_of
 from search.retrieval.pruning import pruned
-from search.retrieval.sql import SignalSQL
+from search.retrieval.signal_sql import SignalSQL
 
 # The most terms of a query that are looked up, those with the greatest weights (ADR 35).
 MAX_TERMS = 64

@@ -12,7 +12,7 @@ from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import IN_RUN, has_part, spaced
-from search.retrieval.sql import literally
+from search.retrieval.signal_sql import literally
 
 # The phrase under all text configurations at once (a function of the search migrations): a constant
 # for the planner, with a known selectivity, that an index can answer; a query that depends on the

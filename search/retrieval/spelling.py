@@ -13,7 +13,7 @@ from django.db import connection
 
 from search.query.expand import Neighbour
 from search.retrieval.filters import Scope
-from search.retrieval.sql import named
+from search.retrieval.signal_sql import named
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
 # stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.

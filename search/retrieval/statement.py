@@ -35,7 +35,7 @@ from search.retrieval import identifier, lexical
 from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
 from search.retrieval.filters import Scope
 from search.retrieval.lexical import keyword, synonym, title
-from search.retrieval.sql import SignalSQL, named
+from search.retrieval.signal_sql import SignalSQL, named
 from search.retrieval.vector import index_settings, vector
 
 

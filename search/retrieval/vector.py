@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 from ingestion.models import EmbeddingSpace
 from search.domain import Profile
 from search.retrieval.filters import Scope
-from search.retrieval.sql import SignalSQL, named
+from search.retrieval.signal_sql import SignalSQL, named
 
 # The largest scope searched exactly. Of 200,000 chunks HNSW took four times as long for a scope of
 # 5,000; for 10,000 it was faster, but missed 6% of the ten nearest (benchmarks/README.md).

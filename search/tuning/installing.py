@@ -20,7 +20,7 @@ from search.domain import KNOBS, Profile
 from search.models import ClassRule, ClassWeights, SearchProfile
 from search.presets.default import DEFAULT, Preset
 from search.presets.shipped import PRESETS
-from search.query.rules import RULES
+from search.query.shipped_rules import RULES
 from search.ranking.boosts import as_json
 from search.tuning.models import ProfileChange
 from search.tuning.publishing import activation

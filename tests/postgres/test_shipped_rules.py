@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from search.models import ClassRule
-from search.query.rules import RULES
+from search.query.shipped_rules import RULES
 from search.tuning.installing import install_presets
 
 pytestmark = pytest.mark.django_db

@@ -10,7 +10,7 @@ import pytest
 from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import QueryClass
 from search.query import classify, parse
-from search.query.rules import RULES
+from search.query.shipped_rules import RULES
 from tests.relevance.classifier_queries import (
     LABELLED,
     OF_THE_SEEDS,

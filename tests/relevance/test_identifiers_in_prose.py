@@ -15,7 +15,7 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Query, QueryClass
 from search.presets import DEFAULT
 from search.query import classify, parse
-from search.query.rules import RULES
+from search.query.shipped_rules import RULES
 from search.ranking import identifiers_lead
 
 COLLECTIONS = Path(__file__).parents[3] / "shared" / "relevance"

@@ -22,7 +22,7 @@ from search.query.classifiers import (
     classify_by,
     phrase_class,
 )
-from search.query.rules import RULES
+from search.query.shipped_rules import RULES
 
 GOLDEN = Path(__file__).parents[3] / "shared" / "golden" / "seed_presets.json"
 NAMES = {"conceptual": QueryClass.CONCEPT, "troubleshooting": QueryClass.DEBUG}

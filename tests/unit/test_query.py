@@ -15,10 +15,10 @@ from ingestion.identifiers import DEFAULT_PATTERNS
 from search.domain import Query, QueryClass, QueryFilters
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong, SearchError
 from search.query import ClassifierRule, classify, parse
-from search.query.classify import FALLBACK_RULE, PREDICATES, check_rule
 from search.query.expand import correctable
 from search.query.parse import MAX_QUERY_CHARS, asked_words, relaxed
-from search.query.rules import RULES
+from search.query.rule_classifier import FALLBACK_RULE, PREDICATES, check_rule
+from search.query.shipped_rules import RULES
 
 PIECES = ('"', "“", "-", ":", "title:", "-title:", "type:", "lang:", "before:", " ", "pdf", "a b")
 

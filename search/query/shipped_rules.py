@@ -8,7 +8,7 @@ for a name, "What is Python" for an explanation.
 from __future__ import annotations
 
 from search.domain import QueryClass
-from search.query.classify import ClassifierRule
+from search.query.rule_classifier import ClassifierRule
 
 # Office nouns that share verbs with programming: "how do I create a ticket".
 _OFFICE = (
