@@ -65,10 +65,11 @@ class Profile:
     `depth` is the number of candidates each signal generates. `keyword_budget` is the maximum of
     chunks scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal scores only the
     candidates that it generated. `bypass` is a regular expression: queries that match it use
-    keywords alone. `feedback` is the weight of relevance feedback as a share of the best score;
-    0 for none. `recency_half_life` is in days. Below `confidence_threshold`, in [0, 1], a search
-    warns that it may not have found the answer; 0 for never. Raises ValueError for a constant out
-    of range.
+    keywords alone. `short_lean`, in [0, 1], is the share of the keywords' weight that moves to
+    meaning for a query of few known words (`engine.settle.leaning_on_meaning`). `feedback` is the
+    weight of relevance feedback as a share of the best score; 0 for none. `recency_half_life` is in
+    days. Below `confidence_threshold`, in [0, 1], a search warns that it may not have found the
+    answer; 0 for never. Raises ValueError for a constant out of range.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Profile:
     both_factor: float = field(default=1.0, metadata=_COMBINING)
     both_first: bool = field(default=False, metadata=_COMBINING)
     own_candidates_only: bool = field(default=False, metadata=_COMBINING)
+    short_lean: float = field(default=0.0, metadata=_COMBINING)
     boosts: tuple[Boost, ...] = field(default=(), metadata=_LIFTING)
     feedback: float = field(default=0.0, metadata=_LIFTING)
     recency_half_life: int = field(default=365, metadata=_LIFTING)
@@ -98,6 +100,8 @@ class Profile:
             raise ValueError(
                 f"The factor for both signals must be 1 or more, not {self.both_factor}."
             )
+        if not 0 <= self.short_lean <= 1:
+            raise ValueError(f"The lean of short queries must lie in [0, 1]: {self.short_lean}.")
         if not 0 <= self.feedback < math.inf:
             raise ValueError(f"The weight of feedback must be 0 or more, not {self.feedback}.")
         if self.depth < 1:

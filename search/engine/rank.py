@@ -26,7 +26,7 @@ from search.domain import (
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled, leaning
+from search.engine.settle import Settled, leaning, leaning_on_meaning
 from search.ranking import Batch, Prepared, Ranked, prepare, rank
 from search.ranking.confidence import confidence, shifted
 from search.ranking.grouping import Group, grouped, leaders
@@ -81,12 +81,16 @@ def rankings(
         leaning(each, held.candidates, configured) if held.by_meaning else each
         for each, held in zip(settled, batch.prepared, strict=True)
     )
-    ranked = _ranked(batch, leant, profile)
     # For a language that the model does not know, the vectors are no evidence of confidence.
     means = [
         held.by_meaning and before is after
         for held, before, after in zip(batch.prepared, settled, leant, strict=True)
     ]
+    leant = tuple(
+        leaning_on_meaning(each, held.candidates) if by_meaning else each
+        for each, held, by_meaning in zip(leant, batch.prepared, means, strict=True)
+    )
+    ranked = _ranked(batch, leant, profile)
     if confident is None:
         confident = profile.confidence_threshold > 0
     unknown = np.full(len(settled), np.nan)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from ingestion.models.library import Viewer
 from search.domain import (
@@ -80,6 +80,9 @@ class Request:
     page_size: int = DEFAULT_PAGE_SIZE
     takes_part: TakesPart | None = None
 
+
+# Known words of a short and of a long question. Chosen with the lean on seven judged collections.
+SHORT, LONG = 2, 7
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 
@@ -184,3 +187,26 @@ def leaning(settled: Settled, candidates: Candidates, configured: Configuration)
         "The embedding model does not support %(language)s, so keywords count for more."
     ) % {"language": language}
     return settled.weighed(leaning_on_keywords(settled.weights), note)
+
+
+def leaning_on_meaning(settled: Settled, candidates: Candidates) -> Settled:
+    """The question with keyword weight moved to meaning if it has few known words (ADR 37).
+
+    The profile's `short_lean` of the keywords' weight moves for SHORT known words or fewer, less
+    for each further one, nothing from LONG on. Lookups and forced weights stay. For candidate
+    sets to which the vector signal contributed.
+    """
+    known, weights = len(candidates.terms), settled.weights
+    share = min((LONG - known) / (LONG - SHORT), 1.0) * settled.profile.short_lean
+    fixed = "weights" in settled.forced or settled.classification.weights is not None
+    lookup = settled.classification.query_class is QueryClass.LOOKUP
+    if fixed or lookup or share <= 0 or not (weights.vector and weights.keyword):
+        return settled
+    moved = weights.keyword * share
+    leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
+    text = ngettext(
+        "%(known)d known word: meaning counts for %(share)d %%.",
+        "%(known)d known words: meaning counts for %(share)d %%.",
+        known,
+    )
+    return settled.weighed(leant, text % {"known": known, "share": round(100 * leant.vector)})

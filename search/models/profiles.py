@@ -132,6 +132,15 @@ class SearchProfile(models.Model):
         default=False,
         help_text=_("A signal counts only for the candidates that it retrieved itself."),
     )
+    short_lean = models.FloatField(
+        _("short questions lean to meaning"),
+        default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text=_(
+            "Share of the keywords' weight that moves to meaning for questions of one or two known "
+            "words; it falls to none at seven. Lookups keep their weights."
+        ),
+    )
     boosts = models.JSONField(
         default=list,
         blank=True,
@@ -219,6 +228,11 @@ class SearchProfile(models.Model):
                 violation_error_message=_(
                     "The factor for candidates found by both signals must be 1 or more."
                 ),
+            ),
+            models.CheckConstraint(
+                condition=Q(short_lean__gte=0, short_lean__lte=1),
+                name="profile_short_lean_range",
+                violation_error_message=_("The lean of short questions must lie between 0 and 1."),
             ),
             models.CheckConstraint(
                 condition=Q(feedback__gte=0, feedback__lte=2),

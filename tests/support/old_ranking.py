@@ -44,7 +44,7 @@ from search.domain import (
     Weights,
 )
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled
+from search.engine.settle import Settled, leaning_on_meaning
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import applicable, identifiers_lead
 from search.ranking.boosts import sought
@@ -111,6 +111,8 @@ def weigh(
         unknown = unfamiliar(settled.query.text, columns.readings, configured.space.languages)
     if unknown:
         weights = leaning_on_keywords(weights)
+    elif by_meaning:
+        weights = leaning_on_meaning(settled, columns).weights
     return surest(
         settled.query,
         candidates,

@@ -50,6 +50,10 @@ COSTS = {
         "A regular expression. Matching questions are answered by keywords alone, "
         "without the embedding model: suitable for bare codes, not for words."
     ),
+    "short_lean": _(
+        "The share of the keywords' weight that moves to meaning for questions of one or two "
+        "known words. Raising it finds answers in other words, and loses exact ones."
+    ),
     "feedback": _(
         "The weight of similarity to the first results (relevance feedback), "
         "relative to the best score. Raising it brings related passages together, "

@@ -47,6 +47,10 @@ COSTS: dict[str, Promise | str] = {
         "Factors for passages with certain properties. Each boost demotes all passages "
         "without the property."
     ),
+    "short_lean": _(
+        "Moves keyword weight to meaning for questions of few known words. Raising it finds "
+        "answers in other words, and demotes passages that hold the exact ones."
+    ),
     "feedback": _(
         "Relevance feedback: promotes passages similar to the first results. Raising "
         "it brings related passages together, and drifts if the first results are "
@@ -88,6 +92,7 @@ GROUPS = {
 }
 # Controls shown as sliders: name -> minimum, maximum, step.
 RANGES = {
+    "short_lean": (0, 1, 0.05),
     "feedback": (0, 2, 0.05),
     "confidence_threshold": (0, 1, 0.01),
     "depth": (5, 500, 5),

@@ -1,0 +1,79 @@
+"""Weights that lean to meaning for short questions (ADR 37)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import (
+    Candidates,
+    Classification,
+    Profile,
+    Query,
+    QueryClass,
+    TermStatistic,
+    Weights,
+)
+from search.engine.settle import LONG, SHORT, Settled, leaning_on_meaning
+from search.presets import DEFAULT
+
+WEIGHTS = Weights(0.6, 0.3, 0.1)
+
+
+def asked(
+    words: int,
+    *,
+    lean: float = 0.5,
+    weights: Weights = WEIGHTS,
+    query_class: QueryClass = QueryClass.GENERAL,
+    **settled: object,
+) -> Settled:
+    """A question of so many known words, after the lean."""
+    terms = tuple(TermStatistic(f"word{i}", 1, 1.0) for i in range(words))
+    profile = replace(DEFAULT.profile, short_lean=lean)
+    query = Query("words")
+    before = Settled(query, profile, Classification(query_class, "", 1.0), weights, frozenset())
+    return leaning_on_meaning(replace(before, **settled), Candidates(query, terms=terms))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [0, 1, SHORT])
+def test_a_short_question_gives_the_whole_share_to_meaning(words: int) -> None:
+    found = asked(words)
+    assert found.weights.as_dict() == approx(Weights(0.75, 0.15, 0.1).as_dict())
+    assert f"{words} known word" in found.notes[0]
+    assert "meaning counts for 75 %" in found.notes[0]
+
+
+@pytest.mark.parametrize("words", [LONG, LONG + 1, 40])
+def test_a_long_question_keeps_its_weights(words: int) -> None:
+    found = asked(words)
+    assert found.weights == WEIGHTS
+    assert found.notes == ()
+
+
+@given(st.integers(0, 30), st.floats(0, 1))
+def test_more_words_never_lean_further_and_the_sum_stays(words: int, lean: float) -> None:
+    fewer, more = asked(words, lean=lean).weights, asked(words + 1, lean=lean).weights
+    assert fewer.vector >= more.vector >= WEIGHTS.vector
+    assert fewer.keyword >= 0
+    assert fewer.vector + fewer.keyword + fewer.title == approx(1)
+    assert fewer.title == WEIGHTS.title
+
+
+def test_what_was_decided_otherwise_stays() -> None:
+    forced = asked(1, forced=("weights",))
+    lookup = asked(1, query_class=QueryClass.LOOKUP)
+    alone = asked(1, weights=Weights(0, 1, 0))
+    off = asked(1, lean=0.0)
+    for found in (forced, lookup, off):
+        assert found.weights == WEIGHTS
+    assert alone.weights == Weights(0, 1, 0)
+
+
+def test_a_lean_outside_its_range_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"\[0, 1\]"):
+        Profile("wrong", 1, {}, short_lean=1.5)
