@@ -82,7 +82,7 @@ class Request:
 
 
 # Known words of a short and of a long question. Chosen with the lean on seven judged collections.
-SHORT, LONG = 2, 7
+SHORT, LONG = 2, 5
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 

@@ -138,7 +138,7 @@ class SearchProfile(models.Model):
         validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "Share of the keywords' weight that moves to meaning for questions of one or two known "
-            "words; it falls to none at seven. Lookups keep their weights."
+            "words; it falls to none at five. Lookups keep their weights."
         ),
     )
     boosts = models.JSONField(
