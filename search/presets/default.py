@@ -50,8 +50,6 @@ DEFAULT = Preset(
             code=Weights(0.55, 0.40, 0.05),
         ),
         normalisers=scales(),
-        # Seven collections of English questions, mean nDCG@10: .773 without, .777 with (ADR 37).
-        short_lean=0.5,
         # .3 to .7 do equally well: .006 nDCG@10 more on the mean of the six, and no loss on any.
         feedback=0.4,
         # Flags 3% of the questions that have an answer, and 90% of those about other topics.
