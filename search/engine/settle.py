@@ -81,7 +81,7 @@ class Request:
     takes_part: TakesPart | None = None
 
 
-# Known words of a short question and of one that is not; tried on seven judged collections (ADR 37).
+# Known words of a short question, and of one that no longer is (ADR 37).
 SHORT, LONG = 2, 5
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
