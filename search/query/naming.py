@@ -75,20 +75,21 @@ def asks_for(text: str, found: Sequence[Found]) -> bool:
     others = sum(1 for _ in _other_words(text, [(one.start, one.end) for one in found]))
     if len({one.canonical for one in found}) >= others:
         return True
-    words = _words(text[: found[0].start])
+    words = [word for word, _, _ in _words(text[: found[0].start])]
     opens = bool(words) and words[0] in _OPENINGS and _EMPTY.issuperset(words)
     return opens and others <= MOST_OTHER_WORDS
 
 
-def _words(text: str) -> list[str]:
-    return [match.group().casefold().replace("’", "'") for match in _WORD.finditer(text)]
+def _words(text: str) -> Iterator[tuple[str, int, int]]:
+    """The words of the text, case-folded, each with its span."""
+    for match in _WORD.finditer(text):
+        yield match.group().casefold().replace("’", "'"), match.start(), match.end()
 
 
 def _other_words(text: str, taken: Sequence[tuple[int, int]]) -> Iterator[str]:
     """The content words of the text outside the spans."""
-    for match in _WORD.finditer(text):
-        word = match.group().casefold().replace("’", "'")
-        if word not in _EMPTY and not _within(match.start(), match.end(), taken):
+    for word, start, end in _words(text):
+        if word not in _EMPTY and not _within(start, end, taken):
             yield word
 
 
