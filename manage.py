@@ -27,4 +27,16 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        main()
+        sys.stdout.flush()
+    except ImproperlyConfigured as error:
+        sys.exit(f"Steelyard cannot start: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)  # as a shell reports a program that Ctrl-C ended
+    except BrokenPipeError:
+        # `manage.py X | head`: nobody reads on. What is still buffered must not fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)  # as a shell reports a program that SIGPIPE ended

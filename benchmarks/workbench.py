@@ -80,7 +80,7 @@ def synthetic(queries: int, candidates: int) -> None:
 
     variants = {
         "shipped default": shipped,
-        "without feedback or fallback ranking": plain,
+        "without feedback": plain,
         "rank fusion": replace(plain, fusion=Fusion.RRF),
     }
     for name, profile in variants.items():
@@ -94,7 +94,7 @@ def synthetic(queries: int, candidates: int) -> None:
             f"  {name}: first {cold:.0f} ms, each further move {warm:.0f} ms (most "
             f"{max(moves):.0f}); one by one, every hit explained, {exact:.0f} ms"
         )
-    for name in ("shipped default", "without feedback or fallback ranking"):
+    for name in ("shipped default", "without feedback"):
         optimised(name, WhatIf(cases, configured), variants[name])
     pool = cases[0].pool
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 BLOCK_SEPARATOR = "\n\n"
 CELL_SEPARATOR = " | "
@@ -100,6 +101,17 @@ def block_spans(blocks: Sequence[Block]) -> list[tuple[int, int]]:
     return spans
 
 
+class BlockPlace(NamedTuple):
+    """Where a block begins in a chunk's text, its kind, and its level as in Block.
+
+    The block extends to the next one's beginning; the white space between them belongs to neither.
+    """
+
+    start: int
+    kind: BlockKind
+    level: int
+
+
 @dataclass(frozen=True, slots=True)
 class ChunkDraft:
     """A chunk before it is stored, without id, lexemes or embedding.
@@ -107,7 +119,7 @@ class ChunkDraft:
     `text` is the displayed text. `start` and `end` are its [start, end) offsets in the extracted
     text; for a table piece with a repeated header they cover only the rows, and for a chunk with
     overlap they begin at the overlap. `tokens` counts `text` in the embedding model's own tokens,
-    without special tokens.
+    without special tokens. `layout` are the blocks in `text`, in order.
     """
 
     ordinal: int
@@ -119,6 +131,7 @@ class ChunkDraft:
     heading_path: tuple[str, ...] = ()
     page: int | None = None
     content_hash: str = field(default="")
+    layout: tuple[BlockPlace, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.content_hash:

@@ -70,6 +70,18 @@ class ParseLimitExceeded(ParseFailed):
     code = "parse_limit"
 
 
+class PageNotDrawn(ParseFailed):
+    """There can be no picture of a page; its text is not affected."""
+
+    code = "page_not_drawn"
+
+
+class PicturesBusy(IngestionError):
+    """Too many pictures are being drawn: try again in some seconds."""
+
+    code = "pictures_busy"
+
+
 class RepeatedCrash(ParseFailed):
     """Several attempts ended by a crash of the worker, not by an error."""
 

@@ -6,6 +6,7 @@ A flat JSON object of strings, numbers, booleans and lists of strings. A date is
 check_metadata -> the normalised object, or InvalidMetadata
 from_lines     -> the same from "key: value" lines of a form (inverse: `as_lines`)
 from_pairs     -> the same from "key=value" options of a command
+edited         -> the same with tags and keys added and removed
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ MAX_CHARS = 20_000
 MAX_NUMBER = 10**15
 # The keys that a collection offers as filters: a longer list would not help.
 MAX_FACET_KEYS = 10
+
+# The key whose texts are a document's tags.
+TAGS = "tags"
 
 KEY = rf"[a-z0-9][a-z0-9_-]{{0,{MAX_KEY_CHARS - 1}}}"
 _KEY = re.compile(KEY)
@@ -112,6 +116,33 @@ def texts(value: Value) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [json.dumps(value) if isinstance(value, bool) else _written(value)]
+
+
+def tags_of(metadata: Mapping[str, Any]) -> list[str]:
+    """The texts of the key `tags`."""
+    value = metadata.get(TAGS)
+    return [] if value is None else texts(value)
+
+
+def edited(
+    metadata: Mapping[str, Any],
+    *,
+    add_tags: Iterable[str] = (),
+    remove_tags: Iterable[str] = (),
+    give: Mapping[str, Any] | None = None,
+    drop: Iterable[str] = (),
+) -> Metadata:
+    """The metadata without the keys of `drop`, with those of `give`, and with its tags changed.
+
+    A tag that is both added and removed is added. Raises InvalidMetadata.
+    """
+    kept = {key: value for key, value in metadata.items() if key not in set(drop)}
+    kept |= give or {}
+    gone = set(map(clean, remove_tags))
+    tags = [tag for tag in tags_of(kept) if tag not in gone]
+    tags = list(dict.fromkeys([*tags, *filter(None, map(clean, add_tags))]))
+    kept.pop(TAGS, None)
+    return check_metadata({**kept, **({TAGS: tags} if tags else {})})
 
 
 def as_lines(metadata: Mapping[str, Value]) -> str:

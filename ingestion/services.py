@@ -5,6 +5,7 @@
     activate -> the new chunks replace the old in one transaction    (`activation`)
     delete   -> the bin; restore undoes it, purge deletes permanently (`deletion`)
     make_current -> a new version with the file of an older one      (`versions`)
+    move -> another collection; annotate -> tags and metadata of many (`arranging`)
     edit_chunk -> a passage changed by hand, in place                (`editing`)
 
 Every function here owns its transaction and enqueues on commit. The database alone records
@@ -22,6 +23,7 @@ from django.db import IntegrityError, transaction
 
 from common.jobs import enqueue
 from ingestion.audit import log
+from ingestion.documents.arranging import annotate, move, undo_move
 from ingestion.documents.deletion import (
     delete,
     delete_collection,
@@ -46,11 +48,13 @@ if TYPE_CHECKING:
 __all__ = [
     "Receipt",
     "Wish",
+    "annotate",
     "delete",
     "delete_collection",
     "describe",
     "edit_chunk",
     "make_current",
+    "move",
     "place",
     "purge",
     "purge_bin",
@@ -62,6 +66,7 @@ __all__ = [
     "restore_collection",
     "retry",
     "undo",
+    "undo_move",
 ]
 
 

@@ -11,12 +11,15 @@ from celery import shared_task
 from common import jobs
 from ingestion import idempotency
 from ingestion.documents import deletion, steps
+from ingestion.documents.underway import note_under_way
 from ingestion.intake.importing import runner
 from ingestion.intake.importing.services import forget_files
 from ingestion.intake.watching.scanning import scan
 from ingestion.lexical import terms
 from ingestion.models import DocumentVersion, Import, WatchedFolder
 from ingestion.spaces import backfill
+from ingestion.webhooks import sending
+from ingestion.webhooks.models import Webhook
 
 
 @shared_task
@@ -40,9 +43,16 @@ def scan_folder(folder_id: int) -> bool:
 
 
 @shared_task
+def deliver_webhook(webhook_id: int) -> int:
+    return sending.deliver(webhook_id)
+
+
+@shared_task
 def sweep() -> int:
     idempotency.forget_expired()
-    return jobs.sweep(DocumentVersion) + jobs.sweep(Import) + backfill.sweep_spaces()
+    note_under_way()
+    swept = sum(jobs.sweep(model) for model in (DocumentVersion, Import, Webhook))
+    return swept + backfill.sweep_spaces()
 
 
 @shared_task
@@ -58,4 +68,5 @@ def fold_statistics() -> bool:
 @shared_task
 def purge_bin() -> tuple[int, int]:
     forget_files()
+    sending.forget_old()
     return deletion.purge_bin()

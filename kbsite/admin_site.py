@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from django.urls import URLPattern, URLResolver, path
+from typing import Any
+
+from django.contrib.auth import REDIRECT_FIELD_NAME
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, URLResolver, path, reverse
 from unfold.sites import UnfoldAdminSite
 
 
 class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
     """The site behind `admin.site`; `kbsite.apps.AdminConfig` names it."""
+
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """The sign-in page of the site, which says so if the account lacks access to the admin."""
+        index = reverse("admin:index")
+        if request.method == "GET" and self.has_permission(request):
+            return redirect(index)
+        return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or index)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.

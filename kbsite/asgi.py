@@ -1,14 +1,28 @@
-"""The ASGI application."""
+"""The ASGI application: pages, API and streams by Django, agents (MCP) beside it."""
 
 from __future__ import annotations
 
 import os
 
-from django.core.asgi import get_asgi_application
+import django
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+# Seconds, with time left to answer 503 within two.
+os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
-from kbsite.servers import ensure_servers  # after the settings module is named
+from kbsite.dispatch import Pages, Site  # after the settings module is named
+from kbsite.servers import ensure_servers
+
+
+def _application() -> Site:
+    from django.conf import settings
+
+    from search.mcp import agents_app, is_for_agents  # after the setup: it imports models
+
+    pages, agents = Pages(), agents_app()
+    return Site(pages, agents, is_for_agents=is_for_agents, threads=settings.WEB_THREADS)
+
 
 ensure_servers()
-application = get_asgi_application()
+django.setup(set_prefix=False)
+application = _application()

@@ -12,11 +12,12 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Tags, register
 from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError, OperationalError, connections
+from django.utils.module_loading import import_string
 
-from ingestion.embedding import EmbedderConfig
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
+from search import reranking
 from search.query import MAX_QUERY_CHARS
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
@@ -46,14 +47,15 @@ def check_var_dir(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_embedder(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """The settings must describe an embedder. Nothing is loaded and no server is contacted."""
-    try:
-        config = EmbedderConfig.of(
-            settings.EMBEDDER, **settings.EMBEDDER_OPTIONS.get(settings.EMBEDDER, {})
-        )
-        if config.kind == "local" and config.local.folder is None:
-            from ingestion.embedding import minilm
+    # Here, because it imports models, which are not loaded yet when this module is.
+    from ingestion.spaces.configuring import config_of_settings, embedder_config
 
-            minilm.tokenizer_file()
+    try:
+        config = embedder_config(config_of_settings())
+        if config.kind == "local":
+            from ingestion.embedding.local import require_installed
+
+            require_installed(config.local)
     except EmbeddingError as error:
         return [
             Error(
@@ -80,6 +82,7 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         "OCR_PAGES": settings.OCR_PAGES,
         "SECTION_TOKENS": settings.SECTION_TOKENS,
         "SEARCH_QUERY_CHARS": settings.SEARCH_QUERY_CHARS,
+        "QUERY_CLASSIFIER_TIMEOUT": settings.QUERY_CLASSIFIER_TIMEOUT,
         **settings.PARSE_LIMITS,
     }
     return [
@@ -90,6 +93,20 @@ def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         )
         for name, value in numbers.items()
         if value <= 0
+    ]
+
+
+@register()
+def check_base_rate(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """A share of 0 or 1 leaves nothing for a confidence to say."""
+    if 0 < settings.CONFIDENCE_BASE_RATE < 1:
+        return []
+    return [
+        Error(
+            f"CONFIDENCE_BASE_RATE is {settings.CONFIDENCE_BASE_RATE}: not between 0 and 1.",
+            hint="Set it to the share of your readers' questions that the library can answer.",
+            id="steelyard.E013",
+        )
     ]
 
 
@@ -105,6 +122,35 @@ def check_query_chars(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             id="steelyard.E011",
         )
     ]
+
+
+@register()
+def check_reranker(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """The settings must describe a reranker, or none. No server is contacted."""
+    try:
+        reranking.configured()
+    except ValueError as error:
+        hint = "docs/operations.md lists the variables of the reranker."
+        return [Error(str(error), hint=hint, id="steelyard.E012")]
+    return []
+
+
+@register()
+def check_query_classifier(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """QUERY_CLASSIFIER must name a class with `classify`. It is imported and not called."""
+    path = settings.QUERY_CLASSIFIER
+    if not path:
+        return []
+    hint = "docs/tuning.md describes a classifier of your own; leave it empty for none."
+    try:
+        found = import_string(path)
+    except ImportError as error:
+        text = f"QUERY_CLASSIFIER names {path!r}, which cannot be imported: {error}"
+        return [Error(text, hint=hint, id="steelyard.E014")]
+    if isinstance(found, type) and callable(getattr(found, "classify", None)):
+        return []
+    text = f"QUERY_CLASSIFIER names {path!r}, which is not a class with a method `classify`."
+    return [Error(text, hint=hint, id="steelyard.E014")]
 
 
 @register()
@@ -160,9 +206,9 @@ def check_parse_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 @register()
 def check_url_import(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
-    """The settings of the URL import must be valid hosts, networks, ports and seconds."""
+    """The settings of URL imports and webhooks must be valid hosts, networks, ports, seconds."""
     problems: list[CheckMessage] = []
-    for name in ("URL_IMPORT_ALLOW", "URL_IMPORT_DENY"):
+    for name in ("URL_IMPORT_ALLOW", "URL_IMPORT_DENY", "WEBHOOK_ALLOW"):
         try:
             read_rules(getattr(settings, name))
         except ValueError as error:
@@ -249,3 +295,39 @@ def check_active_space(
     if not spaces:
         return []
     return [CheckWarning(text, id="steelyard.W006") for text in overview(spaces)]
+
+
+@register(Tags.database)
+def check_signals(
+    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Warn if the active profile weighs WordNet or concepts, and their data is missing."""
+    from ingestion.lexical import concepts
+    from search.models import ClassWeights, SearchProfile
+    from search.query.wordnet import opened
+
+    if "default" not in (databases or ()):
+        return []
+    problems: list[CheckMessage] = []
+    try:
+        weights = ClassWeights.objects.filter(profile__state=SearchProfile.State.ACTIVE)
+        if opened(settings.WORDNET_DIR) is None and weights.filter(wordnet__gt=0).exists():
+            problems.append(
+                CheckWarning(
+                    f"The active profile weighs WordNet, which is not in {settings.WORDNET_DIR}.",
+                    hint="On Debian: sudo apt-get install wordnet-base. Elsewhere set WORDNET_DIR.",
+                    id="steelyard.W012",
+                )
+            )
+        lacking = next(concepts.waiting(), None) is not None
+        if lacking and weights.filter(concept__gt=0).exists():
+            problems.append(
+                CheckWarning(
+                    "The active profile weighs concepts, which some documents do not have yet.",
+                    hint="Run: manage.py concepts",
+                    id="steelyard.W013",
+                )
+            )
+    except DatabaseError:
+        return []  # before migrate, or the command reports that the server is down
+    return problems

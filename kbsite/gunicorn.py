@@ -17,14 +17,16 @@ from ingestion.embedding.config import usable_cores
 # The settings read .env too, but only later, in each worker process.
 Env.read_env(Path(__file__).resolve().parent.parent / ".env")
 
-wsgi_app = "kbsite.wsgi:application"
+wsgi_app = "kbsite.asgi:application"
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 
-# Each process loads the embedding model (about 220 MB) and serves several searches at once:
-# the model and the database both release the GIL.
-worker_class = "gthread"
+# Each process loads the embedding model (about 220 MB) and serves several searches at once, in
+# WEB_THREADS threads (kbsite/dispatch.py): the model and the database both release the GIL. Open
+# streams are held by the event loop.
+worker_class = "asgi"
+# The application of the agents' server (MCP) cannot work without it.
+asgi_lifespan = "on"
 workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))
-threads = int(os.environ.get("WEB_THREADS", 4))
 # Not preloaded: the model's threads and the connection pool do not survive a fork.
 preload_app = False
 
@@ -34,7 +36,8 @@ limit_request_line = 8190
 timeout = 60
 graceful_timeout = 10
 keepalive = 5
-accesslog = "-"
+# A line for each request on standard output; ACCESS_LOG is another file, or empty for none.
+accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
 # It would be created in the home directory, which a service account may lack.
 control_socket_disable = True

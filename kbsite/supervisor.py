@@ -1,5 +1,7 @@
 """Runs several programs as one: prefixed logs, restarts, and a shutdown that leaves no orphans.
 
+Servers that run on their own are watched and started again.
+
 Independent of Django. Not honcho: there one failed program ends the others, Ctrl-C is a failure,
 a killed supervisor leaves orphans, and its output would break the demo's progress bar.
 """
@@ -18,22 +20,39 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import psutil
 
-from kbsite.embedded.system import try_lock
+from kbsite.embedded.system import EmbeddedServersError, try_lock
 
 # Guesses: a worker returns its work within a second or two, and a request ends within ten.
 STOP_TIMEOUT = 15.0
 RESTART_PAUSE = 1.0
 # A program that exits this often within this many seconds is given up.
 MAX_ENDS, ENDS_WITHIN = 3, 60.0
+# Seconds between two looks at a server, and the longest between two starts that fail: guesses.
+WATCH_INTERVAL, LONGEST_PAUSE = 1.0, 30.0
 COLOURS = (36, 33, 32, 35, 34)  # ANSI: cyan, yellow, green, magenta, blue
 
 
 class SupervisorError(Exception):
-    """A program keeps failing, or another supervisor is running; the message says what to do."""
+    """A program keeps failing; the message says what to do."""
+
+
+class AlreadyRunning(SupervisorError):
+    """Another supervisor is running."""
+
+
+class Watched(Protocol):
+    """A server that is no child of ours, such as `kbsite.embedded.server.Server`."""
+
+    @property
+    def log(self) -> Path: ...
+
+    def is_up(self) -> bool: ...
+
+    def start(self, *, cancelled: Callable[[], bool]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +85,10 @@ class Running:
 
 
 class Supervisor:
-    """Keeps programs running while its block lasts; `write` receives their output by line.
+    """Keeps programs and servers running while its block lasts; `write` receives their output.
 
-    One supervisor at a time per `run_dir`. Orphans of a killed one are ended first.
+    The servers, by name, run already; they are not stopped. What the programs print while they are
+    being stopped is dropped, unless `verbose`. One supervisor at a time per `run_dir`.
     """
 
     def __init__(
@@ -78,14 +98,18 @@ class Supervisor:
         run_dir: Path,
         url: str,
         write: Callable[[str], None],
+        servers: Mapping[str, Watched] | None = None,
         colour: bool = False,
+        verbose: bool = False,
     ) -> None:
         self._programs = programs
+        self._servers = servers or {}
+        self._verbose = verbose
         self._run_dir = run_dir
         self._url = url
         self._write = write
         self._colour = colour
-        self._width = max(len(program.name) for program in programs)
+        self._width = max(len(name) for name in (*self._servers, *(p.name for p in programs)))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._threads: list[threading.Thread] = []
         self._changing = threading.Lock()
@@ -95,9 +119,9 @@ class Supervisor:
     def __enter__(self) -> Self:
         try:
             for index, program in enumerate(self._programs):
-                thread = threading.Thread(target=self._keep, args=(program, index), daemon=True)
-                thread.start()
-                self._threads.append(thread)
+                self._run(self._keep, program, self._prefix(program.name, index))
+            for index, (name, server) in enumerate(self._servers.items(), len(self._programs)):
+                self._run(self._watch, server, self._prefix(name, index))
         except BaseException:
             self.stop()
             raise
@@ -143,10 +167,32 @@ class Supervisor:
             thread.join(5)
         _run_file(self._run_dir).unlink(missing_ok=True)
 
-    def _keep(self, program: Program, index: int) -> None:
+    def _run(self, work: Callable[..., None], *arguments: object) -> None:
+        thread = threading.Thread(target=work, args=arguments, daemon=True)
+        thread.start()
+        self._threads.append(thread)
+
+    def _watch(self, server: Watched, prefix: str) -> None:
+        """Start a server again when it does not answer twice in a row."""
+        pause, missed = WATCH_INTERVAL, 0
+        while not self._stopping.wait(pause):
+            try:
+                missed = 0 if server.is_up() else missed + 1
+                if missed < 2:
+                    pause = WATCH_INTERVAL
+                    continue
+                if missed == 2:
+                    self._write(
+                        f"{prefix}does not answer; starting it again. Its log: {server.log}"
+                    )
+                server.start(cancelled=self._stopping.is_set)
+            except (EmbeddedServersError, OSError) as error:
+                pause = min(2 * pause, LONGEST_PAUSE)
+                self._write(f"{prefix}cannot be started; next attempt in {pause:.0f} s. {error}")
+
+    def _keep(self, program: Program, prefix: str) -> None:
         """Start a program, forward its output, and restart it when it exits."""
         ends: deque[float] = deque(maxlen=MAX_ENDS)
-        prefix = self._prefix(program.name, index)
         while (process := self._launch(program)) is not None:
             reader = threading.Thread(target=self._read, args=(process, prefix), daemon=True)
             reader.start()
@@ -197,7 +243,9 @@ class Supervisor:
         assert process.stdout is not None
         with process.stdout as lines:
             for line in lines:
-                self._write(prefix + line.decode("utf-8", "replace").rstrip())
+                # Celery advises to press Ctrl-C again, which somebody has just pressed.
+                if self._verbose or not self._stopping.is_set():
+                    self._write(prefix + line.decode("utf-8", "replace").rstrip())
 
     def _prefix(self, name: str, index: int) -> str:
         padded = f"{name:<{self._width}} | "
@@ -220,14 +268,14 @@ class Supervisor:
 def alone(run_dir: Path) -> Iterator[None]:
     """Hold the supervisor lock of `run_dir`; orphans of a killed supervisor are ended first.
 
-    Raises SupervisorError with the URL of the supervisor that is running.
+    Raises AlreadyRunning with the URL of the supervisor that is running.
     """
     run_dir.mkdir(parents=True, exist_ok=True)
     with try_lock(run_dir / "supervisor.lock") as lock:
         if lock is None:
             known = running(run_dir)
             where = f" at {known.url}" if known else ""
-            raise SupervisorError(f"Already running{where}. To stop it: make stop")
+            raise AlreadyRunning(f"Already running{where}. To stop it: make stop")
         if left := running(run_dir):
             end(left.alive())
             _run_file(run_dir).unlink(missing_ok=True)

@@ -29,6 +29,16 @@ def _item(title: str, icon: str, app: str, model: str, right: str = "") -> dict[
     }
 
 
+def _page(title: str, icon: str, name: str, app: str, model: str) -> dict[str, Any]:
+    """A line for a page that belongs to no model, open to who may see the model's list."""
+    address = reverse_lazy(f"admin:{name}")
+    return {"title": title, "icon": icon, "link": address, "permission": _may_see(app, model)}
+
+
+def _folded(title: str, *items: dict[str, Any]) -> dict[str, Any]:
+    return {"title": title, "collapsible": True, "items": list(items)}
+
+
 def _asset(path: str) -> Callable[[HttpRequest], str]:
     # Not before a page asks: the manifest of static files may not exist while settings load.
     return lambda request: static(path)
@@ -38,7 +48,7 @@ UNFOLD: dict[str, Any] = {
     "SITE_TITLE": "Steelyard",
     "SITE_HEADER": "Steelyard",
     "SITE_SUBHEADER": "Library and search",
-    "SITE_SYMBOL": "balance",
+    "SITE_ICON": _asset("search/favicon.svg"),
     "SITE_URL": "/",
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": _asset("search/favicon.svg")}
@@ -47,7 +57,7 @@ UNFOLD: dict[str, Any] = {
     "SHOW_VIEW_ON_SITE": True,
     "STYLES": [_asset("admin/steelyard/admin.css")],
     "SCRIPTS": [_asset("admin/steelyard/keyboard.js")],
-    "DASHBOARD_CALLBACK": "search.admin.searches.dashboard",
+    "DASHBOARD_CALLBACK": "search.admin.front_page.dashboard",
     "COMMAND": {"search_models": False},
     # Ink and brass. White text on primary-600 and base-600 on white both pass 4.5 to 1.
     "COLORS": {
@@ -82,69 +92,68 @@ UNFOLD: dict[str, Any] = {
         "show_search": False,
         "command_search": False,
         "show_all_applications": False,
+        # What people do daily stays open; the rest folds, and opens where one is.
         "navigation": [
             {
-                "title": "Library",
                 "items": [
                     _item("Documents", "description", "ingestion", "document"),
                     _item("Collections", "library_books", "ingestion", "collection"),
                     _item("Imports", "drive_folder_upload", "ingestion", "import"),
-                    _item("Watched folders", "folder_eye", "ingestion", "watchedfolder"),
-                    _item("Hand edits", "edit_note", "ingestion", "chunkedit", "document"),
-                    _item("Bin", "delete", "ingestion", "deleteddocument", "document"),
-                ],
-            },
-            {
-                "title": "What people ask",
-                "items": [
                     _item("Searches", "manage_search", "analytics", "searchevent"),
                     _item("Search gaps", "troubleshoot", "analytics", "gap"),
-                ],
-            },
-            {
-                "title": "Ranking",
-                "items": [
-                    {
-                        "title": "Workbench",
-                        "icon": "tune",
-                        "link": reverse_lazy("admin:search_workbench"),
-                        "permission": _may_see("search", "searchprofile"),
-                    },
-                    {
-                        "title": "Find better weights",
-                        "icon": "auto_awesome",
-                        "link": reverse_lazy("admin:search_optimisations"),
-                        "permission": _may_see("search", "searchprofile"),
-                    },
-                    _item("Search profiles", "balance", "search", "searchprofile"),
-                    _item("Synonyms", "swap_horiz", "search", "synonym"),
-                    _item("Pins", "push_pin", "search", "pin"),
-                    _item("Hides", "visibility_off", "search", "hide"),
-                    _item("Classifier rules", "rule", "search", "classrule"),
-                    _item("Identifier patterns", "tag", "ingestion", "identifierpattern"),
-                    _item("Embedding spaces", "hub", "ingestion", "embeddingspace"),
-                ],
-            },
-            {
-                "title": "Quality",
-                "items": [
+                    _item("Answers given", "forum", "answers", "answer"),
+                    _page("Workbench", "tune", "search_workbench", "search", "searchprofile"),
                     _item("Golden queries", "star", "tuning", "goldenquery"),
-                    _item("Judgements", "grading", "tuning", "judgement"),
-                    _item("Measurements", "monitoring", "tuning", "evaluationrun"),
-                    _item("Experiments", "science", "tuning", "experiment"),
-                    _item("Publish gate", "fence", "tuning", "publishgate"),
-                    _item("Publications", "publish", "tuning", "publication"),
-                    _item("Profile changes", "history", "tuning", "profilechange"),
                 ],
             },
-            {
-                "title": "People",
-                "items": [
-                    _item("Users", "person", "accounts", "user"),
-                    _item("Groups", "group", "auth", "group"),
-                    _item("API tokens", "key", "knox", "authtoken"),
-                ],
-            },
+            _folded(
+                "Library",
+                _item("Watched folders", "folder_eye", "ingestion", "watchedfolder"),
+                _item("Hand edits", "edit_note", "ingestion", "chunkedit", "document"),
+                _item("Bin", "delete", "ingestion", "deleteddocument", "document"),
+                _item("Identifier patterns", "tag", "ingestion", "identifierpattern"),
+                _item("Embedding spaces", "hub", "ingestion", "embeddingspace"),
+            ),
+            _folded(
+                "Ranking",
+                _item("Search profiles", "balance", "search", "searchprofile"),
+                _page(
+                    "Find better weights",
+                    "auto_awesome",
+                    "search_optimisations",
+                    "search",
+                    "searchprofile",
+                ),
+                _item("Profiles by scope", "category", "search", "scopeprofile"),
+                _item("Synonyms", "swap_horiz", "search", "synonym"),
+                _item("Pins", "push_pin", "search", "pin"),
+                _item("Hides", "visibility_off", "search", "hide"),
+                _item("Classifier rules", "rule", "search", "classrule"),
+                _item("Learned classifier", "school", "search", "learnedclassifier"),
+            ),
+            _folded(
+                "Quality",
+                _item("Judgements", "grading", "tuning", "judgement"),
+                _item("Measurements", "monitoring", "tuning", "evaluationrun"),
+                _item("Experiments", "science", "tuning", "experiment"),
+                _item("Publish gate", "fence", "tuning", "publishgate"),
+                _item("Publications", "publish", "tuning", "publication"),
+                _item("Profile changes", "history", "tuning", "profilechange"),
+            ),
+            _folded(
+                "Answers",
+                _item("Answer profiles", "edit_document", "answers", "answerprofile"),
+                _item("Model prices", "payments", "answers", "modelprice"),
+                _item("Budgets", "savings", "answers", "answerlimits"),
+                _item("Profile changes", "history", "answers", "answerprofilechange"),
+            ),
+            _folded(
+                "People",
+                _item("Users", "person", "accounts", "user"),
+                _item("Groups", "group", "auth", "group"),
+                _item("API tokens", "key", "knox", "authtoken"),
+                _item("Webhooks", "webhook", "webhooks", "webhook"),
+            ),
         ],
     },
 }

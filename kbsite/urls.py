@@ -1,4 +1,4 @@
-"""The root URL configuration, and the health endpoint."""
+"""The root URL configuration."""
 
 from __future__ import annotations
 
@@ -6,38 +6,23 @@ from typing import NoReturn
 
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
-from django.core.cache import cache
-from django.db import DatabaseError, connection
-from django.http import Http404, HttpRequest, JsonResponse
-from django.urls import include, path
-from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
-from redis.exceptions import RedisError
+from django.http import Http404, HttpRequest
+from django.urls import include, path, reverse
+
+from kbsite.health import health
+
+handler500 = "kbsite.outages.server_error"
 
 
-@never_cache
-@require_safe
-def health(request: HttpRequest) -> JsonResponse:
-    """Which of the servers behind the site respond; status 503 unless all do."""
-    answers = {"database": _database_answers(), "redis": _redis_answers()}
-    return JsonResponse(answers, status=200 if all(answers.values()) else 503)
+class SignIn(LoginView):
+    """The sign-in page. Without `next` it leads to where the person works."""
 
+    template_name = "registration/login.html"
 
-def _database_answers() -> bool:
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-    except DatabaseError:
-        return False
-    return True
-
-
-def _redis_answers() -> bool:
-    try:
-        cache.get("health")
-    except (RedisError, OSError):
-        return False
-    return True
+    def get_default_redirect_url(self) -> str:
+        user = self.request.user
+        works = user.is_staff and bool(user.get_all_permissions())
+        return reverse("admin:index") if works else super().get_default_redirect_url()
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:
@@ -48,9 +33,10 @@ urlpatterns = [
     # Django's redirect from a row to its page would reveal to all staff which rows exist.
     path("admin/r/<path:rest>", not_found),
     path("admin/", admin.site.urls),
-    path("login/", LoginView.as_view(template_name="registration/login.html"), name="login"),
+    path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("health/", health, name="health"),
     path("api/", include("search.api.urls")),
+    path("v1/", include("search.api.compatible.urls")),
     path("", include("search.urls")),
 ]

@@ -7,6 +7,8 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
+# Seconds, with time left to answer 503 within two.
+os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
 from kbsite.servers import ensure_servers  # after the settings module is named
 

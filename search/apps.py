@@ -1,9 +1,14 @@
-"""The search application: reloads the configuration when a row of it changes; exports pins."""
+"""The search application: reloads the changed configuration; exports pins and own profiles."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
 from django.db.models.signals import post_delete, post_save
+
+if TYPE_CHECKING:
+    from search.reranking import Reranker, RerankerConfig
 
 
 class SearchConfig(AppConfig):
@@ -13,10 +18,20 @@ class SearchConfig(AppConfig):
         from ingestion.exporting.format import attach
         from ingestion.spaces import changes
         from search.engine import configuration
-        from search.exporting import Pins
+        from search.exporting import OwnProfile, Pins
+        from search.reranking import Kind, register
 
         attach(Pins())
+        attach(OwnProfile())
+        register(Kind.OPENAI, _listwise)
         for model in configuration.WATCHED:
             post_save.connect(configuration.bump, sender=model)
             post_delete.connect(configuration.bump, sender=model)
         changes.remarks.append(configuration.calibration_remark)
+
+
+def _listwise(config: RerankerConfig) -> Reranker:
+    # Imported when it is needed: the openai package takes most of a second.
+    from search.answers.listwise import ListwiseReranker
+
+    return ListwiseReranker(config)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from common.errors import UserError
+
+if TYPE_CHECKING:
+    from search.domain import QueryFilters
 
 
 class SearchError(UserError):
@@ -16,9 +21,16 @@ class QueryTooLong(SearchError):
 
 
 class NothingAsked(SearchError):
-    """The query has filters and exclusions only."""
+    """The query has filters and exclusions only.
+
+    `filters` are the query's (`search.domain.QueryFilters`) if it has nothing else, otherwise None.
+    """
 
     code = "nothing_asked"
+
+    def __init__(self, message: str, filters: QueryFilters | None = None) -> None:
+        super().__init__(message)
+        self.filters = filters
 
 
 class UnknownProfile(SearchError):
@@ -31,6 +43,67 @@ class NoActiveProfile(SearchError):
 
 class InvalidFilter(SearchError):
     code = "invalid_filter"
+
+
+class RerankerUnavailable(SearchError):
+    """The reranker gave no usable answer. `str(error)` is for the log and for administrators.
+
+    `retry_after` is the pause in seconds that the server asks for. `is_final`: it will refuse
+    until somebody changes the settings.
+    """
+
+    code = "reranker_unavailable"
+
+    def __init__(
+        self, message: str, retry_after: float | None = None, *, is_final: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.is_final = is_final
+
+
+class ModelUnavailable(SearchError):
+    """The language model gave no answer, or broke off; `code` says why, the text what to do.
+
+    Text that came before remains valid. Codes: `generating.failures`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AnswerFailed(SearchError):
+    """An answer could not be completed; the code says why, the message what to do."""
+
+    code = "answer_failed"
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ThreadFull(SearchError):
+    """A conversation has as many answers as one may have."""
+
+    code = "thread_full"
+
+
+class Busy(SearchError):
+    """Too many whole answers are being written; `retry_after` is the pause to make, in seconds."""
+
+    code = "busy"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class BudgetExceeded(ModelUnavailable):
+    """No call of the language model is allowed until a budget resets."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("budget_exceeded", message)
 
 
 class ProfileError(SearchError):

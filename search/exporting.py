@@ -1,4 +1,4 @@
-"""Pins as a part of a collection's export: see `ingestion.exporting`."""
+"""Pins and the profile of its own, as parts of a collection's export (`ingestion.exporting`)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ingestion.exporting.format import Row
 from ingestion.models import Collection, Document
-from search.models import Pin
+from search.models import Pin, ScopeProfile
 from search.query.expand import query_key
 
 ROWS_AT_ONCE = 500
@@ -43,6 +43,22 @@ class Pins:
                 "note": str(row["note"]),
             },
         )
+        return made
+
+
+class OwnProfile:
+    """The part of an export that holds the name of the collection's own profile."""
+
+    name = "profile"
+
+    def rows(self, collection: Collection) -> Iterator[Row]:
+        for scope in ScopeProfile.objects.filter(collection=collection):
+            yield {"profile": scope.profile, "note": scope.note}
+
+    def restore(self, collection: Collection, row: dict[str, Any]) -> bool:
+        """Also for a profile that is not published here: searches then say so."""
+        fields = {"profile": str(row["profile"])[:60], "note": str(row["note"])}
+        _scope, made = ScopeProfile.objects.get_or_create(collection=collection, defaults=fields)
         return made
 
 

@@ -24,10 +24,13 @@ from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
-from search.engine.rank import Ranking, ranking_of
+from search.engine.rank import Ranking
+from search.engine.rerank import live_ranking
 from search.engine.response import SearchResponse, left_out
+from search.engine.scopes import of_scope
 from search.engine.settle import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request, read, settle
-from search.presentation.results import results_for
+from search.presentation.nearest import with_nearest
+from search.presentation.results import newest_first, results_for
 from search.query.expand import corrected
 from search.retrieval import Filters
 from search.retrieval.spelling import neighbours
@@ -47,22 +50,27 @@ def search(
     page: int = 1,
     page_size: int = DEFAULT_PAGE_SIZE,
     takes_part: TakesPart | None = None,
+    newest_first: bool = False,
     configured: Configuration | None = None,
 ) -> SearchResponse:
     """The results for `text` among the chunks that `viewer` may read, best first.
 
     `configured` replaces the saved configuration.
     `takes_part` assigns the search's trial while an experiment runs and nothing is forced.
+    `newest_first` shows the relevant groups by their documents' dates, for one query more; the
+    ranking stays as it is.
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
-    words that no searched text contains, one if nothing is found with the phrases and exclusions
-    of the query, and three more to search its correction. The order never depends on the page or
-    its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile, NoActiveProfile.
+    the texts that a reranker reads, one for words that no searched text contains, one for a
+    collection of chosen groups that names its own profile, one if nothing is found with the phrases
+    and exclusions of the query, and three more to search its correction. The order never depends on
+    the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
+    NoActiveProfile.
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
-    asked = Request(viewer, filters, choices, group, page, page_size, takes_part)
+    asked = Request(viewer, filters, choices, group, page, page_size, takes_part, newest_first)
     response, found = _answer(text, asked, configured)
     suggestion = _suggestion(response, found, asked)
     if suggestion and not response.total and not choices.exact:
@@ -81,8 +89,10 @@ def _answer(
     """The response to `text` as typed, and its candidates; both empty for an empty query."""
     configured = configured or configuration.current()
     query = read(text, configured, insist=asked.choices.insist)
-    trial = part_of(query, asked, configured)
-    chosen = trial.named if trial else asked.choices.snapshot
+    scope = of_scope(query, asked, configured)
+    # An experiment compares the site's profiles, on the searches that they rank (ADR 42).
+    trial = None if scope.profile else part_of(query, asked, configured)
+    chosen = trial.named if trial else asked.choices.snapshot or scope.profile
     profile = chosen or configured.profile(asked.choices.profile)
     if query.is_empty:
         settled = settle(query, configured, profile, asked.choices)
@@ -96,7 +106,8 @@ def _answer(
     else:
         settled = settle(query, configured, profile, asked.choices)
         found = find(settled, asked.viewer, asked.filters, configured)
-        ranking = ranking_of(found, settled, configured, group=asked.group)
+        ranking = live_ranking(found, settled, configured, asked.viewer, group=asked.group)
+        found = ranking.candidates
     settled = replace(ranking.settled, query=found.query)  # relaxed, if nothing was found
     ranking = replace(ranking, settled=settled)
     to_rank = _since(started) - sum(found.milliseconds.values())
@@ -108,21 +119,29 @@ def _answer(
         degraded=found.degraded,
         notes=(
             *left_out(found),
+            *scope.notes,
             *settled.notes,
             *hiding_notes(settled.hidden, asked.viewer),
         ),
         trial=trial,
         terms=found.terms,
+        unknown=found.unknown,
         milliseconds={**found.milliseconds, "rank": to_rank},
     )
-    return _shown(response, teams, asked), found
+    return _shown(response, teams, asked, configured), found
 
 
-def _shown(response: SearchResponse, teams: Sequence[str], asked: Request) -> SearchResponse:
+def _shown(
+    response: SearchResponse, teams: Sequence[str], asked: Request, configured: Configuration
+) -> SearchResponse:
     """The response with its page of results; `teams`: of each group, if rankings were mixed."""
     started = time.perf_counter()
-    shown = _page_of(response.groups, asked.page, asked.page_size)
-    results = results_for(shown, viewer=asked.viewer, terms=response.terms)
+    groups = newest_first(response.groups) if asked.newest_first else response.groups
+    shown = _page_of(groups, asked.page, asked.page_size)
+    results = results_for(
+        shown, viewer=asked.viewer, terms=response.terms, question=response.query.text
+    )
+    results = with_nearest(results, response.query.text, configured.space)
     return replace(
         response,
         results=results,

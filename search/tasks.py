@@ -10,7 +10,9 @@ from celery import shared_task
 
 from common import jobs
 from search.analytics import gathering, privacy
+from search.answers import budgets, feedback, retention
 from search.errors import PoolError, SearchError
+from search.readers import history, news
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import running
 from search.tuning.models import Experiment, Optimisation, PoolBuild, Publication
@@ -69,12 +71,31 @@ def sweep_runs() -> int:
 
 @shared_task
 def gather_gaps() -> int:
-    return gathering.gather()
+    return gathering.gather() + feedback.gather()
 
 
 @shared_task
 def forget_searchers() -> int:
     return privacy.forget()
+
+
+@shared_task
+def look_for_news() -> int:
+    """Look for news of saved searches; return how many digests were mailed."""
+    return news.look()
+
+
+@shared_task
+def forget_history() -> int:
+    return history.forget()
+
+
+@shared_task
+def forget_answers() -> int:
+    """End what a killed worker left, and delete what is too old; return how many answers."""
+    budgets.settle_stale()
+    retention.sweep_running()
+    return retention.forget()
 
 
 @shared_task

@@ -13,6 +13,7 @@ from django.core.cache import cache
 from django.db import connection
 from django.test import TransactionTestCase
 
+from common import backoff
 from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
@@ -52,6 +53,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
+
+
+@pytest.fixture(autouse=True)
+def _redis_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that breaks Redis does not keep the next one from asking it."""
+    monkeypatch.setattr(backoff.REDIS, "_until", 0.0)
 
 
 @pytest.fixture

@@ -1,4 +1,7 @@
-"""Users. A custom model from the first release on: replacing Django's later is costly."""
+"""Users, and what their API tokens may do.
+
+The user model is custom from the first release on: replacing Django's later is costly.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+from knox.models import AuthToken
 
 
 class UserManager(DjangoUserManager["User"]):
@@ -30,9 +37,56 @@ class User(AbstractUser):
 
     objects = UserManager()  # type: ignore[misc]
 
+    # The ids of the collections that the request's token is limited to; None without a limit.
+    # Whoever decides what a user may read applies it: see `CollectionQuerySet.open_to`.
+    collections_limit: frozenset[int] | None = None
+
     def save(self, *args: Any, **kwargs: Any) -> None:
         self.email = UserManager.normalize_email(self.email)
         super().save(*args, **kwargs)
+
+
+class Scope(models.TextChoices):
+    """What a token may do, of what its user may."""
+
+    READ = "read", _("Read: search, ask, read documents")
+    UPLOAD = "upload", _("Upload: add, change and delete documents")
+    TUNE = "tune", _("Tune: weights, golden queries, pins, synonyms, analytics")
+    ADMINISTER = "administer", _("Administer: collections, embedding spaces, your tokens")
+
+
+ALL_SCOPES = tuple(Scope.values)
+# Tuning and administration concern the whole site: no collection limits them.
+LIMITED_SCOPES = frozenset({Scope.READ, Scope.UPLOAD})
+
+
+class TokenGrant(models.Model):
+    """What an API token may do. A token without a grant may do all that its user may.
+
+    Such tokens are from before there were scopes. `collections` are ids: those of deleted
+    collections open nothing. `last_used` is rounded to the hour.
+    """
+
+    token = models.OneToOneField(
+        AuthToken, models.CASCADE, primary_key=True, related_name="grant", editable=False
+    )
+    name = models.CharField(max_length=80, blank=True)
+    scopes = ArrayField(models.CharField(max_length=12, choices=Scope.choices))
+    collections = ArrayField(
+        models.BigIntegerField(), null=True, help_text=_("Empty: all that the user may read.")
+    )
+    last_used = models.DateTimeField(null=True, editable=False)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(collections=None) | Q(scopes__contained_by=sorted(LIMITED_SCOPES)),
+                name="token_limit_fits_scopes",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name or str(self.token_id)[:8]
 
 
 def user_or_none(**options: Any) -> models.ForeignKey[User | None, User | None]:

@@ -108,9 +108,22 @@ def bars(title: str, days: Sequence[tuple[date, int]]) -> Chart:
     return _chart(title, values, axis, "{:.0f}", is_line=False)
 
 
-def line(title: str, days: Sequence[tuple[date, float | None]], shape: str = "{:.3f}") -> Chart:
-    """A line chart of figures by day, from the least to the greatest; None: no figure."""
+def line(
+    title: str,
+    days: Sequence[tuple[date, float | None]],
+    shape: str = "{:.3f}",
+    *,
+    from_zero: bool = False,
+) -> Chart:
+    """A line chart of figures by day, from the least to the greatest; None: no figure.
+
+    `from_zero` is for shares and times, where a change of a hundredth must not look like a cliff.
+    """
     known = [value for _, value in days if value is not None]
+    if from_zero:
+        return _chart(
+            title, days, Axis(0.0, max(known, default=0) or 1, HEIGHT), shape, is_line=True
+        )
     low, high = min(known, default=0.0), max(known, default=1.0)
     # A flat line is drawn in the middle.
     pad = (high - low) * 0.1 or abs(high) * 0.05 or 0.5

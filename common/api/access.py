@@ -1,23 +1,64 @@
-"""Who may call the API: tokens, the permission of each action, and rate limits."""
+"""Who may call the API: tokens and their scopes, the permission of each action, rate limits."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, TypeVar
+from fnmatch import fnmatchcase
+from typing import Any, TypeVar, cast
 
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import gettext
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import build_bearer_security_scheme_object
 from knox.auth import TokenAuthentication as KnoxAuthentication
 from redis.exceptions import RedisError
-from rest_framework.exceptions import APIException, AuthenticationFailed
-from rest_framework.permissions import BasePermission
+from rest_framework.exceptions import APIException, AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.throttling import AnonRateThrottle, SimpleRateThrottle, UserRateThrottle
 
+from common.accounts import tokens
+from common.accounts.models import Scope
+
+
+class MissingScope(PermissionDenied):
+    """The token lacks the scope that the request needs, whatever its user may."""
+
+    default_code = "missing_scope"
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(
+            gettext(
+                "This token lacks the scope “%(scope)s”, which this request needs. Make a token "
+                "with that scope on the page /me/tokens/."
+            )
+            % {"scope": scope}
+        )
+
 
 class TokenAuthentication(KnoxAuthentication):  # type: ignore[misc]
-    """Knox's authentication, but with a 401 for a header that cannot be a token."""
+    """Knox's authentication, but with a 401 for a header that cannot be a token.
+
+    The token's scopes are checked here and not in a permission class: a view may declare other
+    permission classes, but no view accepts tokens in another way.
+    """
+
+    def authenticate(self, request: Request) -> Any:
+        """The token's user, limited to the token's collections, and the token.
+
+        Raises MissingScope if the token may not do what the request's view does.
+        """
+        found = super().authenticate(request)
+        if found is None:
+            return None
+        user, token = found
+        scopes = tokens.admit(user, token)
+        view = request.parser_context.get("view")
+        if (scope := needed_scope(view, str(request.method))) and scope not in scopes:
+            raise MissingScope(scope)
+        return found
 
     def authenticate_credentials(self, token: bytes) -> Any:
         # Knox decodes as UTF-8 and queries Postgres; both raise on such bytes.
@@ -82,6 +123,33 @@ def needed(view: Any) -> str | None:
     return f"{options.app_label}.{verb}_{options.model_name}"
 
 
+ANY_SCOPE = ""
+"""Instead of a scope: a token with any scope may."""
+
+
+def needed_scope(view: Any, method: str) -> str:
+    """The scope that a token needs for a method of the view's current action; any if empty.
+
+    The first of: the action's own (`needs_scope`), the view's, the one that API_TOKEN_SCOPES
+    names for the action's permission, and by method: reading, or else administering.
+    """
+    action = getattr(view, "action", ANY_SCOPE)
+    if action is None or method == "OPTIONS":
+        return ANY_SCOPE  # no action will run
+    own = getattr(getattr(view, action, None), "needs_scope", None) if action else None
+    declared = getattr(view, "needs_scope", None) if own is None else own
+    if declared is not None:
+        return str(declared)
+    permission = needed(view) if action else None
+    if permission == OPEN:
+        return Scope.READ
+    for pattern, scope in settings.API_TOKEN_SCOPES if permission else ():
+        if fnmatchcase(str(permission), pattern):
+            return str(scope)
+    is_reading = permission is None and method in SAFE_METHODS
+    return Scope.READ if is_reading else Scope.ADMINISTER
+
+
 class ActionPermission(BasePermission):
     """Permit users who have the permission that the action needs."""
 
@@ -121,6 +189,32 @@ class AnonymousThrottle(_OpenWithoutCache, AnonRateThrottle):
 
 class UserThrottle(_OpenWithoutCache, UserRateThrottle):
     """Limit signed-in users, by user."""
+
+
+class AnonymousAnswersThrottle(AnonymousThrottle):
+    """Limit the questions to be answered of anonymous visitors, by address."""
+
+    scope = "answers_anonymous"
+
+
+class UserAnswersThrottle(UserThrottle):
+    """Limit the questions to be answered of signed-in users, by user."""
+
+    scope = "answers_user"
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        # Anonymous visitors have a limit of their own.
+        return super().get_cache_key(request, view) if request.user.is_authenticated else None
+
+
+def seconds_to_wait(request: HttpRequest) -> int:
+    """The seconds until the asker may ask again, who has asked too often; otherwise 0."""
+    throttle = (
+        UserAnswersThrottle() if request.user.is_authenticated else AnonymousAnswersThrottle()
+    )
+    if throttle.allow_request(cast("Any", request), None):
+        return 0
+    return max(1, round(throttle.wait() or 60))
 
 
 class LoginThrottle(SimpleRateThrottle):

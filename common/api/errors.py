@@ -8,6 +8,7 @@ from typing import Any
 from django.core.exceptions import RequestDataTooBig, SuspiciousOperation
 from django.http import Http404
 from rest_framework import exceptions, status
+from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
@@ -36,6 +37,10 @@ def body(code: str, message: str, details: Mapping[str, Any] | None = None) -> d
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The response for `error`; None for an unexpected error, which becomes a 500."""
+    if request := context.get("request"):
+        # Errors are JSON at the addresses of the schema and the documentation, too.
+        request.accepted_renderer = JSONRenderer()
+        request.accepted_media_type = JSONRenderer.media_type
     if isinstance(error, RequestDataTooBig):
         set_rollback()
         message = "The body is too large. Files go to /api/v1/documents/ as multipart."

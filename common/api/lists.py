@@ -37,8 +37,10 @@ class _ChoicesField(forms.MultipleChoiceField):
         known = [str(key) for key, _ in choices]
         for each in value:
             if each not in known:
+                # As parameters: a value may hold a % that formatting would read.
                 raise forms.ValidationError(
-                    f"“{each}” is not a valid choice. Use one of: {', '.join(known)}."
+                    "“%(value)s” is not a valid choice. Use one of: %(known)s.",
+                    params={"value": each, "known": ", ".join(known)},
                 )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from drf_spectacular.openapi import AutoSchema
-from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import SAFE_METHODS, AllowAny
 
 from common.api.access import OPEN, needed
+from common.api.serializers import Strict
 
 ERROR_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -41,15 +41,25 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "not_found",
         "There is nothing at this address, or you may not see it.",
     ),
+    405: (
+        "The row does not take this method.",
+        "method_not_allowed",
+        "Method “PATCH” not allowed.",
+    ),
     409: (
         "The row's state does not allow this.",
         "conflict",
         "The document has not failed: there is nothing to retry.",
     ),
     413: (
-        "The file is too large.",
+        "The body or its file is too large.",
         "file_too_large",
         "The file is larger than 200 MB. Split it, or raise MAX_UPLOAD_MB.",
+    ),
+    415: (
+        "The body has a media type that is not read here.",
+        "unsupported_media_type",
+        "Unsupported media type “text/plain” in request.",
     ),
     422: (
         "The Idempotency-Key was sent with another request.",
@@ -65,6 +75,11 @@ ERRORS: dict[int, tuple[str, str, str]] = {
         "A required service is not available.",
         "no_active_profile",
         "No search profile is active. Publish one in the admin under Search profiles.",
+    ),
+    507: (
+        "The disk is full.",
+        "not_stored",
+        "The file could not be stored: the disk is full. Tell an administrator.",
     ),
 }
 
@@ -100,9 +115,22 @@ class Schema(AutoSchema):
     def get_operation(self, *args: Any, **kwargs: Any) -> Any:
         operation = super().get_operation(*args, **kwargs)
         if operation:
-            for status in sorted(set(self._errors())):
+            errors = {*self._errors(), *((413, 415) if "requestBody" in operation else ())}
+            parameters = operation.get("parameters", ())
+            if any(each["in"] == "query" for each in parameters):
+                errors.add(400)
+            if any(each["name"] == "Idempotency-Key" for each in parameters):
+                errors |= {422, 507}
+            for status in sorted(errors):
                 operation["responses"].setdefault(str(status), error_response(status))
         return operation
+
+    def _map_basic_serializer(self, serializer: Any, direction: Any) -> Any:
+        schema = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        kind = serializer if isinstance(serializer, type) else type(serializer)
+        if direction == "request" and issubclass(kind, Strict):
+            schema["additionalProperties"] = False
+        return schema
 
     def _handler(self) -> Any:
         return getattr(self.view, getattr(self.view, "action", None) or self.method.lower(), None)
@@ -143,8 +171,6 @@ class Schema(AutoSchema):
             yield 400  # it reads parameters
         if "{" in self.path:
             yield 404
-        if writes and any(issubclass(each, MultiPartParser) for each in self.view.parser_classes):
-            yield 413
         yield from getattr(self.view, "error_statuses", ())
 
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.actions import delete_selected
+from django.contrib.admin.utils import model_ngettext
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.template.loader import render_to_string
+from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
+from django.utils.html import escape
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import actor
+from common.admin.pages import OwnPages, Row, Summary, actor, whole_number
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
 from ingestion.errors import StateConflict
@@ -33,6 +39,105 @@ def days_left(deleted: Document | Collection) -> int:
         return grace
     ends = deleted.deleted_at + timedelta(days=grace)
     return max(0, -(-(ends - timezone.now()) // timedelta(days=1)))
+
+
+# With more rows than this, Undo is left to the bin: each is a field of the message's form.
+MAX_UNDONE = 200
+
+
+class GoesToBin(OwnPages[Row]):
+    """A ModelAdmin mixin: deletion that says that the rows go to the bin, with Undo."""
+
+    delete_confirmation_template = "admin/ingestion/to_bin.html"
+    delete_selected_confirmation_template = "admin/ingestion/to_bin.html"
+
+    if TYPE_CHECKING:
+        get_deleted_objects: Callable[..., Summary]
+        delete_queryset: Callable[[HttpRequest, QuerySet[Any]], None]
+
+    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
+        """Restore the rows that the user may see in the bin. Raises StateConflict."""
+        raise NotImplementedError
+
+    def get_urls(self) -> list[URLPattern]:
+        undo = self.own_page("put-back/", require_POST(self.put_back_view), "put_back")
+        return [undo, *super().get_urls()]
+
+    def get_actions(self, request: HttpRequest) -> Any:
+        actions = super().get_actions(request)  # type: ignore[misc]
+        if "delete_selected" in actions:
+            label = (
+                gettext("Move to the bin") if settings.DELETION_GRACE_DAYS else gettext("Delete")
+            )
+            actions["delete_selected"] = (_put_away_selected, "delete_selected", label)
+        return actions
+
+    def delete_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        return with_grace(super().delete_view(*args, **kwargs))  # type: ignore[misc]
+
+    def response_delete(self, request: HttpRequest, obj_display: str, obj_id: int) -> HttpResponse:
+        self.say_put_away(request, [obj_id], f"“{obj_display}”")
+        view = f"{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return redirect(f"admin:{view}" if self.has_view_permission(request) else "admin:index")
+
+    def say_put_away(self, request: HttpRequest, pks: Sequence[int], what: str) -> None:
+        """The message after a deletion; with Undo where the user may restore the rows."""
+        days = int(settings.DELETION_GRACE_DAYS)
+        if not days:
+            done = gettext("%(what)s deleted.") % {"what": what}
+            return self.message_user(request, done, messages.SUCCESS)
+        done = ngettext(
+            "%(what)s moved to the bin, restorable for %(days)d day.",
+            "%(what)s moved to the bin, restorable for %(days)d days.",
+            days,
+        ) % {"what": what, "days": days}
+        content = SafeString(escape(done))
+        if len(pks) <= MAX_UNDONE and self.has_change_permission(request):
+            address = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_put_back")
+            context = {"message": done, "pks": pks, "undo": address}
+            content = render_to_string("admin/ingestion/undo.html", context, request)
+        return self.message_user(request, content, messages.SUCCESS)
+
+    def put_back_view(self, request: HttpRequest) -> HttpResponse:
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        pks = [whole_number(pk) for pk in request.POST.getlist("id")][:MAX_UNDONE]
+        try:
+            count = self.put_back(request, pks)
+        except StateConflict as error:
+            self.message_user(request, str(error), messages.ERROR)
+        else:
+            done = ngettext("%(count)d restored.", "%(count)d restored.", count)
+            nothing = gettext("Nothing was restored: it is no longer in the bin.")
+            level = messages.SUCCESS if count else messages.WARNING
+            self.message_user(request, done % {"count": count} if count else nothing, level)
+        return redirect(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist")
+
+
+def with_grace(response: HttpResponse) -> HttpResponse:
+    """The confirmation page, told how long the bin keeps what goes there."""
+    if isinstance(response, TemplateResponse):
+        given = response.context_data or {}
+        response.context_data = {**given, "grace_days": int(settings.DELETION_GRACE_DAYS)}
+    return response
+
+
+def _put_away_selected(
+    page: Any, request: HttpRequest, queryset: QuerySet[Any]
+) -> HttpResponse | None:
+    """Django's action, whose page and message say that the rows go to the bin."""
+    if not request.POST.get("post"):
+        return with_grace(cast("HttpResponse", delete_selected(page, request, queryset)))
+    rows = list(queryset)
+    if page.get_deleted_objects(rows, request)[2] or not page.has_delete_permission(request):
+        raise PermissionDenied
+    if not rows:  # deleted meanwhile, or hidden from this user: as Django, say nothing
+        return None
+    pks = [row.pk for row in rows]
+    what = f"{len(rows):,} {model_ngettext(page.model._meta, len(rows))}"
+    page.delete_queryset(request, queryset)
+    page.say_put_away(request, pks, f"“{rows[0]}”" if len(rows) == 1 else what)
+    return None
 
 
 @admin.register(DeletedDocument)
@@ -99,7 +204,7 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        collections = _deleted_collections(request).annotate(document_count=Count("documents"))
+        collections = deleted_collections(request).annotate(document_count=Count("documents"))
         rows = [(collection, days_left(collection)) for collection in collections]
         context = {
             "title": _("Bin"),
@@ -155,15 +260,20 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
     def _collection(self, request: HttpRequest, pk: int, permission: str) -> Collection:
         if not request.user.has_perm(permission):
             raise PermissionDenied
-        return get_object_or_404(_deleted_collections(request), pk=pk)
+        return get_object_or_404(deleted_collections(request), pk=pk)
 
 
-def _deleted_collections(request: HttpRequest) -> QuerySet[Collection]:
+def deleted_documents(request: HttpRequest, pks: Sequence[int]) -> Iterable[Document]:
+    """Those of the documents that the user may see in the bin."""
+    return _plain(DeletedDocument.objects.in_bin_of(request.user).filter(pk__in=pks))
+
+
+def deleted_collections(request: HttpRequest) -> QuerySet[Collection]:
     deleted = Collection.objects.exclude(deleted_at=None).open_to(request.user)
     return deleted.select_related("deleted_by").order_by("-deleted_at")
 
 
-def _plain(queryset: Iterable[DeletedDocument]) -> Iterable[Document]:
+def _plain(queryset: Iterable[Document]) -> Iterable[Document]:
     return (Document(pk=document.pk) for document in queryset)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
@@ -18,19 +18,30 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
 
 from common.admin.pages import Summary, VisibleOnly, actor, deletion_summary
 from ingestion import services
-from ingestion.admin.fields import LanguageField, MetadataKeysField, language_name
+from ingestion.admin.bin import GoesToBin, deleted_collections
+from ingestion.admin.fields import LanguageField, MetadataKeysField
 from ingestion.collections import groups_problem
 from ingestion.exporting import writing
 from ingestion.exporting.writing import streamed
 from ingestion.models import Chunk, Collection, Document, State, Visibility
+from ingestion.models.icons import ICONS
+from ingestion.models.library import language_name
 from ingestion.models.versions import UNFINISHED
 
 # Settings used to process documents: a change applies to a document when it is processed again.
 READING_FIELDS = {"chunk_tokens", "overlap_tokens", "language"}
+
+
+def _icon_help() -> str:
+    return gettext("One emoji, or one of: %(names)s.") % {"names": ", ".join(ICONS)}
 
 
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -45,10 +56,16 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
     class Meta:
         model = Collection
         fields = (
-            "name", "slug", "description", "visibility", "groups",
+            "name", "slug", "icon", "description", "visibility", "groups",
             "language", "chunk_tokens", "overlap_tokens", "metadata_keys",
         )  # fmt: skip
-        widgets = {"description": UnfoldAdminTextareaWidget(attrs={"rows": 3})}
+        widgets = {
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+            "icon": UnfoldAdminTextInputWidget(attrs={"spellcheck": "false"}),
+        }
+        help_texts = {
+            "icon": lazy(_icon_help, str)(),
+        }
 
     def __init__(self, *args: Any, viewer: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,7 +88,7 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 @admin.register(Collection)
-class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
+class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "There are no collections yet. A collection contains documents and controls who may "
         "read them."
@@ -85,7 +102,7 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     prepopulated_fields = {"slug": ("name",)}
     conditional_fields = {"groups": "visibility == 'groups'"}
     fieldsets = (
-        (None, {"fields": ("name", "slug", "description")}),
+        (None, {"fields": ("name", "slug", "icon", "description")}),
         (_("Access"), {"fields": ("visibility", "groups")}),
         (
             _("Processing"),
@@ -225,6 +242,12 @@ class CollectionAdmin(VisibleOnly, ModelAdmin):  # type: ignore[misc]
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         for collection in queryset:
             services.delete_collection(collection, acting_user=actor(request))
+
+    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
+        rows = list(deleted_collections(request).filter(pk__in=pks))
+        for collection in rows:
+            services.restore_collection(collection, acting_user=actor(request))
+        return len(rows)
 
     def get_deleted_objects(self, objs: Iterable[Collection], request: HttpRequest) -> Summary:
         collections = list(objs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django import forms
@@ -24,12 +24,15 @@ from common.admin.pages import AuditedByServices, Summary, VisibleOnly, actor, d
 from common.admin.progress import LiveCells
 from ingestion import services
 from ingestion.admin import status
+from ingestion.admin.arranging import ArrangingPages
+from ingestion.admin.bin import GoesToBin, deleted_documents
 from ingestion.admin.fields import LanguageField, MetadataField
 from ingestion.admin.filters import (
     CollectionFilter,
     LanguageFilter,
     OriginFilter,
     StateFilter,
+    TagFilter,
     TypeFilter,
 )
 from ingestion.admin.intake import upload_page, web_import_page
@@ -69,6 +72,8 @@ class DocumentForm(forms.ModelForm):  # type: ignore[type-arg]
 @admin.register(Document)
 class DocumentAdmin(
     LiveCells[Document],
+    GoesToBin[Document],
+    ArrangingPages,
     VersionPages,
     PassagePages,
     VisibleOnly,
@@ -82,13 +87,15 @@ class DocumentAdmin(
         "title_cell", "collection", "state_cell", "chunks_cell", "size", "added",
     )  # fmt: skip
     list_display_links = ("title_cell",)
-    list_filter = (StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter)
+    list_filter = (
+        StateFilter, CollectionFilter, TypeFilter, OriginFilter, LanguageFilter, TagFilter,
+    )  # fmt: skip
     list_per_page = 50
     list_fullwidth = True
     search_fields = ("title",)
     search_help_text = _("Search by title")
-    actions = ("retry_selected", "reprocess_selected")
-    live_cells = ("title", "state", "chunks")
+    actions = ("annotate_selected", "move_selected", "retry_selected", "reprocess_selected")
+    live_cells = ("title", "state", "chunks", "links")
     view_on_site = False  # the page has its own link, shown only if there is text
     change_form_outer_before_template = "admin/steelyard/document_status.html"
     change_form_outer_after_template = "admin/steelyard/document_details.html"
@@ -112,6 +119,9 @@ class DocumentAdmin(
     @admin.display(description=_("passages"), ordering="current__chunk_count")
     def chunks_cell(self, document: Document) -> SafeString:
         return status.chunks(document)
+
+    def links_cell(self, document: Document) -> SafeString:
+        return status.links(document)
 
     @admin.display(description=_("size"), ordering="latest__size")
     def size(self, document: Document) -> str:
@@ -201,6 +211,9 @@ class DocumentAdmin(
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Document]) -> None:
         services.delete(queryset, acting_user=actor(request))
+
+    def put_back(self, request: HttpRequest, pks: Sequence[int]) -> int:
+        return services.restore(deleted_documents(request, pks), acting_user=actor(request))
 
     def get_deleted_objects(self, objs: Iterable[Document], request: HttpRequest) -> Summary:
         documents = list(objs)

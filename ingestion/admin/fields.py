@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.conf.locale import LANG_INFO
 from django.core.exceptions import ValidationError
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget
 
 from ingestion.errors import InvalidMetadata
 from ingestion.metadata import as_lines, from_lines
 from ingestion.models import Collection
-from ingestion.models.library import Viewer, validate_metadata_key
+from ingestion.models.library import language_name, validate_metadata_key
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -78,11 +79,6 @@ class MetadataKeysField(forms.CharField):
         return bool(list(initial or []) != self.to_python(data))
 
 
-def language_name(code: str) -> str:
-    """The English name of an ISO 639-1 code; the code itself if unknown."""
-    return str(LANG_INFO.get(code, {}).get("name", code))
-
-
 def language_choices(empty: StrOrPromise, current: str = "") -> list[tuple[str, StrOrPromise]]:
     """`empty`, then all languages with a two-letter code by name, and `current` in any case."""
     codes = {code for code in LANG_INFO if len(code) == 2} | ({current} if current else set())
@@ -99,8 +95,14 @@ class LanguageField(forms.ChoiceField):
         super().__init__(choices=choices, **kwargs)
 
 
+LAST_COLLECTION = "last_collection"
+
+
 class IntakeForm(forms.Form):
-    """The collection for new documents, among those `viewer` may read; preset if only one."""
+    """The collection for new documents, among those the user may read.
+
+    Preset is the one that received the user's last documents in this session, or the only one.
+    """
 
     collection = forms.ModelChoiceField(
         Collection.objects.none(),
@@ -109,12 +111,18 @@ class IntakeForm(forms.Form):
     )
     metadata = MetadataField()
 
-    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        visible = Collection.objects.visible_to(viewer)
+        visible = Collection.objects.visible_to(request.user)
         self.fields["collection"].queryset = visible  # type: ignore[attr-defined]
-        if len(visible) == 1:
-            self.initial.setdefault("collection", visible[0])
+        last = request.session.get(LAST_COLLECTION)
+        preset = [one for one in visible if one.pk == last or len(visible) == 1]
+        if preset:
+            self.initial.setdefault("collection", preset[0].pk)
+
+    def remember(self, request: HttpRequest) -> None:
+        """Preset this collection in the user's next form."""
+        request.session[LAST_COLLECTION] = self.cleaned_data["collection"].pk
 
 
 class LinesField(forms.CharField):

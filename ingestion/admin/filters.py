@@ -6,17 +6,19 @@ collections and the languages of hidden documents.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from django.contrib.admin import SimpleListFilter
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.admin.fields import language_name
 from ingestion.files.filetypes import SUPPORTED
+from ingestion.metadata import TAGS
 from ingestion.models import Collection, SourceKind, State
+from ingestion.models.library import language_name
 from ingestion.models.versions import UNFINISHED
 
 TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
@@ -77,6 +79,30 @@ class LanguageFilter(_PresentValues):
 
     def label(self, value: str) -> str:
         return language_name(value)
+
+
+class TagFilter(SimpleListFilter):
+    """Documents with a tag, among the most frequent tags of the documents that the user sees."""
+
+    title = _("tag")
+    parameter_name = "tag"
+    OFFERED = 50  # a guess: a longer list would not be read
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Choices:
+        held = model_admin.get_queryset(request).filter(metadata__has_key=TAGS).order_by()
+        counts = Counter(tag for one in held.values_list("metadata__tags") for tag in _texts(one))
+        return [(tag, tag) for tag, _count in counts.most_common(self.OFFERED)]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not (value := self.value()):
+            return queryset
+        is_listed = Q(metadata__contains={TAGS: [value]})
+        return queryset.filter(is_listed | Q(metadata__contains={TAGS: value}))
+
+
+def _texts(row: tuple[Any, ...]) -> list[str]:
+    (value,) = row
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]
 
 
 class OriginFilter(SimpleListFilter):

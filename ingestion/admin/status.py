@@ -14,10 +14,10 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from common.admin import progress
-from ingestion.admin.fields import language_name
 from ingestion.admin.filters import TYPE_LABELS
 from ingestion.admin.versions import VersionRow, version_rows
 from ingestion.models import ChunkEdit, Document, DocumentVersion, State
+from ingestion.models.library import language_name
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrOrPromise as StrOrPromise
@@ -68,6 +68,20 @@ def chunks(document: Document) -> SafeString:
 
 def title(document: Document) -> SafeString:
     return live(document, "title", document.title)
+
+
+def links(document: Document) -> SafeString:
+    """Where the document can be read and searched; empty until it is searchable."""
+    content = SafeString()
+    if document.current_id is not None:
+        content = format_html(
+            '<a class="text-link" href="{}">{}</a> <a class="text-link" href="{}">{}</a>',
+            document.get_absolute_url(),
+            gettext("Read it"),
+            reverse("search:page", query={"document": str(document.public_id)}),
+            gettext("Search it"),
+        )
+    return live(document, "links", content)
 
 
 # Advice in addition to the error's message, by error code; `services` stores the codes.

@@ -8,7 +8,8 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from django.utils import timezone
 from django.utils.safestring import SafeString
@@ -113,10 +114,7 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
 
     @admin.display(description=_("state"), ordering="state")
     def state_cell(self, folder: WatchedFolder) -> SafeString:
-        label = state_label(
-            folder.get_state_display(), VARIANTS[State(folder.state)], error=folder.message
-        )
-        return _live(folder, "state", label)
+        return _live(folder, "state", _state(folder))
 
     @admin.display(description=_("result of last scan"))
     def counts_cell(self, folder: WatchedFolder) -> SafeString:
@@ -124,15 +122,12 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
 
     @admin.display(description=_("last scan"), ordering="last_scan")
     def looked_cell(self, folder: WatchedFolder) -> SafeString:
-        last = folder.last_scan
-        if last is None:
-            return _live(folder, "looked", gettext("never"))
-        age = gettext("%(time)s ago") % {"time": timesince(last, timezone.now(), depth=1)}
-        return _live(folder, "looked", age)
+        return _live(folder, "looked", _looked(folder))
 
     def get_urls(self) -> list[URLPattern]:
         page = self.own_page
         return [
+            page("<int:pk>/status/", self.status_view, "status"),
             page("<int:pk>/look/", require_POST(self.look_view), "look"),
             page("<int:pk>/confirm/", require_POST(self.confirm_view), "confirm"),
             *super().get_urls(),
@@ -148,23 +143,33 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         folder: WatchedFolder | None = self.get_object(request, object_id)
         context = dict(extra_context or {})
         if folder is not None:
-            missing = folder.files.filter(missing_since__isnull=False, deletion_confirmed=False)
-            troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
-            context |= {
-                "folder": folder,
-                "state_cell": self.state_cell(folder),
-                "counts_cell": self.counts_cell(folder),
-                "looked_cell": self.looked_cell(folder),
-                "missing": missing[:FILES_SHOWN],
-                "missing_count": missing.count(),
-                "troubled": folder.files.filter(state__in=troubled, missing_since=None)[
-                    :FILES_SHOWN
-                ],
-                "may_act": self.has_change_permission(request, folder),
-                "may_confirm": self._may_confirm(request, folder),
-                "held": folder.state == State.HELD,
-            }
+            context |= self._status(request, folder)
         return super().change_view(request, object_id, form_url, context)  # type: ignore[no-any-return]
+
+    def status_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The state, the files and the buttons, which belong together, for the page's script."""
+        folder: WatchedFolder | None = self.get_object(request, str(pk))
+        if folder is None or not self.has_view_permission(request, folder):
+            raise Http404
+        return TemplateResponse(
+            request, self.change_form_outer_before_template, self._status(request, folder)
+        )
+
+    def _status(self, request: HttpRequest, folder: WatchedFolder) -> dict[str, Any]:
+        missing = folder.files.filter(missing_since__isnull=False, deletion_confirmed=False)
+        troubled = (WatchedFile.State.UNREADABLE, WatchedFile.State.REFUSED)
+        return {
+            "folder": folder,
+            "state": _state(folder),
+            "results": counts_line(folder) or "-",
+            "looked": _looked(folder),
+            "missing": missing[:FILES_SHOWN],
+            "missing_count": missing.count(),
+            "troubled": folder.files.filter(state__in=troubled, missing_since=None)[:FILES_SHOWN],
+            "may_act": self.has_change_permission(request, folder),
+            "may_confirm": self._may_confirm(request, folder),
+            "held": folder.state == State.HELD,
+        }
 
     # --- actions ------------------------------------------------------------------------
 
@@ -196,6 +201,17 @@ class WatchedFolderAdmin(LiveCells[WatchedFolder], VisibleOnly, ModelAdmin):  # 
         """True for users who may delete documents, because confirming deletes them."""
         deletes = request.user.has_perm("ingestion.delete_document")
         return bool(deletes and self.has_change_permission(request, folder))
+
+
+def _state(folder: WatchedFolder) -> SafeString:
+    variant = VARIANTS[State(folder.state)]
+    return state_label(folder.get_state_display(), variant, error=folder.message)
+
+
+def _looked(folder: WatchedFolder) -> str:
+    if folder.last_scan is None:
+        return gettext("never")
+    return gettext("%(time)s ago") % {"time": timesince(folder.last_scan, timezone.now(), depth=1)}
 
 
 def _live(folder: WatchedFolder, name: str, content: str) -> SafeString:

@@ -13,13 +13,13 @@ from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied
 from rest_framework.generics import get_object_or_404
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import OPEN, requires
 from common.api.errors import Conflict
 from common.api.lists import ChoicesFilter, FilterSet, ValuesFilter
+from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ApiViewSet, ReadViewSet
 from ingestion import services
@@ -34,7 +34,7 @@ from ingestion.api.serializers.documents import (
 )
 from ingestion.api.uploads import HEADER, once
 from ingestion.files.storage import download
-from ingestion.models import Document, DocumentVersion, State
+from ingestion.models import Concept, Document, DocumentVersion, State
 from ingestion.models.library import DocumentQuerySet
 
 CHANGE = "ingestion.change_document"
@@ -75,6 +75,16 @@ class DocumentFilter(FilterSet):  # type: ignore[misc]
         help_text="The id of an archive or message: its parts alone.",
     )
 
+    concept = filters.CharFilter(
+        method="about",
+        max_length=200,
+        help_text="The key of a concept: the documents that have it.",
+    )
+
+    def about(self, rows: DocumentQuerySet, name: str, value: str) -> DocumentQuerySet:
+        """The documents with the concept; a subquery, because a join would repeat rows."""
+        return rows.filter(pk__in=Concept.objects.filter(key=value).values("document"))
+
     def as_it_is(self, rows: DocumentQuerySet, name: str, value: bool) -> DocumentQuerySet:
         """The view chose the rows already: what is in the bin needs a permission."""
         return rows
@@ -114,7 +124,7 @@ class DocumentViewSet(ReadViewSet[Document]):
     def get_parsers(self) -> Any:
         """JSON for changes, forms for uploads: no action is known yet when a body is read."""
         changes = self.request is not None and self.request.method == "PATCH"
-        return [JSONParser()] if changes else super().get_parsers()
+        return [ObjectJSONParser()] if changes else super().get_parsers()
 
     def get_serializer_class(self) -> Any:
         return DocumentDetailSerializer if self.action == "retrieve" else self.serializer_class
@@ -263,7 +273,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
 
         return once(request, replace)
 
-    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(responses={(200, "*/*"): OpenApiTypes.BINARY})
     @action(detail=True)
     def original(self, request: Request, public_id: str, number: int) -> FileResponse:
         """Download a version's file.

@@ -8,12 +8,12 @@ from typing import Any
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.errors import Conflict
 from common.api.lists import ChoicesFilter, FilterSet
+from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, location, read_body
 from common.api.viewsets import ReadViewSet
 from ingestion.api.serializers.imports import (
@@ -49,7 +49,7 @@ class ImportViewSet(ReadViewSet[Import]):
 
     serializer_class = ImportSerializer
     filterset_class = ImportFilter
-    parser_classes = [ImportParser, JSONParser]
+    parser_classes = [ImportParser, ObjectJSONParser]
     permission = "ingestion.add_document"
     lookup_url_kwarg = "number"
     lookup_value_converter = "int"

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from common.api.access import requires
 from common.api.errors import Conflict
 from common.api.requests import actor
-from common.api.serializers import CleanSerializer
+from common.api.serializers import CleanSerializer, refuse_unknown
 from common.api.viewsets import ApiViewSet, EditableViewSet
 from ingestion.api.serializers.library import SpaceListSerializer, SpaceSerializer
 from ingestion.audit import log
@@ -84,6 +84,7 @@ class SpaceViewSet(ApiViewSet[EmbeddingSpace]):
 
     @extend_schema(responses=SpaceListSerializer)
     def list(self, request: Request) -> Response:
+        refuse_unknown(request.query_params, ())
         reports = reports_on(self.get_queryset())
         return Response(SpaceListSerializer({"results": reports}).data)
 

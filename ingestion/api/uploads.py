@@ -14,12 +14,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import status
 from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
-from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.api.access import requires
 from common.api.errors import NOT_FOUND
+from common.api.parsers import ObjectJSONParser
 from common.api.requests import LimitedParser, actor, read_body
 from common.api.viewsets import ApiViewSet
 from ingestion import idempotency, services
@@ -138,7 +138,7 @@ class BatchViewSet(ApiViewSet[Document]):
         return once(request, receive_all)
 
     @extend_schema(request=BatchDeleteSerializer, responses={207: BatchSerializer})
-    @action(detail=False, methods=["post"], url_path="delete", parser_classes=[JSONParser])
+    @action(detail=False, methods=["post"], url_path="delete", parser_classes=[ObjectJSONParser])
     @requires("ingestion.delete_document")
     def delete_all(self, request: Request) -> Response:
         """Delete many documents.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework.routers import SimpleRouter
 
 from ingestion.api.collections import CollectionViewSet
+from ingestion.api.concepts import ConceptViewSet
 from ingestion.api.documents import DocumentViewSet, VersionViewSet
 from ingestion.api.imports import ImportViewSet, WatchedFolderViewSet
 from ingestion.api.passages import EditViewSet, PassageViewSet
@@ -15,6 +16,7 @@ DOCUMENT = "documents/<uuid:public_id>"
 
 router = SimpleRouter(use_regex_path=False)
 router.register("collections", CollectionViewSet, "collection")
+router.register("concepts", ConceptViewSet, "concept")
 router.register("documents/batch", BatchViewSet, "document-batch")
 router.register("documents", DocumentViewSet, "document")
 router.register(f"{DOCUMENT}/versions", VersionViewSet, "document-version")

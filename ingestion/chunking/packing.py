@@ -10,7 +10,7 @@ from ingestion.chunking.options import ChunkingOptions
 from ingestion.chunking.pieces import Break
 from ingestion.chunking.prefix import TextLimits
 from ingestion.chunking.units import PROSE, Unit, UnitReader
-from ingestion.domain import Block, BlockKind, ChunkDraft
+from ingestion.domain import Block, BlockKind, BlockPlace, ChunkDraft
 from ingestion.embedding.protocol import Tokenizer
 
 # How full a passage must be, in shares of the target, before a cut of this kind is taken.
@@ -247,7 +247,22 @@ def _drafts_of(
         kind=_kind(units),
         heading_path=path,
         page=units[0].page,
+        layout=_layout(units),
     )
+
+
+def _layout(units: tuple[Unit, ...]) -> tuple[BlockPlace, ...]:
+    """Where each block begins in the chunk's text."""
+    places: list[BlockPlace] = []
+    position, before = 0, -1
+    for number, unit in enumerate(units):
+        position += len(unit.lead or "") if number else 0
+        if unit.block != before:
+            places.append(BlockPlace(position, unit.kind, unit.level))
+        if not number and unit.header:
+            position += len(unit.header) + 1
+        position, before = position + len(unit.text), unit.block
+    return tuple(places)
 
 
 def _text(units: tuple[Unit, ...]) -> str:

@@ -10,11 +10,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ingestion.domain import BLOCK_SEPARATOR, BlockKind
+
 SECTION_TOKENS = 800
 """About one and a half printed pages, or four chunks of the default size. A guess."""
 
 ENOUGH = 0.25
 """The share of the budget below which a section grows to its parent heading. A guess."""
+
+
+_BY_LINES = frozenset({BlockKind.TABLE, BlockKind.CODE})
+
+
+def repeated(end_before: int, start: int, text: str, original: str = "") -> int:
+    """The number of characters at a chunk's start that overlap with the previous chunk.
+
+    Offsets refer to the parsed text: a chunk that was edited by hand, from `original`, overlaps
+    only if its beginning is unchanged.
+    """
+    count = max(0, end_before - start)
+    return 0 if count and original and text[:count] != original[:count] else count
+
+
+def lead(end_before: int, start: int, kind_before: str, kind: str) -> str:
+    """The whitespace between two neighbouring chunks: a space between sentences of a paragraph, a
+    line end between the lines of a table or of code, an empty line between blocks.
+    """
+    if start - end_before > 1:
+        return BLOCK_SEPARATOR
+    return "\n" if {kind_before, kind} <= _BY_LINES else " "
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ class Unit:
     """A stretch of the extracted text that is not split: a sentence, an item, a table, lines.
 
     `lead` is the whitespace since the previous unit, or None if it is too long to keep.
-    `weight` is in tokens. A unit with a `header` makes a chunk of its own.
+    `weight` is in tokens. A unit with a `header` makes a chunk of its own. `block` is the number of
+    the block that it is from, and `level` that block's.
     """
 
     start: int
@@ -34,6 +35,8 @@ class Unit:
     path: tuple[str, ...]
     page: int | None
     header: str = ""
+    block: int = 0
+    level: int = 0
 
     @property
     def end(self) -> int:
@@ -52,10 +55,11 @@ class UnitReader:
         self._stack: list[tuple[int, str]] = []
         self._headings: list[Unit] = []
         self._last: Block | None = None
+        self._number = 0
 
     def units(self, blocks: Iterable[Block]) -> Iterator[Unit]:
         """Yield the units of all blocks. Headings are held until their content follows."""
-        for block in blocks:
+        for self._number, block in enumerate(blocks):
             cursor = 0
             for piece in self._pieces(block):
                 self._grow_gap(block.text[cursor : piece.start])
@@ -128,6 +132,8 @@ class UnitReader:
             path=self._path(),
             page=block.page,
             header=piece.header,
+            block=self._number,
+            level=block.level,
         )
 
     def _block_break(self, block: Block) -> Break:

@@ -12,10 +12,12 @@ from django.db.models import Q
 from django.utils import timezone
 
 from common.jobs import Lease, LeaseLost, enqueue, revoke
+from ingestion import events
+from ingestion.documents import pictures
 from ingestion.edits import carrying
 from ingestion.errors import IngestionError
 from ingestion.files import storage
-from ingestion.lexical import terms
+from ingestion.lexical import concepts, terms
 from ingestion.models import Chunk, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
@@ -32,6 +34,7 @@ def remove_unused(files: Iterable[StoredName]) -> None:
             storage.hold(sha256)
             if name and not DocumentVersion.objects.filter(file=name).exists():
                 storage.remove(name)
+                pictures.forget(sha256)
 
 
 def trim(document_id: int) -> int:
@@ -71,6 +74,8 @@ def activate(lease: Lease[DocumentVersion]) -> bool:
     has become active and lacks some of the vectors. Raises LeaseLost if the version was
     superseded or deleted.
     """
+    # Read before the locks: of a long document this takes a second.
+    phrases = concepts.of(lease.row.pk)
     with transaction.atomic():
         # Lock the document first, as everywhere: a second lock order could deadlock.
         rows = Document.objects.kept().select_for_update(of=("self",))
@@ -88,7 +93,9 @@ def activate(lease: Lease[DocumentVersion]) -> bool:
             _show_as(document, version)
             show(document)
             carrying.settle(version)
+            concepts.store(document, phrases)
             finish(version, State.READY, progress=1, error="", error_code="")
+            events.tell_of_document(events.DOCUMENT_READY, document, version, state="ready")
             for space_id in leave_to_backfill(Q(version=version)):
                 enqueue(EmbeddingSpace, space_id)
         transaction.on_commit(partial(trim, document.pk))
@@ -126,6 +133,9 @@ def fail(lease: Lease[DocumentVersion], error: IngestionError) -> None:
     with lease.writing() as version:
         version.chunks.all().delete()
         finish(version, State.FAILED, error=str(error), error_code=error.code)
+        events.tell_of_document(
+            events.DOCUMENT_FAILED, version.document, version, state="failed", error=error.code
+        )
 
 
 def finish(version: DocumentVersion, state: State, **fields: Any) -> None:

@@ -24,6 +24,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.jobs import IMPORTS, enqueue, revoke, send
+from ingestion import events
 from ingestion.audit import forget, log
 from ingestion.documents import activation, versions
 from ingestion.documents.activation import remove_unused
@@ -53,7 +54,7 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
             if document is None:
                 continue
             now = timezone.now()
-            for member in _family(document, deleted_at=None):
+            for member in family_of(document, deleted_at=None):
                 _put_away(member, now, acting_user)
             log(acting_user, document, DELETION, "Put in the bin")
             count += 1
@@ -75,7 +76,7 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
             if document is None or document.deleted_at is None:
                 continue
             _check_place(document)
-            for member in _family(document, deleted_at=document.deleted_at):
+            for member in family_of(document, deleted_at=document.deleted_at):
                 _bring_back(member)
             log(acting_user, document, CHANGE, "Restored from the bin")
             count += 1
@@ -93,9 +94,11 @@ def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
             document = _locked(given.pk)
             if document is None:
                 continue
-            family = _family(document)
+            family = family_of(document)
             files: set[tuple[str, str]] = set()
             for member in family:
+                if member.deleted_at is None and member.collection.deleted_at is None:
+                    events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
                 activation.hide(member)
                 files |= set(member.versions.values_list("file", "sha256"))
                 forget(acting_user, member)
@@ -108,11 +111,15 @@ def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
 def delete_collection(collection: Collection, *, acting_user: User | None) -> None:
     """Move a collection and its documents to the bin, by marking the collection alone."""
     with transaction.atomic():
-        marked = Collection.objects.kept().filter(pk=collection.pk)
-        if not marked.update(deleted_at=timezone.now(), deleted_by=acting_user):
+        rows = Collection.objects.kept().select_for_update(of=("self",), no_key=True)
+        row = rows.filter(pk=collection.pk).first()
+        if row is None:
             return
+        row.deleted_at, row.deleted_by = timezone.now(), acting_user
+        row.save(update_fields=["deleted_at", "deleted_by"])  # signals: searches forget its profile
         _stop_work(Q(document__collection=collection))
         log(acting_user, collection, DELETION, "Put in the bin with its documents")
+        events.tell_of_collection(events.COLLECTION_DELETED, row)
         if not settings.DELETION_GRACE_DAYS:
             transaction.on_commit(_ask_for_purge)
 
@@ -153,13 +160,15 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
                 )
                 % {"row": row.name, "slug": row.slug}
             )
-        Collection.objects.filter(pk=row.pk).update(deleted_at=None, deleted_by=None)
+        row.deleted_at = row.deleted_by = None
+        row.save(update_fields=["deleted_at", "deleted_by"])  # signals: searches may name it again
         waiting = DocumentVersion.objects.filter(
             document__collection=row, document__deleted_at=None, state__in=UNFINISHED
         )
         for pk in waiting.values_list("pk", flat=True):
             enqueue(DocumentVersion, pk)
         log(acting_user, row, CHANGE, "Restored from the bin")
+        events.tell_of_collection(events.COLLECTION_RESTORED, row)
 
 
 def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
@@ -207,7 +216,7 @@ def _locked(pk: int, **wanted: object) -> Document | None:
     return rows.filter(pk=pk, **wanted).first()
 
 
-def _family(document: Document, **wanted: object) -> list[Document]:
+def family_of(document: Document, **wanted: object) -> list[Document]:
     """The document and its nested parts that match `wanted`, all locked."""
     family, level = [document], [document]
     while level:
@@ -221,6 +230,7 @@ def _put_away(document: Document, now: datetime, acting_user: User | None) -> No
     activation.hide(document)
     Document.objects.filter(pk=document.pk).update(deleted_at=now, deleted_by=acting_user)
     _stop_work(Q(document=document))
+    events.tell_of_document(events.DOCUMENT_DELETED, document, state="deleted")
 
 
 def _stop_work(which: Q) -> None:
@@ -232,6 +242,10 @@ def _stop_work(which: Q) -> None:
 def _bring_back(document: Document) -> None:
     Document.objects.filter(pk=document.pk).update(deleted_at=None, deleted_by=None)
     activation.show(document)
+    if document.current_id is not None:
+        # Without its text, which may be megabytes long.
+        current = document.versions.only("number", "state").get(pk=document.current_id)
+        events.tell_of_document(events.DOCUMENT_READY, document, current, state=current.state)
     for pk in document.versions.filter(state__in=UNFINISHED).values_list("pk", flat=True):
         enqueue(DocumentVersion, pk)
 

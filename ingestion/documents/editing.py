@@ -28,7 +28,7 @@ from ingestion.edits.carrying import anchor, parsed_text, patterns, rewrite
 from ingestion.edits.merging import rebased
 from ingestion.embedding import Vectors
 from ingestion.errors import RefusedEdit, StateConflict
-from ingestion.lexical import terms
+from ingestion.lexical import concepts, terms
 from ingestion.models import (
     Chunk,
     ChunkEdit,
@@ -159,6 +159,8 @@ def _edit(
             _anchor(edit, held)
         Chunk.objects.filter(pk=held.pk).update(searchable=not wish.disabled, edit=edit)
         terms.count_in(held.version_id, chunk_id=held.pk)
+        # By statistics: nobody waits for a model here, with the document locked.
+        concepts.store(document, concepts.of(held.version_id, ask=False))
         _begin_again(document)
         log(acting_user, document, CHANGE, _message(held, edit))
     return edit

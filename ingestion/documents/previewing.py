@@ -27,7 +27,14 @@ def open_file(
     """
     most = settings.OCR_PAGES if ocr_pages is None else min(ocr_pages, settings.OCR_PAGES)
     limits = ParseLimits.of(settings.PARSE_LIMITS)
-    return parse_file(path, file_name, limits, ocr=_ocr(most), parts_to=parts_to)
+    return parse_file(
+        path,
+        file_name,
+        limits,
+        ocr=_ocr(most),
+        parts_to=parts_to,
+        keeps_exif=settings.IMAGE_EXIF,
+    )
 
 
 def _ocr(pages: int) -> Ocr:

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self
 
 from celery import current_app
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db.models import Exists, OuterRef, QuerySet
 from tqdm import tqdm
 
@@ -156,10 +156,18 @@ class ProgressView:
 
 
 def follow(watch: Watch, view: ProgressView, check: Callable[[], None] = lambda: None) -> Progress:
-    """Wait until all is finished; return the final progress. `check` may raise to end the wait."""
+    """Wait until all is finished; return the final progress. `check` may raise to end the wait.
+
+    An outage of the database is waited out: the workers go on after it.
+    """
     while True:
         check()
-        progress = watch.look()
+        try:
+            progress = watch.look()
+        except OperationalError:
+            connection.close()
+            time.sleep(LOOK_SECONDS)
+            continue
         view.show(progress)
         if progress.is_finished:
             return progress

@@ -206,6 +206,7 @@ def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
         end=draft.end,
         tokens=draft.tokens,
         content_hash=draft.content_hash,
+        layout=[list(place) for place in draft.layout],
         signature=signature(draft.text),
         text_config=text_config(version.language),
     )

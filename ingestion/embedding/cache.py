@@ -8,7 +8,7 @@ import os
 import threading
 import unicodedata
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -104,6 +104,10 @@ class CachedQueryEmbedder:
         vector = self._embedder.embed_query(text, timeout=timeout)
         self._keep(key, vector)
         return vector
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Vectors of `texts` from the embedder itself; shape (len(texts), dimensions)."""
+        return self._embedder.embed_documents(texts)
 
     def left_out(self, text: str) -> str:
         """The end of `text` that its embedding does not cover; mostly empty."""

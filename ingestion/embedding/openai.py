@@ -190,7 +190,8 @@ class OpenAIEmbedder:
         except openai.APITimeoutError as error:
             raise TransientError("did not answer in time") from error
         except openai.APIConnectionError as error:
-            raise TransientError("cannot be reached") from error
+            reason = f"cannot be reached at {self._base_url}: check the address and the server"
+            raise TransientError(reason) from error
         except openai.APIStatusError as error:
             raise self._refusal(error) from error
         return answer.content

@@ -75,9 +75,8 @@ def _give_up(state: RetryCallState) -> None:
     failure, number, wait = _failure(state), state.attempt_number, state.upcoming_sleep
     tried = "once" if number == 1 else f"{number} times"
     asked = f" and asks to wait {wait:.0f} seconds" if failure.retry_after is not None else ""
-    message = (
-        f"The embedding server {failure}{asked} (tried {tried}). It will be tried again later."
-    )
+    # Who tries again, and when, is the caller's to say: a form that asks for an address does not.
+    message = f"The embedding server {failure}{asked} (tried {tried})."
     raise EmbeddingUnavailable(message, failure.retry_after) from failure
 
 

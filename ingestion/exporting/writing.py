@@ -28,7 +28,7 @@ ROWS_AT_ONCE = 500
 
 COLLECTION_FIELDS = (
     "name", "slug", "description", "visibility", "language", "chunk_tokens", "overlap_tokens",
-    "metadata_keys",
+    "metadata_keys", "icon",
 )  # fmt: skip
 EDIT_FIELDS = (
     "text", "disabled", "questions", "note", "original", "content_hash", "hash_before",

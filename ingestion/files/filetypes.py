@@ -60,6 +60,10 @@ ZIP = FileType("application/zip", ".zip", "ZIP archive")
 JSON = FileType("application/json", ".json", "JSON file")
 JSON_LINES = FileType("application/x-ndjson", ".jsonl", "JSON Lines file")
 XML = FileType("application/xml", ".xml", "XML file")
+PNG = FileType("image/png", ".png", "PNG image")
+JPEG = FileType("image/jpeg", ".jpg", "JPEG image")
+TIFF = FileType("image/tiff", ".tiff", "TIFF image")
+WEBP = FileType("image/webp", ".webp", "WebP image")
 TEXT = FileType("text/plain", ".txt", "plain text")
 CSV = FileType("text/csv", ".csv", "CSV table")
 TSV = FileType("text/tab-separated-values", ".tsv", "TSV table")
@@ -97,6 +101,10 @@ _EXTENSIONS = {
     ZIP: ".zip",
     JSON: ".json .geojson .jsonld .har .webmanifest",
     JSON_LINES: ".jsonl .ndjson",
+    PNG: ".png",
+    JPEG: ".jpg .jpeg .jpe .jfif",
+    TIFF: ".tiff .tif",
+    WEBP: ".webp",
     XML: ".xml .rss .atom .rdf .xsd .xsl .xslt .wsdl .opml .gpx .kml .nxml .jats .dita .plist",
 }
 SUPPORTED: Mapping[str, FileType] = MappingProxyType(
@@ -132,9 +140,13 @@ _ENCRYPTED_IN_OLE = frozenset({DOCX, XLSX, PPTX})
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 """The first bytes of a ZIP container, and of an empty one."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_IMAGES = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), PNG),
+    (re.compile(rb"\xff\xd8\xff"), JPEG),
+    (re.compile(rb"II\*\0|MM\0\*|II\+\0\x08\0|MM\0\+\0\x08"), TIFF),
+    (re.compile(rb"RIFF.{4}WEBP", re.DOTALL), WEBP),
+)
 _FOREIGN_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
     (b"GIF8", "a GIF image"),
     (b"\x1f\x8b", "a gzip archive"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
@@ -162,6 +174,9 @@ def sniff(head: bytes, file_name: str) -> FileType:
         return _settle(file_name, named, _zip_type(head, file_name, named))
     if head.startswith(_OLE):
         return _settle(file_name, named, _ole_type(head, file_name, named))
+    for signature, image in _IMAGES:
+        if signature.match(head):
+            return _settle(file_name, named, image)
     # PDF readers skip garbage before the signature; a text may mention it.
     begins = head.lstrip().startswith(b"%PDF-")
     if begins or (b"%PDF-" in head[:1024] and named not in _TEXT_TYPES):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from typing import Any
 
 # Postgres' built-in snowball configurations by ISO 639-1 code (pg_ts_config, Postgres 16-18).
@@ -70,6 +71,15 @@ def detect_language(text: str) -> str:
         return ""
     code, probability = _identifier().classify(sample)
     return str(code) if probability >= MIN_PROBABILITY else ""
+
+
+@lru_cache(maxsize=4096)  # the workbench ranks the same questions at every move of a slider
+def language_odds(text: str) -> Mapping[str, float]:
+    """The probability of each language (ISO 639) that langid knows, the most probable first.
+
+    0.1 ms for a question; the first call of a process loads langid, 0.8 s.
+    """
+    return dict(_identifier().rank(text[:SAMPLE_CHARS]))
 
 
 @cache

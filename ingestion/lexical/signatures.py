@@ -26,7 +26,7 @@ NUMBER_WEIGHT = 0.5
 MIN_FEATURES = 8
 
 # Thai, Lao, Burmese, Khmer, Japanese, Chinese: scripts without spaces between words.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
     "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
@@ -34,7 +34,7 @@ _UNSPACED = (
 # changes two features. Unspaced scripts are split into overlapping pairs of letters, which the
 # pairing of adjacent words turns into triples.
 _WORDS = re.compile(
-    rf"(\d+(?:[.,:/-]\d+)*|[^\W_{_UNSPACED}]+)|(?=([{_UNSPACED}]{{1,2}}))[{_UNSPACED}]"
+    rf"(\d+(?:[.,:/-]\d+)*|[^\W_{UNSPACED}]+)|(?=([{UNSPACED}]{{1,2}}))[{UNSPACED}]"
 )
 
 _Hashes = npt.NDArray[np.uint64]

@@ -3,6 +3,8 @@
 BM25 (Robertson & Zaragoza 2009) as an inner product of sparse vectors (ADR 1): a chunk stores
 tf·(k1+1) / (tf + k1·(1 - b + b·length/average length)) by term; the query contributes the
 idf. A term's index is a hash of its lexeme: the SQL function `steelyard_term_id`.
+
+A compound's joined reading is a lexeme more (`hyphens`) that does not count into the length.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from common import locks
+from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import TermFrequency
@@ -26,6 +29,9 @@ MAX_DRIFT = 0.10
 MOST_TERMS = 900
 REWEIGH_BATCH = 2_000
 
+_WITH_JOINED = with_joined_sql(
+    "own.lexemes", "t.config", "concat_ws(E'\\n', %(title)s::text, t.headings, t.body)"
+)
 # The fences (OFFSET 0) keep the planner from computing to_tsvector once for each use of it.
 _READ = f"""
 UPDATE ingestion_chunk target
@@ -34,23 +40,35 @@ FROM (
     SELECT c.id, v.lexemes, m.length, w.terms
     FROM ingestion_chunk c
     CROSS JOIN LATERAL (
-        SELECT setweight(to_tsvector(c.text_config::regconfig, %(title)s), 'A')
-            || setweight(to_tsvector(c.text_config::regconfig,
-                                     {spaced_sql("steelyard_headings(c.heading_path, c.text)")}),
-                         'B')
-            || to_tsvector(c.text_config::regconfig, {spaced_sql("c.text")}) AS lexemes
+        SELECT c.text_config::regconfig AS config,
+               {spaced_sql("steelyard_headings(c.heading_path, c.text)")} AS headings,
+               {spaced_sql("c.text")} AS body
         OFFSET 0
-    ) v
+    ) t
     CROSS JOIN LATERAL (
-        SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(v.lexemes)
+        SELECT setweight(to_tsvector(t.config, %(title)s), 'A')
+            || setweight(to_tsvector(t.config, t.headings), 'B')
+            || to_tsvector(t.config, t.body) AS lexemes
+        OFFSET 0
+    ) own
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(cardinality(positions)), 0) AS length FROM unnest(own.lexemes)
         OFFSET 0
     ) m
+    CROSS JOIN LATERAL (
+        SELECT {_WITH_JOINED} AS lexemes
+        OFFSET 0
+    ) v
     CROSS JOIN LATERAL ({{weights}}) w
     WHERE c.version_id = %(version)s AND c.text_config = %(config)s
       AND (%(chunk)s::bigint IS NULL OR c.id = %(chunk)s)
 ) fresh
 WHERE target.id = fresh.id
 """
+
+_TITLE = with_joined_sql(
+    "to_tsvector(%(config)s::regconfig, %(title)s)", "%(config)s::regconfig", "%(title)s::text"
+)
 
 _WEIGH_AGAIN = """
 UPDATE ingestion_chunk target SET terms = fresh.terms
@@ -161,9 +179,8 @@ def read_title(document_id: int, title: str, language: str) -> None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE ingestion_document SET title_terms = to_tsvector(%s::regconfig, %s)"
-            " WHERE id = %s",
-            [text_config(language), spaced(title), document_id],
+            f"UPDATE ingestion_document SET title_terms = {_TITLE} WHERE id = %(document)s",
+            {"config": text_config(language), "title": spaced(title), "document": document_id},
         )
 
 

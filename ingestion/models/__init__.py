@@ -1,10 +1,18 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
+from ingestion.models.concepts import Concept
 from ingestion.models.edits import ChunkEdit
 from ingestion.models.idempotency import IdempotencyKey
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import Import, ImportItem, WatchedFile, WatchedFolder
-from ingestion.models.library import Collection, DeletedDocument, Document, SourceKind, Visibility
+from ingestion.models.library import (
+    Collection,
+    DeletedDocument,
+    Document,
+    DocumentMove,
+    SourceKind,
+    Visibility,
+)
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.statistics import (
     CorpusChange,
@@ -19,10 +27,12 @@ __all__ = [
     "ChunkEdit",
     "ChunkEmbedding",
     "Collection",
+    "Concept",
     "CorpusChange",
     "CorpusStatistics",
     "DeletedDocument",
     "Document",
+    "DocumentMove",
     "DocumentVersion",
     "EmbeddingSpace",
     "IdempotencyKey",

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from ingestion.models.library import Document
 
-MAX_QUESTION_CHARS = 500
+# As many as a question may have (`search.query.parse`): any may be pinned.
+MAX_QUESTION_CHARS = 4000
 
 
 class ChunkEdit(models.Model):

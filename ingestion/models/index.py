@@ -68,7 +68,8 @@ class Chunk(models.Model):
     `start` and `end` are character offsets into the version's parsed text, even where `text` was
     edited. `terms` holds the BM25 weight of each term (ADR 1). `searchable` is true only for chunks
     of a document's current version that are neither disabled by hand nor of a deleted document; it
-    changes for a whole version within one transaction.
+    changes for a whole version within one transaction. `layout` has the blocks of the parsed text,
+    [start, kind, level] each; empty for chunks made before it was kept.
     """
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
@@ -99,6 +100,7 @@ class Chunk(models.Model):
     original = models.TextField(
         blank=True, editable=False, help_text=_("The parsed text, if it was edited by hand.")
     )
+    layout = models.JSONField(default=list, editable=False)
 
     objects = ChunkQuerySet.as_manager()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from django.conf.locale import LANG_INFO
 from django.contrib.auth.models import AnonymousUser, Group
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
@@ -23,6 +24,7 @@ from django.utils.translation import gettext_lazy as _
 from common.accounts.models import user_or_none
 from ingestion import metadata
 from ingestion.errors import InvalidMetadata
+from ingestion.models.icons import validate_icon
 
 if TYPE_CHECKING:
     from common.accounts.models import User
@@ -48,6 +50,11 @@ def validate_metadata_key(value: Any) -> None:
         raise ValidationError(str(error), code=error.code) from error
 
 
+def language_name(code: str) -> str:
+    """The English name of an ISO 639-1 code; the code itself if unknown."""
+    return str(LANG_INFO.get(code, {}).get("name", code))
+
+
 class Visibility(models.TextChoices):
     PUBLIC = "public", _("Everyone")
     SIGNED_IN = "signed_in", _("Signed-in users")
@@ -67,6 +74,12 @@ class CollectionQuerySet(models.QuerySet["Collection"]):
         """The collections whose audience includes `viewer`, in the bin or not."""
         if viewer is None or not viewer.is_authenticated or not viewer.is_active:
             return self.filter(visibility=Visibility.PUBLIC)
+        if viewer.collections_limit is not None:
+            within = self.filter(pk__in=viewer.collections_limit)
+            return within._open_to_user(viewer)
+        return self._open_to_user(viewer)
+
+    def _open_to_user(self, viewer: User) -> CollectionQuerySet:
         if viewer.is_superuser:
             return self
         member = Q(
@@ -86,6 +99,12 @@ class Collection(models.Model):
     name = models.CharField(max_length=120)
     slug = models.SlugField(max_length=120, blank=True)
     description = models.TextField(blank=True)
+    icon = models.CharField(
+        max_length=16,
+        blank=True,
+        validators=[validate_icon],
+        help_text=_("One of the named icons, such as book, or one emoji."),
+    )
     visibility = models.CharField(
         max_length=12, choices=Visibility.choices, default=Visibility.SIGNED_IN
     )
@@ -322,3 +341,23 @@ class DeletedDocument(Document):
         proxy = True
         default_permissions = ()
         verbose_name_plural = _("bin")
+
+
+class DocumentMove(models.Model):
+    """Documents that were moved together to another collection, so that this can be undone.
+
+    `rows` are pairs of a document's id and the id of the collection that it came from.
+    """
+
+    at = models.DateTimeField(default=timezone.now, editable=False)
+    by = user_or_none(editable=False)
+    to = models.ForeignKey(Collection, models.CASCADE, related_name="+", editable=False)
+    rows = models.JSONField(default=list, editable=False)
+    undone = models.BooleanField(default=False, editable=False)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} to {self.to_id}"

@@ -65,6 +65,9 @@ class DocumentVersion(Job):
     parser = models.CharField(max_length=80, blank=True)
     warnings = models.JSONField(default=list, blank=True)
     chunk_count = models.PositiveIntegerField(default=0)
+    concept_count = models.PositiveIntegerField(
+        null=True, editable=False, help_text=_("Empty: its concepts were never extracted.")
+    )
     lane = models.CharField(max_length=12, choices=Lane.choices, default=Lane.INTERACTIVE)
     restored_from = models.ForeignKey(
         "self",

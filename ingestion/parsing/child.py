@@ -23,6 +23,7 @@ from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.protocol import parser_for
 
+from . import pictures
 from .isolation import cut_off
 from .limits import ParseLimits
 from .ocr import Ocr
@@ -89,6 +90,8 @@ _OPEN_FILES = 256
 def main(job: dict[str, Any], line: int) -> None:
     """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
+    With a `page`, draw that page instead: a picture and its words are written.
+
     The descriptor `line` is closed when the fork server exits, which ends this process. Any error
     but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
     """
@@ -99,9 +102,9 @@ def main(job: dict[str, Any], line: int) -> None:
     apply_limits(limits)
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
-    source = Source(Path(job["path"]), file_type, limits, scratch, ocr)
+    source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
     try:
-        outcome = _parse(source)
+        outcome = pictures.draw(source, job["page"]) if job["page"] else _parse(source)
     except ScannedPages as failure:
         outcome = {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:

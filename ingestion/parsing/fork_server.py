@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from ingestion.parsing.protocol import parser_for
 
-from . import child
+from . import child, pictures
 
 IDLE_SECONDS = 300
 # A child's line closes just before it exits. A child that closes it and goes on is killed.
@@ -51,18 +51,21 @@ def _serve(worker: socket.socket) -> None:
             if not line:
                 return
             request = json.loads(line)
-            _load(request["job"]["file_type"][0])
+            _load(request["job"])
             if not _run(worker, request["job"], request["seconds"]):
                 return
 
 
-def _load(media_type: str) -> None:
-    """Import the parser of such files for all later children; a child reports a failed import."""
+def _load(job: dict[str, Any]) -> None:
+    """Import what such a job needs for all later children; a child reports a failed import."""
     if sys.platform != "linux":
         return  # on other systems, system libraries may break after a fork
     loaded = len(sys.modules)
     with suppress(Exception):
-        parser_for(media_type)
+        if job["page"]:
+            pictures.load()
+        else:
+            parser_for(job["file_type"][0])
     if len(sys.modules) > loaded:
         gc.collect()
         gc.freeze()  # a child that collects would copy every page

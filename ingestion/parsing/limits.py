@@ -29,6 +29,7 @@ class ParseLimits:
     plain_text_chars: int = 64_000_000
     table_rows: int = 200_000
     table_columns: int = 5_000
+    image_pixels: int = 100_000_000
     archive_entries: int = 10_000
     archive_bytes: int = 200 * MIB
     archive_ratio: int = 200
@@ -52,6 +53,7 @@ VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "PARSE_PLAIN_TEXT_CHARACTERS": ("plain_text_chars", 1),
         "PARSE_TABLE_ROWS": ("table_rows", 1),
         "PARSE_TABLE_COLUMNS": ("table_columns", 1),
+        "PARSE_IMAGE_MEGAPIXELS": ("image_pixels", 1_000_000),
         "PARSE_ARCHIVE_FILES": ("archive_entries", 1),
         "PARSE_ARCHIVE_MB": ("archive_bytes", MIB),
         "PARSE_ARCHIVE_RATIO": ("archive_ratio", 1),

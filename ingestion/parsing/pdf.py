@@ -19,10 +19,8 @@ from .parts import PartKeeper
 from .pdf_document import (
     DAMAGED,
     ENCRYPTED,
-    PdfFacts,
     attached_files,
     drawn_pages,
-    outline_key,
     read_facts,
 )
 from .pdf_layout import (
@@ -34,6 +32,13 @@ from .pdf_layout import (
     with_headings,
     without_furniture,
 )
+from .pdf_titles import (
+    LONGEST_HEADING,
+    lines_of,
+    with_outline,
+    with_parted_titles,
+    without_repeats,
+)
 from .protocol import Extraction, ScannedPages, Source
 from .tabular import has_header_row
 from .text import joined_across_pages, joined_in_line
@@ -44,8 +49,6 @@ if TYPE_CHECKING:
 BATCH_PAGES = 25
 COVERAGE = 0.7
 """Minimum share of a page's text in its blocks; measured on 74 filings, see ADR 8."""
-_LONGEST_HEADING = 200
-_TITLE_KINDS = frozenset({BlockKind.HEADING, BlockKind.PARAGRAPH})
 
 # liteparse writes emphasis as Markdown and escapes literal asterisks.
 _EMPHASIS = re.compile(r"\\([\\*_`~$#\[\]<>|])|\*+")
@@ -75,9 +78,9 @@ class PdfParser:
             raise ScannedPages(_no_text(len(pages), source.ocr, bool(scanned)), scanned)
         warnings = _empty_pages(empty, scanned, source.ocr)
         warnings += _named(unreadable, "damaged content that was left out")
-        settled = without_furniture(with_headings(pages))
-        running = joined_across_pages(without_contents(settled))
-        blocks = _with_outline(running, facts)
+        parted = list(with_parted_titles(with_headings(pages), facts))
+        running = joined_across_pages(without_contents(without_furniture(parted)))
+        blocks = without_repeats(with_outline(running, facts), facts.metadata.title)
         keeper = PartKeeper(source.scratch, source.limits)
         for name, data in attached_files(named, source.limits.archive_entries):
             keeper.keep(keeper.place(name), io.BytesIO(data))
@@ -250,19 +253,21 @@ def _blocks(page: ParsedPage, *, is_sized: bool = False) -> list[Placed]:
         if block is not None and block.text.strip():
             box = layout.bbox
             if block.kind is BlockKind.CODE and box:
-                lines = indented(layout.lines or (), box, page.text_items)
-                block = replace(block, text="\n".join(lines))
+                listing = indented(layout.lines or (), box, page.text_items)
+                block = replace(block, text="\n".join(listing))
             top = box.y if box else 0.0
             bottom = top + box.height if box else page.height
             size = sizes.within(box.x, top, box.x + box.width, bottom) if box else 0
-            out.append(Placed(block, top, bottom, size))
+            is_heading = block.kind is BlockKind.HEADING
+            lines = lines_of(block.text, page.text_items) if is_heading else ()
+            out.append(Placed(block, top, bottom, size, lines))
     return out
 
 
 def _block(layout: LayoutBlock, page: int) -> Block | None:
     text = plain(layout.text or "")
     if layout.kind == "heading":
-        if len(text) > _LONGEST_HEADING:
+        if len(text) > LONGEST_HEADING:
             return Block(BlockKind.PARAGRAPH, text, page=page)
         return Block(BlockKind.HEADING, text, level=min(max(layout.level or 1, 1), 6), page=page)
     if layout.kind == "list_item":
@@ -291,18 +296,6 @@ def _table(layout: LayoutBlock, page: int) -> Block:
 def plain(text: str) -> str:
     """liteparse's text without emphasis marks; words hyphenated at line ends are joined."""
     return joined_in_line(_EMPHASIS.sub(lambda match: match[1] or "", text))
-
-
-def _with_outline(blocks: Iterator[Block], facts: PdfFacts) -> Iterator[Block]:
-    """The blocks; titles in the file's outline become headings of the outline's level."""
-    for block in blocks:
-        level = None
-        if block.kind in _TITLE_KINDS and len(block.text) <= _LONGEST_HEADING:
-            level = facts.outline.get((block.page or 0, outline_key(block.text)))
-        if level:
-            yield Block(BlockKind.HEADING, block.text, level=level, page=block.page)
-        else:
-            yield block
 
 
 PARSER = PdfParser()

@@ -46,13 +46,15 @@ _DEEPEST = 60
 class Placed:
     """A block and the vertical extent of its box, from the top of its page.
 
-    `size` is the size of its letters in points, 0 if unknown.
+    `size` is the size of its letters in points, 0 if unknown. `lines` are those of a heading that
+    has several.
     """
 
     block: Block
     top: float
     bottom: float
     size: int = 0
+    lines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

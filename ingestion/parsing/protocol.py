@@ -19,13 +19,17 @@ from .ocr import Ocr
 
 @dataclass(frozen=True)
 class Source:
-    """One file to parse, its sniffed type, and a scratch directory that is removed afterwards."""
+    """One file to parse, its sniffed type, and a scratch directory that is removed afterwards.
+
+    `keeps_exif`: the date and place of a photograph are read as well.
+    """
 
     path: Path
     file_type: FileType
     limits: ParseLimits
     scratch: Path
     ocr: Ocr = field(default_factory=Ocr)
+    keeps_exif: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,10 @@ MODULES = {
     filetypes.RST.media_type: "rst",
     filetypes.ASCIIDOC.media_type: "markup:ASCIIDOC",
     filetypes.ORG.media_type: "markup:ORG",
+    filetypes.PNG.media_type: "image",
+    filetypes.JPEG.media_type: "image",
+    filetypes.TIFF.media_type: "image",
+    filetypes.WEBP.media_type: "image",
     filetypes.TEXT.media_type: "text",
     filetypes.CSV.media_type: "tabular",
     filetypes.TSV.media_type: "tabular",

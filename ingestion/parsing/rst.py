@@ -61,6 +61,10 @@ _OBJECTS = re.compile(
 )
 _TOP_TITLE = re.compile(r"\s*([^\w\s])\1{2,}[ \t]*\n[^\n]*\S[^\n]*\n\1{3,}[ \t]*\n")
 _FILE_OPTION = re.compile(r"^[ \t]+:(?:file|url):", re.MULTILINE)
+_DOCTEST = re.compile(r"[ \t]*>>>(?: |$)")
+_LIST_MARKER = re.compile(r"[ \t]*(?:[*+-]|(?:\d+|[a-zA-Z#])[.)])[ \t]+")
+_LITERAL_FOLLOWS = re.compile(r"(?:^[ \t]*|[^:])::[ \t]*$")
+_LITERAL = frozenset({"code", "code-block", "math", "parsed-literal", "raw"})
 _TARGET = re.compile(r"\s*<[^<>]*>$", re.DOTALL)
 
 
@@ -96,20 +100,50 @@ def _without_announcements(blocks: Iterator[Block]) -> Iterator[Block]:
 
 
 def prepared(text: str) -> str:
-    """The source rewritten for pandoc: without includes, signatures and sessions verbatim."""
+    """The source rewritten for pandoc: without includes; signatures and sessions verbatim."""
     lines = text.expandtabs(8).split("\n")
     out: list[str] = []
+    # The indentation of the paragraph or directive whose literal block the lines are in, if any.
+    literal: int | None = None
     at = 0
     while at < len(lines):
-        match = _DIRECTIVE.match(lines[at])
-        if match is None:
-            out.append(lines[at])
-            at += 1
-            continue
-        end = _header_end(lines, at, len(match["indent"]))
-        out += _directive(match, lines[at:end])
+        line = lines[at]
+        if not line.strip() or (literal is not None and _indent(line) > literal):
+            end, rewritten = at + 1, [line]
+        elif match := _DIRECTIVE.match(line):
+            end = _header_end(lines, at, len(match["indent"]))
+            rewritten = _directive(match, lines[at:end])
+            literal = len(match["indent"]) if _is_literal(match["name"]) else None
+        elif _DOCTEST.match(line) and not (at and lines[at - 1].strip()):
+            end = next((n for n in range(at, len(lines)) if not lines[n].strip()), len(lines))
+            rewritten = _session(lines[at:end])
+        else:
+            end, rewritten = at + 1, [line]
+            literal = _text_indent(line) if _LITERAL_FOLLOWS.search(line) else None
+        out += rewritten
         at = end
     return "\n".join(out)
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _text_indent(line: str) -> int:
+    """The column of a paragraph's text, behind the marker of a list item."""
+    marker = _LIST_MARKER.match(line)
+    return marker.end() if marker else _indent(line)
+
+
+def _is_literal(name: str) -> bool:
+    return name in _VERBATIM or name in _LITERAL
+
+
+def _session(lines: Sequence[str]) -> list[str]:
+    """An interactive session as code: pandoc would join its lines to a paragraph."""
+    indent = " " * _indent(lines[0])
+    body = [f"{indent}   {line[len(indent) :]}" for line in lines]
+    return [f"{indent}.. code-block:: pycon", "", *body]
 
 
 def _header_end(lines: Sequence[str], start: int, indent: int) -> int:

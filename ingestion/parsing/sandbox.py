@@ -11,7 +11,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, astuple, replace
+from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,18 @@ from ingestion.parsing.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 from .forking import run_in_child
 from .limits import MIB, ParseLimits
+from .marks import Word
 from .ocr import Ocr
 from .parts import PARTS_FOLDER, safe_path, unique_path
+from .pictures import PICTURE_FILE, WORDS_FILE
 from .scratch import STRANGE_RESULT, opened_result, scratch_directory
 
 logger = logging.getLogger(__name__)
 
 # Title, author and warnings take far less.
 _LARGEST_OUTCOME = 16 * MIB
+# A picture of 1,200 by 4,000 pixels of noise.
+_LARGEST_PICTURE = 16 * MIB
 _PART_NAME = re.compile(r"\d{6,8}")
 _LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL}
 _FAILURES = {
@@ -52,6 +56,7 @@ def parse_file(
     *,
     ocr: Ocr | None = None,
     parts_to: Path | None = None,
+    keeps_exif: bool = False,
 ) -> ParsedDocument:
     """The blocks and metadata of the file at `path`; `file_name` is its name at upload.
 
@@ -59,44 +64,94 @@ def parse_file(
     are read in a second run, with `ocr` and its longer limits. The child is killed at its time-out
     and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
     """
-    limits = limits or ParseLimits()
-    with path.open("rb") as file:
-        file_type = sniff(file.read(HEAD_BYTES), file_name)
-    ocr = ocr or Ocr()
+    job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
     with scratch_directory() as scratch:
-        _run_child(path, file_type, limits, ocr, scratch)
-        scanned = _scanned(scratch) if ocr.languages else []
+        _run_child(job, scratch)
+        scanned = _scanned(scratch) if job.ocr.languages else []
         if not scanned:
-            return _collect(scratch, limits, parts_to)
+            return _collect(scratch, job.limits, parts_to)
         try:
-            return _recognised(path, file_type, limits, ocr.wanting(scanned), parts_to)
+            return _recognised(job, scanned, parts_to)
         except errors.ParseFailed as error:
-            # Raises if the pages that are not scans contain no text either.
-            document = _collect(scratch, limits, parts_to)
+            try:
+                document = _collect(scratch, job.limits, parts_to)
+            except errors.NoText:
+                # The pages that are not scans contain no text either: the scans say why.
+                raise error from None
             warning = f"Its scanned pages could not be recognised: {error}"
             return replace(document, warnings=(*document.warnings, warning))
 
 
-def _recognised(
-    path: Path, file_type: FileType, limits: ParseLimits, ocr: Ocr, parts_to: Path | None
-) -> ParsedDocument:
-    limits = ocr.allowing(limits)
+@dataclass(frozen=True, slots=True)
+class DrawnPage:
+    """The picture of a page in WebP, its size in pixels, and its words with their places."""
+
+    content: bytes
+    width: int
+    height: int
+    words: tuple[Word, ...]
+
+
+def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
+    """Page `page` (from 1) of a PDF or an image, drawn in a child process. Raises ParseFailed."""
+    job = Job(path, _type_of(path, file_name), limits, page=page)
     with scratch_directory() as scratch:
-        _run_child(path, file_type, limits, ocr, scratch)
-        return _collect(scratch, limits, parts_to)
+        _run_child(job, scratch)
+        try:
+            outcome = _outcome(scratch)
+            if "error" in outcome:
+                raise errors.PageNotDrawn(outcome["message"])
+            with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
+                content = file.read()
+            with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
+                words = tuple(_checked(word) for word in json.load(file))
+            return DrawnPage(content, int(outcome["width"]), int(outcome["height"]), words)
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedFile(STRANGE_RESULT) from error
 
 
-def _run_child(
-    path: Path, file_type: FileType, limits: ParseLimits, ocr: Ocr, scratch: Path
-) -> None:
-    job = {
-        "path": str(path.resolve()),
+def _checked(word: Any) -> Word:
+    text, *places = word
+    return [str(text), *map(int, places)]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The work of one child: a file to parse, or with `page` a page of it to draw."""
+
+    path: Path
+    file_type: FileType
+    limits: ParseLimits
+    ocr: Ocr = field(default_factory=Ocr)
+    keeps_exif: bool = False
+    page: int = 0
+
+
+def _type_of(path: Path, file_name: str) -> FileType:
+    with path.open("rb") as file:
+        return sniff(file.read(HEAD_BYTES), file_name)
+
+
+def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDocument:
+    ocr = job.ocr.wanting(scanned)
+    job = replace(job, ocr=ocr, limits=ocr.allowing(job.limits))
+    with scratch_directory() as scratch:
+        _run_child(job, scratch)
+        return _collect(scratch, job.limits, parts_to)
+
+
+def _run_child(job: Job, scratch: Path) -> None:
+    limits, file_type = job.limits, job.file_type
+    wire = {
+        "path": str(job.path.resolve()),
         "file_type": astuple(file_type),
         "limits": asdict(limits),
-        "ocr": asdict(ocr),
+        "ocr": asdict(job.ocr),
+        "keeps_exif": job.keeps_exif,
+        "page": job.page,
         "scratch": str(scratch),
     }
-    status = run_in_child(job, limits.wall_seconds)
+    status = run_in_child(wire, limits.wall_seconds)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "

@@ -4,9 +4,15 @@ Whether the hyphen belongs to the word is decided by the text's own words, in th
 
 1. a hyphenated form written elsewhere ("well-known") keeps it;
 2. a joined form written elsewhere ("tumor") drops it;
-3. a first part that only begins compounds keeps it: a letter ("l-leucine", "x-ray"), "half", "non";
-4. two halves that are both words of the text ("uefa-reaction") keep it, except after a prefix;
-5. anything else drops it, as all but 40 of the 1,512 hyphens at line ends of the `med` collection.
+3. a part of compounds keeps it: a letter ("l-leucine", "x-ray"), "half", "non", a number
+   ("two-thirds"), or a second part such as "dependent";
+4. a half that is a word of the text ("oat-cell", where a cell is mentioned) keeps it, except after
+   a prefix: it cannot be known, and a kept hyphen is searchable by both readings (ADR 44);
+5. a half that is part of another compound of the text ("three-dimensional") keeps it;
+6. anything else drops it: most of the 1,512 hyphens at line ends of the `med` collection.
+
+After a capital, rule 4 asks for both halves: German parts its long nouns between whole words, and
+writes hyphenated ones with a second capital (Daten-Bank).
 """
 
 from __future__ import annotations
@@ -41,7 +47,18 @@ _AT_A_LINE_END = re.compile(
     r"(?P<tail>[a-zß-ÿ]+)(?P<mark>[^\w\s]*)(?P<gap>[ \t]*)(?P<end>\n?)"
 )
 # A vowel may be the first syllable of a word: e-qually.
-_FIRST_PARTS = re.compile(r"(?-i:[A-Z])|[b-df-hj-np-tv-z]|half|non|quasi|self|well", re.IGNORECASE)
+_FIRST_PARTS = re.compile(
+    r"(?-i:[A-Z])|[b-df-hj-np-tv-z]|half|non|quasi|self|well"
+    r"|two|three|four|five|six|seven|eight|nine|(?:twen|thir|for|fif|six|seven|eigh|nine)ty",
+    re.IGNORECASE,
+)
+# After a first part of four letters: with fewer, they end words (un-related, en-treated).
+_SECOND_PARTS = re.compile(
+    r"based|deficient|dependent|dimensional|free|induced|labell?ed|like|mentioned|negative|operated"
+    r"|positive|related|specific|treated",
+    re.IGNORECASE,
+)
+_SHORT_HEAD = 4
 _SHORT_TAIL = 4  # self-ish, half-ling
 _PREFIXES = frozenset(
     """
@@ -112,6 +129,7 @@ class _Vocabulary:
     def __init__(self, text: str, parted: re.Pattern[str]) -> None:
         self._parted = parted
         self._hyphenated = {word.casefold() for word in _HYPHENATED.findall(text)}
+        self._halves = {half for word in self._hyphenated for half in word.split("-")}
         self._words: set[str] | None = None
         self._text = text
 
@@ -137,13 +155,21 @@ class _Vocabulary:
 
     def _is_one_word(self, head: str, tail: str) -> bool:
         words = self._known()
-        if f"{head}{tail}".casefold() in words:
+        first, second = head.casefold(), tail.casefold()
+        if first + second in words:
             return True
         if _FIRST_PARTS.fullmatch(head) and len(tail) >= (_SHORT_TAIL if len(head) > 1 else 2):
             return False
-        if min(len(head), len(tail)) < _SHORTEST_WORD or head.casefold() in _PREFIXES:
+        if min(len(head), len(tail)) < _SHORTEST_WORD or first in _PREFIXES:
             return True
-        return not {head.casefold(), tail.casefold()} <= words
+        if _SECOND_PARTS.fullmatch(tail) and len(head) >= _SHORT_HEAD:
+            return False
+        known = {first, second} & words
+        # "correspond-ing": the second half may be an ending.
+        telling = second in words or len(tail) >= _SHORT_TAIL
+        if len(known) == 2 or (known and telling and head.islower()):
+            return False
+        return not {first, second} & self._halves
 
     def _known(self) -> set[str]:
         if self._words is None:

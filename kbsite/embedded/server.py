@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -90,11 +91,11 @@ class Server(ABC):
         """True if the server can be used. Raises EmbeddedServersError for an unsafe socket."""
         return is_private(self.socket_dir, possible_owners()) and self.accepts_work()
 
-    def start(self) -> None:
-        """Start the server unless it already runs; return when it can be used."""
+    def start(self, *, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Start the server unless it already runs; return when it can be used, or if cancelled."""
         begun = time.monotonic()
         launched = False
-        while not self.is_up():
+        while not self.is_up() and not cancelled():
             self.lock.parent.mkdir(parents=True, exist_ok=True)
             with try_lock(self.lock) as lock:
                 if lock is not None and launched:

@@ -107,19 +107,6 @@ def is_private(directory: Path, owners: Collection[int]) -> bool:
     )
 
 
-def is_listening(path: Path) -> bool:
-    """True if a process accepts connections at the socket."""
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(1)
-        try:
-            client.connect(os.fspath(path))
-        except BlockingIOError:  # its queue of new connections is full
-            return True
-        except OSError:
-            return False
-    return True
-
-
 def answers(path: Path, request: bytes, expected: bytes) -> bool:
     """True if the server at the socket answers the request as expected within a second."""
     with socket.socket(socket.AF_UNIX) as client:

@@ -27,16 +27,25 @@ PARSE_LIMITS = {
     "PARSE_PLAIN_TEXT_CHARACTERS": env.int("PARSE_PLAIN_TEXT_CHARACTERS", default=64_000_000),
     "PARSE_TABLE_ROWS": env.int("PARSE_TABLE_ROWS", default=200_000),
     "PARSE_TABLE_COLUMNS": env.int("PARSE_TABLE_COLUMNS", default=5_000),
+    "PARSE_IMAGE_MEGAPIXELS": env.int("PARSE_IMAGE_MEGAPIXELS", default=100),
     "PARSE_ARCHIVE_FILES": env.int("PARSE_ARCHIVE_FILES", default=10_000),
     "PARSE_ARCHIVE_MB": env.int("PARSE_ARCHIVE_MB", default=200),
     "PARSE_ARCHIVE_RATIO": env.int("PARSE_ARCHIVE_RATIO", default=200),
 }
 
-# Text recognition of scanned PDFs, where Tesseract's language data is installed; never downloaded.
+# Text recognition of scanned PDFs and of images, where Tesseract's language data is installed;
+# never downloaded.
 OCR = env.str("OCR", default="auto")
 OCR_LANGUAGES = env.list("OCR_LANGUAGES", default=["eng"])
 OCR_PAGES = env.int("OCR_PAGES", default=100)
 TESSDATA_PREFIX = env.str("TESSDATA_PREFIX", default="")
+
+# Whether the date and the place that a camera wrote into an image are indexed with it.
+IMAGE_EXIF = env.bool("IMAGE_EXIF", default=False)
+# Pictures of pages, drawn when a reader asks for one: the space that they may take beside the
+# originals, the least recently seen removed first; 0: no pictures are offered.
+PAGE_PICTURES_BYTES = max(0, env.int("PAGE_PICTURES_MB", default=1_024)) * 1024 * 1024
+PAGE_PICTURES_SECONDS = env.int("PAGE_PICTURES_SECONDS", default=10)
 
 # How much of its section is shown with a passage, in tokens of the embedding model.
 SECTION_TOKENS = env.int("SECTION_TOKENS", default=800)
@@ -52,6 +61,12 @@ URL_IMPORT_MB = env.int("URL_IMPORT_MB", default=50)
 URL_IMPORT_MAX_PAGES = env.int("URL_IMPORT_MAX_PAGES", default=1_000)
 URL_IMPORT_DELAY = env.float("URL_IMPORT_DELAY", default=1.0)
 URL_IMPORT_AGENT = env.str("URL_IMPORT_AGENT", default="Steelyard")
+
+# Internal hosts and networks, each with a port or without, that webhooks may go to; the seconds
+# that a receiver has to respond; and the days that deliveries are kept.
+WEBHOOK_ALLOW = env.list("WEBHOOK_ALLOW", default=[])
+WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", default=10.0)
+WEBHOOK_DAYS = max(1, env.int("WEBHOOK_DAYS", default=30))
 
 # Server folders that may be imported or watched through the admin; empty: by command only.
 IMPORT_ROOTS = [Path(root) for root in env.list("IMPORT_ROOTS", default=[])]
@@ -83,6 +98,12 @@ EMBEDDER_OPTIONS = {
         "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
     },
 }
+# A chat model that names the concepts of documents; empty: statistics do. Its passages are sent to
+# this server. Seconds for one try; three are made.
+CONCEPTS_MODEL = env.str("CONCEPTS_MODEL", default="")
+CONCEPTS_BASE_URL = env.str("CONCEPTS_BASE_URL", default=env.str("OPENAI_BASE_URL", default=""))
+CONCEPTS_API_KEY = env.str("CONCEPTS_API_KEY", default=env.str("OPENAI_API_KEY", default=""))
+CONCEPTS_TIMEOUT = env.float("CONCEPTS_TIMEOUT", default=30.0)
 # Memory of the database server for building the index of an embedding space.
 INDEX_BUILD_MEMORY_MB = env.int("INDEX_BUILD_MEMORY_MB", default=256)
 QUERY_EMBEDDING_TIMEOUT = env.float("QUERY_EMBEDDING_TIMEOUT", default=2.0)

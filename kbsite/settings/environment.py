@@ -35,8 +35,8 @@ def secret(name: str) -> str:
         return path.read_text()
     except OSError as error:
         raise ImproperlyConfigured(
-            f"Cannot store a secret in {path}: {error.strerror}. Set SECRET_KEY, or set "
-            "STEELYARD_VAR to a directory that this user may write to."
+            f"Cannot store a secret in {path}: {error.strerror}. Set STEELYARD_VAR to a "
+            "directory with room that this user may write to."
         ) from error
 
 

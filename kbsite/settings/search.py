@@ -9,6 +9,65 @@ from kbsite.settings.environment import env
 # --- questions ---
 # The longest question in characters, at most the 4,000 that the tables hold.
 SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
+# The dotted path of a class that classifies questions which no rule matches; empty: the learned
+# classifier alone. And how many seconds a search waits for it.
+QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
+QUERY_CLASSIFIER_TIMEOUT = env.float("QUERY_CLASSIFIER_TIMEOUT", default=0.2)
+
+# The share of questions that the library can answer, between 0 and 1. Confidences are fitted to
+# judged questions of which one half has an answer (docs/adr/0017-confidence.md).
+CONFIDENCE_BASE_RATE = env.float("CONFIDENCE_BASE_RATE", default=0.5)
+
+# The judged collections that ship, by name: the dotted paths of functions that make one.
+JUDGED_COLLECTIONS = {"demo": "kbsite.demo.judged.collection"}
+
+# --- reranker ---
+# The server that reads the first results of profiles that give it a share; empty: none. The
+# protocol is cohere, tei or openai (a chat model), the scores are probability, logit or auto.
+RERANKER = env.str("RERANKER", default="")
+RERANKER_URL = env.str("RERANKER_URL", default="")
+RERANKER_MODEL = env.str("RERANKER_MODEL", default="")
+RERANKER_API_KEY = env.str("RERANKER_API_KEY", default="")
+RERANKER_SCORES = env.str("RERANKER_SCORES", default="auto")
+# Seconds that a search waits, that a failing server is left alone, and that strengths are cached.
+RERANKER_TIMEOUT = env.float("RERANKER_TIMEOUT", default=2.0)
+RERANKER_PAUSE = env.float("RERANKER_PAUSE", default=30.0)
+RERANKER_TTL = env.float("RERANKER_TTL", default=24 * 3600.0)
+
+# The folder of the WordNet database (index.noun, data.noun, ...); Debian's package wordnet-base
+# puts it here. Only profiles that weigh WordNet need it.
+WORDNET_DIR = env.str("WORDNET_DIR", default="/usr/share/wordnet")
+
+# --- answers ---
+# Any server with OpenAI's chat API. Without a key and an address, answers consist of quotes. An
+# empty ANSWER_MODEL: gpt-5.4-mini at OpenAI, elsewhere the first model that the server names and
+# that writes text.
+ANSWER_API_KEY = env.str("ANSWER_API_KEY", default=env.str("OPENAI_API_KEY", default=""))
+ANSWER_BASE_URL = env.str("ANSWER_BASE_URL", default=env.str("OPENAI_BASE_URL", default=""))
+ANSWER_MODEL = env.str("ANSWER_MODEL", default="")
+# Whether a model is asked at all.
+ANSWERS_GENERATED = env.bool("ANSWERS_GENERATED", default=bool(ANSWER_API_KEY or ANSWER_BASE_URL))
+# What the search page answers questions with by itself: quotes, which cost nothing, the model, or
+# no (a button asks for the answer).
+# A server named for answers is one that may be asked; a key for embeddings alone is not.
+ANSWERS_AUTOMATIC = env.str(
+    "ANSWERS_AUTOMATIC",
+    default="model"
+    if ANSWER_BASE_URL or ANSWER_MODEL or env.str("ANSWER_API_KEY", default="")
+    else "quotes",
+)
+# How many days answers and conversations are kept.
+ANSWERS_DAYS = max(1, env.int("ANSWERS_DAYS", default=180))
+
+# --- readers' own pages ---
+# How many days a reader's history is kept, 0 for none on this site, and the hours between two
+# digests of saved searches.
+HISTORY_DAYS = max(0, env.int("HISTORY_DAYS", default=180))
+NEWS_MAIL_HOURS = max(1, env.int("NEWS_MAIL_HOURS", default=24))
+
+# --- agents (MCP) ---
+# Whether agents without a token may read what visitors may: the public collections.
+MCP_ANONYMOUS = env.bool("MCP_ANONYMOUS", default=True)
 
 # --- analytics and quality runs ---
 # Whether searches are recorded, for how many days, and after how many they are anonymised.
@@ -36,7 +95,7 @@ REST_FRAMEWORK = {
     # A view that declares nothing is refused.
     "DEFAULT_PERMISSION_CLASSES": ["common.api.access.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["common.api.parsers.ObjectJSONParser"],
     # OPTIONS would describe forms to people who may not submit them.
     "DEFAULT_METADATA_CLASS": None,
     "DEFAULT_SCHEMA_CLASS": "common.api.schema.Schema",
@@ -47,6 +106,9 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_RATES": {
         "anon": env.str("THROTTLE_ANONYMOUS", default="120/min"),
         "user": env.str("THROTTLE_USER", default="1200/min"),
+        # Answers and embeddings over the API.
+        "answers_anonymous": env.str("THROTTLE_ANSWERS_ANONYMOUS", default="30/min"),
+        "answers_user": env.str("THROTTLE_ANSWERS_USER", default="120/min"),
         "login": env.str("THROTTLE_LOGIN", default="10/min"),
     },
     "EXCEPTION_HANDLER": "search.api.parameters.error_response",
@@ -57,6 +119,19 @@ REST_KNOX = {
     "TOKEN_TTL": timedelta(days=env.int("API_TOKEN_DAYS", default=90)),
     "AUTH_HEADER_PREFIX": "Token",
 }
+# The scope that a token needs for what requires a permission; the first pattern that fits counts,
+# and what none fits needs the scope "administer".
+API_TOKEN_SCOPES = (
+    ("ingestion.view_*", "read"),
+    ("ingestion.*_document", "upload"),
+    ("ingestion.*_documentversion", "upload"),
+    ("ingestion.*_chunkedit", "upload"),
+    ("ingestion.*_import", "upload"),
+    ("search.*", "tune"),
+    ("tuning.*", "tune"),
+    ("analytics.*", "tune"),
+    ("answers.*", "tune"),
+)
 SPECTACULAR_SETTINGS = {
     "TITLE": "Steelyard",
     "DESCRIPTION": "A knowledge base whose search you can weigh. A response contains only what "
@@ -69,6 +144,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "ENUM_NAME_OVERRIDES": {
+        "TokenScopeEnum": "common.accounts.models.Scope",
         "VersionStateEnum": "ingestion.models.State",
         "SpaceStateEnum": "ingestion.models.EmbeddingSpace.State",
         "ProfileStateEnum": "search.models.SearchProfile.State",
@@ -76,12 +152,48 @@ SPECTACULAR_SETTINGS = {
         "RunStateEnum": "search.tuning.models.EvaluationRun.State",
         "RunKindEnum": "search.tuning.models.EvaluationRun.Kind",
         "PublicationStateEnum": "search.tuning.models.Publication.State",
-        "NormaliserEnum": "search.models.rules.NORMALISERS",
+        "ScoreNormaliserEnum": "search.models.rules.NORMALISERS",
         "QueryClassEnum": ["lookup", "concept", "code", "debug", "comparison", "general"],
+        "AnswerModeEnum": ["instant", "auto", "thinking"],
+        "AnswerStateEnum": ["running", "done", "refused", "stopped", "failed"],
         "OptimisationKindEnum": ["weights", "presets"],
         "ExperimentKindEnum": "search.tuning.models.Experiment.Kind",
-        "SignalEnum": ["vector", "keyword", "title", "recency", "synonym"],
+        "SignalEnum": ["vector", "keyword", "title", "recency", "synonym", "concept", "wordnet"],
     },
+    # In the order of the documentation, and grouped as there.
+    "TAGS": [
+        {"name": name, "description": description}
+        for name, description in (
+            ("search", "Passages that match a question"),
+            ("searches", "What was done with the results of a search"),
+            ("answers", "Answers to questions, with their sources"),
+            ("threads", "Conversations"),
+            ("auth", "Tokens"),
+            ("collections", "Collections and their export"),
+            ("documents", "Documents: uploads, versions, passages, hand edits"),
+            ("imports", "Imports of many files or pages"),
+            ("watched-folders", "Folders that collections mirror"),
+            ("concepts", "Characteristic phrases of documents"),
+            ("identifier-patterns", "Kinds of identifiers"),
+            ("embedding-spaces", "Embedding models and their vectors"),
+            ("pins", "Documents pinned to a question"),
+            ("hides", "Documents hidden from questions"),
+            ("synonyms", "Words of one meaning"),
+            ("classifier-rules", "Rules that classify questions"),
+            ("learned-classifiers", "Classifiers learned from golden queries"),
+            ("scope-profiles", "Profiles of collections and document types"),
+            ("profiles", "Search profiles: weights and settings"),
+            ("gate", "What a profile must pass to be published"),
+            ("publications", "Attempts to publish a profile"),
+            ("rollback", "Return to an earlier profile"),
+            ("profile-changes", "The audit of profiles"),
+            ("golden-queries", "Questions with judged documents"),
+            ("judgements", "Grades of documents as answers"),
+            ("runs", "Measurements of profiles"),
+            ("experiments", "Comparisons of two profiles by what searchers do"),
+            ("tuning", "Previews of drafts, and searches for better weights"),
+        )
+    ],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "common.api.schema.add_error_component",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kombu.entity import Queue
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
 
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
@@ -21,22 +24,40 @@ _database: dict[str, Any] = (
 _options: dict[str, object] = dict(_database.get("OPTIONS", {}))
 # JIT compilation of a search takes longer than the search itself.
 _options["options"] = f"{_options.get('options', '')} -c jit=off".strip()
+# Seconds to wait for the database: kbsite/asgi.py and wsgi.py set less than this default of workers
+# and commands, because a reader waits. Redis gets less still.
+_patience = max(0.1, env.float("SERVER_PATIENCE", default=10))
 # A connection to a server that disappeared fails within a minute; the system's default is hours.
-_tcp = {"connect_timeout": 10, "keepalives_idle": 30, "keepalives_interval": 10}
+_tcp = {
+    "connect_timeout": max(2, round(_patience)),  # libpq takes 1 for 2
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+}
 _options = {**_tcp, "keepalives_count": 3, "tcp_user_timeout": 60_000, **_options}
+# Threads of a web process for all synchronous work, and the most connections of any process.
+WEB_THREADS = max(1, env.int("WEB_THREADS", default=8))
 _pool_size = env.int("DATABASE_POOL", default=10)
 if _pool_size:
-    _options["pool"] = {"min_size": 0, "max_size": _pool_size, "timeout": 10}
+    # Attempts come less and less often: after `reconnect_timeout` the next request begins anew.
+    _waits = {"timeout": _patience, "reconnect_timeout": _patience}
+    _options["pool"] = {"min_size": 0, "max_size": _pool_size, **_waits}
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url
+# Redis answers within milliseconds, also over a network: a reader waits no longer for one that
+# hangs. A connection from before its restart is replaced without a word.
+_redis_patience = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "BACKEND": "kbsite.cache.GuardedRedisCache",
         "LOCATION": REDIS_URL or EMBEDDED.cache_url,
         "KEY_PREFIX": "steelyard",
+        "OPTIONS": {
+            **_redis_patience,
+            "retry": Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+        },
     }
 }
 
@@ -59,7 +80,9 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # Publishing must fail fast while the broker is down: the sweep enqueues again from the database.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 3600,
-    "socket_connect_timeout": 3,
+    # In workers more than the second that their BRPOP waits for a message.
+    "socket_timeout": 3 if _patience > 3 else 1,
+    "socket_connect_timeout": 3 if _patience > 3 else 1,
     "queue_order_strategy": "priority",
 }
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
@@ -79,7 +102,10 @@ CELERY_BEAT_SCHEDULE = {
     "sweep-runs": _every(30, "search.tasks.sweep_runs"),
     "gather-gaps": _every(120, "search.tasks.gather_gaps"),
     "look-at-experiments": _every(180, "search.tasks.look_at_experiments", "celery"),
+    "forget-answers": _every(900, "search.tasks.forget_answers"),
     "forget-searchers": _every(3600, "search.tasks.forget_searchers"),
+    "forget-history": _every(3600, "search.tasks.forget_history"),
+    "look-for-news": _every(600, "search.tasks.look_for_news"),
     # Checked often, not scheduled at the hour: a beat that was down then does not skip the run.
     "run-nightly": _every(300, "search.tasks.run_nightly"),
     "watch-quality": _every(60, "search.tasks.watch_quality"),

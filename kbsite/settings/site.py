@@ -9,7 +9,11 @@ from kbsite.unfold import UNFOLD as UNFOLD
 
 DEBUG = env.bool("DEBUG", default=False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+# Whether nothing can be changed over HTTP: for exported servers.
+READ_ONLY = env.bool("READ_ONLY", default=False)
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+# The site's own address, for links in mails.
+SITE_URL = env.str("SITE_URL", default=next(iter(CSRF_TRUSTED_ORIGINS), "http://localhost:8000"))
 
 # --- applications ------------------------------------------------------------------------------
 INSTALLED_APPS = [
@@ -29,14 +33,19 @@ INSTALLED_APPS = [
     "kbsite",
     "common.accounts",
     "ingestion",
+    "ingestion.webhooks",
     "search",
     "search.tuning",
+    "search.answers",
     "search.analytics",
+    "search.readers",
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "kbsite.dispatch.StaticFiles",
+    "kbsite.outages.refuse_during_outage",
+    "kbsite.exported.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -126,10 +135,19 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "{levelname:<7} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "filters": {"brief": {"()": "kbsite.outages.Brief"}},
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": "line",
+            "filters": ["brief"],
+        }
+    },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
         **{app: {"level": LOG_LEVEL} for app in ("kbsite", "common", "ingestion", "search")},
         "django.request": {"level": "ERROR"},
+        # Each attempt to connect is a warning: `kbsite.outages` writes one line an outage.
+        "psycopg.pool": {"level": "ERROR"},
     },
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import ForeignKey, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -146,6 +146,17 @@ class DocumentRowAdmin(CuratedAdmin):
         queryset: QuerySet[Any] = super().get_queryset(request)
         readable = Document.objects.visible_to(request.user)
         return queryset.filter(document__in=readable).select_related("document__collection")
+
+    def formfield_for_foreignkey(
+        self, db_field: ForeignKey[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:  # type: ignore[type-arg]
+        """Only readable documents may be chosen: the titles of others are hidden."""
+        if db_field.name == "document":
+            kwargs["queryset"] = Document.objects.visible_to(request.user)
+        field: forms.ModelChoiceField | None = super().formfield_for_foreignkey(  # type: ignore[type-arg]
+            db_field, request, **kwargs
+        )
+        return field
 
     @admin.display(description=_("collection"), ordering="document__collection__name")
     def collection(self, row: Pin | Hide) -> str:

@@ -62,6 +62,7 @@ class InteractionView(APIView):
     """Interactions with the results of a search."""
 
     permission_classes = (AllowAny,)
+    needs_scope = "read"
 
     @extend_schema(
         operation_id="search_interaction",

@@ -29,6 +29,7 @@ State, Kind = Gap.State, GapStep.Kind
 # may mean nothing. Guesses; they only order the queue.
 COSTS: Mapping[str, float] = {
     Sign.DOWN: 1.0,
+    Sign.ANSWER: 1.0,
     Sign.ZERO: 1.0,
     Sign.REFORMULATED: 0.7,
     Sign.UNSURE: 0.5,

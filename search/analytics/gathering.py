@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -99,13 +99,21 @@ def gather(*, now: datetime | None = None) -> int:
 
     If the embedding model is unavailable, the remaining events wait for the next run.
     """
+    return drained(_gather_batch, now, "Search gaps")
+
+
+def drained(batch: Callable[[datetime], int], now: datetime | None, what: str) -> int:
+    """Call `batch` with the time before which things have settled until it returns 0; their number.
+
+    If the embedding model is unavailable, the rest waits for the next run, and the log says so.
+    """
     settled = (now or timezone.now()) - SETTLE
     seen = 0
     try:
-        while count := _gather_batch(settled):
+        while count := batch(settled):
             seen += count
     except EmbeddingError as error:
-        logger.warning("Search gaps are waiting for the embedding model: %s", error)
+        logger.warning("%s are waiting for the embedding model: %s", what, error)
     return seen
 
 
@@ -119,7 +127,7 @@ def _gather_batch(settled: datetime) -> int:
         return 0
     failures = [failure for failure in _failures(events) if failure.signs]
     if failures:
-        _file(failures)
+        file_failures(failures)
     SearchEvent.objects.filter(pk__in=[event.pk for event in events]).update(gathered=True)
     return len(events)
 
@@ -195,7 +203,7 @@ def _asked_next(searches: Sequence[SearchEvent]) -> Mapping[int, SearchEvent]:
     return found
 
 
-def _file(failures: Sequence[Failure]) -> None:
+def file_failures(failures: Sequence[Failure]) -> None:
     """Save the signs of failed searches under their wordings and gaps."""
     wordings = _wordings(failures)
     signs = []

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import re
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -46,6 +48,18 @@ def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
     return Visitor(None, _hashed(f"{day} {_address(request)} {browser}"))
 
 
+def budget_key(request: HttpRequest) -> str:
+    """The key under which a visitor's model calls of one local day count; empty for users.
+
+    Of the address alone: a client chooses its User-Agent, and its address within an IPv6 network.
+    """
+    user: User | AnonymousUser | None = getattr(request, "user", None)
+    if user is not None and user.is_authenticated:
+        return ""
+    text = f"{timezone.localtime().date()} {_network(_address(request))}"
+    return str(salted_hmac("search.answers.budget", text, algorithm="sha256").hexdigest())
+
+
 def is_recorded(request: HttpRequest) -> bool:
     """True if this request may be recorded.
 
@@ -74,6 +88,23 @@ def _address(request: HttpRequest) -> str:
         return direct
     addresses = [address.strip() for address in forwarded.split(",")]
     return addresses[-min(proxies, len(addresses))]
+
+
+def _network(address: str) -> str:
+    """An IPv4 address, or the /64 network of an IPv6 address; without the port of some proxies."""
+    host = address
+    if address.startswith("["):
+        host = address[1:].partition("]")[0]
+    elif address.count(":") == 1:
+        host = address.partition(":")[0]
+    with suppress(ValueError):
+        parsed = ip_address(host.partition("%")[0])
+        if not isinstance(parsed, IPv6Address):
+            return str(parsed)
+        if parsed.ipv4_mapped is not None:
+            return str(parsed.ipv4_mapped)
+        return str(ip_network((parsed, 64), strict=False))
+    return host
 
 
 logger = logging.getLogger(__name__)

@@ -10,6 +10,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiExample
 from rest_framework import serializers
 
+from search.api.answers.serializers import AnswerSerializer
 from search.api.serializers.searches import SearchResponseSerializer
 from search.domain import Signal
 
@@ -26,7 +27,15 @@ _VALUES: dict[str, Any] = {
     "rule": "an identifier alone",
     "signal": "keyword",
     "raw": None,
-    "weights": {"vector": 0.3, "keyword": 0.6, "title": 0.1, "recency": 0.0, "synonym": 0.0},
+    "weights": {
+        "vector": 0.3,
+        "keyword": 0.6,
+        "title": 0.1,
+        "recency": 0.0,
+        "synonym": 0.0,
+        "concept": 0.0,
+        "wordnet": 0.0,
+    },
     "contributions": {signal.value: _SHARES.get(signal.value, 0.0) for signal in Signal},
     "timing_ms": {"embed": 0.0, "retrieve": 4.2, "rank": 0.1, "show": 1.7, "total": 7.4},
     "file_name": "mine-safety-rules.md",
@@ -57,10 +66,11 @@ _VALUES: dict[str, Any] = {
     "lexeme": "75.1725",
     "team": "",
     "note": "",
+    "unknown_words": [],
     "did_you_mean": "",
     "corrected_from": "",
     **{name: [] for name in ("forced", "degraded", "notes", "adjustments", "folded")},
-    **dict.fromkeys(("experiment", "second_try"), None),
+    "experiment": None,
 }
 
 
@@ -99,4 +109,41 @@ SEARCH, SEARCH_EXPLAINED = _search(explain=False), _search(explain=True)
 SEARCH_EXAMPLES = [
     OpenApiExample("A lookup", value=SEARCH, response_only=True, status_codes=["200"]),
     OpenApiExample("Explained", value=SEARCH_EXPLAINED, response_only=True, status_codes=["200"]),
+]
+
+_QUOTED = "Under 30 CFR 75.1725 machinery shall be kept in safe condition."
+
+
+def _answer() -> dict[str, Any]:
+    answer = example_of(AnswerSerializer())
+    source = {**answer["sources"][0], "cited": True, "start": 0, "end": len(_QUOTED)}
+    citation = {"source": 1, "start": 0, "end": len(_QUOTED)}
+    sentence = {
+        "start": 0,
+        "end": len(_QUOTED) + 4,
+        "text": _QUOTED,
+        "citations": [citation],
+        "verdict": "supported",
+        "reasons": [],
+        "credit": 1.0,
+    }
+    return answer | {
+        **dict.fromkeys(("question", "searched_for"), "What must machinery be kept in?"),
+        "asked_mode": "auto",
+        "mode": "instant",
+        "state": "done",
+        "text": f"{_QUOTED} [1]",
+        "sources": [source],
+        "sentences": [sentence],
+        "supported": 1.0,
+        "model": "",
+        "steps": [answer["steps"][0] | {"name": "search"}],
+        "thread": None,
+        "error": "",
+    }
+
+
+ANSWER = _answer()
+ANSWER_EXAMPLES = [
+    OpenApiExample("Quotes", value=ANSWER, response_only=True, media_type="application/json")
 ]

@@ -12,11 +12,11 @@ from rest_framework.views import set_rollback
 from common.api import errors
 from common.api.lists import MAX_PAGE
 from common.api.serializers import ChoiceField, Parameters
+from common.errors import UserError
 from ingestion.api.serializers.documents import LanguageField
 from ingestion.errors import (
     EmbeddingUnavailable,
     FileTooLarge,
-    IngestionError,
     NotStored,
     StateConflict,
 )
@@ -24,7 +24,17 @@ from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
 from search.api.serializers.results import CONCEPT_RAG
 from search.domain import MetadataFilter, QueryClass, Signal, Weights
-from search.errors import InvalidFilter, NoActiveProfile, NotPermitted, RunConflict, SearchError
+from search.errors import (
+    AnswerFailed,
+    BudgetExceeded,
+    Busy,
+    InvalidFilter,
+    ModelUnavailable,
+    NoActiveProfile,
+    NotPermitted,
+    RunConflict,
+    ThreadFull,
+)
 from search.pipeline import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices
 from search.query import MAX_QUERY_CHARS
 from search.query.fields import metadata_filter
@@ -39,14 +49,22 @@ _STATUSES: dict[type[Exception], int] = {
     KeyReused: status.HTTP_422_UNPROCESSABLE_ENTITY,
     NotPermitted: status.HTTP_403_FORBIDDEN,
     RunConflict: status.HTTP_409_CONFLICT,
+    ThreadFull: status.HTTP_409_CONFLICT,
+    Busy: status.HTTP_503_SERVICE_UNAVAILABLE,
+    BudgetExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
+    ModelUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
+    AnswerFailed: status.HTTP_503_SERVICE_UNAVAILABLE,
 }
 
 
 def error_response(error: Exception, context: Mapping[str, Any]) -> Response | None:
     """The response that states `error`; None for an unexpected one, which becomes a 500."""
-    if isinstance(error, SearchError | IngestionError):
+    if isinstance(error, UserError):
         set_rollback()
-        return Response(errors.body(error.code, str(error)), _status(error))
+        code = getattr(error, "code", "error")
+        wait = getattr(error, "retry_after", None)
+        headers = {"Retry-After": str(round(wait))} if wait else None
+        return Response(errors.body(code, str(error)), _status(error), headers=headers)
     return errors.error_response(error, context)
 
 
@@ -112,8 +130,11 @@ class WeightsField(serializers.CharField):
             raise serializers.ValidationError(str(error)) from error
 
 
-class SearchParameters(Parameters):
-    """The parameters of a search. `class` is declared under another name: it is a keyword."""
+class QuestionParameters(Parameters):
+    """A question, what it is restricted to, and how it is ranked.
+
+    `class` is declared under another name: it is a keyword.
+    """
 
     q = serializers.CharField(
         allow_blank=True,
@@ -154,27 +175,24 @@ class SearchParameters(Parameters):
         help_text="Conditions on metadata: `KEY:value`, or `KEY>=value` (also >, <, <=) for "
         "numbers and days. May be repeated; of several values of one key, one must match.",
     )
+    concept = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        max_length=MAX_VALUES,
+        help_text="Keys of concepts (`concepts/`) that a document must have; may be repeated.",
+    )
     after = serializers.DateField(required=False, help_text="Added on this day or later.")
     before = serializers.DateField(required=False, help_text="Added on this day or earlier.")
-    page = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, default=1)
-    page_size = serializers.IntegerField(
-        min_value=1, max_value=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
-    )
     profile = serializers.CharField(
         required=False,
         max_length=80,
-        help_text="A published profile in place of the active one: `name` or `name@version`.",
+        help_text="A published profile in place of the active one, or of the one that the "
+        "collection or type names: `name` or `name@version`.",
     )
     weights = WeightsField(
         required=False,
         help_text="Weights in place of the profile's, summing to 1: "
         "`vector:0.6,keyword:0.3,title:0.1`.",
-    )
-    group = serializers.BooleanField(
-        default=True,
-        help_text="Group results by document: each appears once, with its best passage, the "
-        "others folded under it, and so "
-        "near-duplicates in other documents. `false`: every passage in a place of its own.",
     )
     exact = serializers.BooleanField(
         default=False,
@@ -185,14 +203,6 @@ class SearchParameters(Parameters):
         default=False,
         help_text="Quoted words and hyphens bind, also in a long text, and also where they leave "
         "nothing; otherwise such a search ranks without them and `notes` says so.",
-    )
-    explain = serializers.BooleanField(
-        default=False, help_text="Adds each result's whole explanation and the query's terms."
-    )
-    legacy = ChoiceField(
-        choices=[CONCEPT_RAG],
-        required=False,
-        help_text="Adds the score fields that concept-rag's clients read, as its profiles do.",
     )
 
     def get_fields(self) -> dict[str, Any]:
@@ -215,6 +225,7 @@ class SearchParameters(Parameters):
             before=given.get("before"),
             documents=tuple(given.get("document", ())),
             metadata=tuple(given.get("meta", ())),
+            concepts=tuple(given.get("concept", ())),
         )
 
     @property
@@ -228,3 +239,26 @@ class SearchParameters(Parameters):
             exact=given["exact"],
             insist=given["insist"],
         )
+
+
+class SearchParameters(QuestionParameters):
+    """The parameters of a search."""
+
+    page = serializers.IntegerField(min_value=1, max_value=MAX_PAGE, default=1)
+    page_size = serializers.IntegerField(
+        min_value=1, max_value=MAX_PAGE_SIZE, default=DEFAULT_PAGE_SIZE
+    )
+    group = serializers.BooleanField(
+        default=True,
+        help_text="Group results by document: each appears once, with its best passage, the "
+        "others folded under it, and so "
+        "near-duplicates in other documents. `false`: every passage in a place of its own.",
+    )
+    explain = serializers.BooleanField(
+        default=False, help_text="Adds each result's whole explanation and the query's terms."
+    )
+    legacy = ChoiceField(
+        choices=[CONCEPT_RAG],
+        required=False,
+        help_text="Adds the score fields that concept-rag's clients read, as its profiles do.",
+    )

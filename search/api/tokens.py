@@ -1,13 +1,17 @@
-"""Tokens for programs: made from a password, listed, revoked. Only their hash is stored."""
+"""Tokens for programs: made from a password, listed, revoked. Only their hash is stored.
+
+Their owners make and revoke them on the page `/me/tokens/` as well.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.signals import user_logged_in, user_logged_out
-from django.db.models import Q, QuerySet
-from django.utils import timezone
+from django.db.models import QuerySet
+from django.http import Http404
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.models import AuthToken
 from rest_framework import mixins, serializers, status
@@ -18,31 +22,85 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from common.api.access import AnonymousThrottle, LoginThrottle
-from common.api.requests import read_body
-from common.api.serializers import Strict
+from common.accounts import tokens
+from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
+from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
+from common.api.requests import actor, read_body
+from common.api.serializers import ChoiceField, Strict
 from common.api.viewsets import ApiViewSet
+from ingestion.models import Collection
 
 
 class CredentialsSerializer(Strict, serializers.Serializer[Any]):
-    """A user's name and password."""
+    """A user's name and password, and what the token may do."""
 
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False, write_only=True)
+    name = serializers.CharField(max_length=80, required=False, help_text="To tell it from others.")
+    scopes = serializers.ListField(
+        child=ChoiceField(choices=Scope.choices),
+        required=False,
+        max_length=len(ALL_SCOPES),
+        help_text="What it may do, of what you may; all by default.",
+    )
+    collections = serializers.ListField(
+        child=serializers.SlugField(max_length=120),
+        required=False,
+        max_length=100,
+        help_text="The collections it is limited to, for tokens that read or upload; none: all.",
+    )
+    days = serializers.IntegerField(
+        min_value=1,
+        max_value=tokens.MOST_DAYS,
+        required=False,
+        help_text="When it expires; API_TOKEN_DAYS by default.",
+    )
 
 
 class TokenSerializer(serializers.Serializer[Any]):
-    """A stored token: its first characters, which identify it, and its time of creation."""
+    """A stored token: its first characters, which identify it, and what it may do."""
 
-    key = serializers.CharField(source="token_key", help_text="How the token begins.")
+    key = serializers.CharField(help_text="How the token begins.")
+    name = serializers.CharField()
+    scopes = serializers.ListField(child=ChoiceField(choices=Scope.choices))
+    collections = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="The slugs of the collections that it is limited to; null without a limit.",
+    )
     created = serializers.DateTimeField()
     expiry = serializers.DateTimeField(allow_null=True)
+    last_used = serializers.DateTimeField(
+        allow_null=True, help_text="To the hour; null if it was not used yet or is not known."
+    )
 
 
 class NewTokenSerializer(TokenSerializer):
     """A new token. It is shown only once."""
 
     token = serializers.CharField()
+
+
+def shown(rows: Iterable[AuthToken], user: User) -> list[dict[str, Any]]:
+    """Tokens as TokenSerializer shows them; one query for the collections they are limited to."""
+    grants = {row.pk: getattr(row, "grant", None) for row in rows}
+    limits = {pk for grant in grants.values() if grant for pk in grant.collections or ()}
+    readable = Collection.objects.visible_to(user).filter(pk__in=limits)
+    slugs = dict(readable.values_list("pk", "slug")) if limits else {}
+    return [_shown(row, grants[row.pk], slugs) for row in rows]
+
+
+def _shown(row: AuthToken, grant: TokenGrant | None, slugs: dict[int, str]) -> dict[str, Any]:
+    limit = grant.collections if grant else None
+    return {
+        "key": row.token_key,
+        "name": grant.name if grant else "",
+        "scopes": list(grant.scopes if grant else ALL_SCOPES),
+        "collections": None if limit is None else sorted(slugs[pk] for pk in limit if pk in slugs),
+        "created": row.created,
+        "expiry": row.expiry,
+        "last_used": grant.last_used if grant else None,
+    }
 
 
 class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
@@ -71,32 +129,37 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         return super().get_throttles()
 
     def get_queryset(self) -> QuerySet[Any]:
-        alive = Q(expiry__isnull=True) | Q(expiry__gt=timezone.now())
-        tokens: QuerySet[Any] = AuthToken.objects.filter(alive, user=self.request.user.pk)
-        return tokens.order_by("-created", "digest")
+        return tokens.alive(actor(self.request))
 
     def list(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """List your tokens."""
-        return super().list(request, *args, **kwargs)
+        page: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        rows = TokenSerializer(shown(page, actor(request)), many=True)
+        return self.get_paginated_response(rows.data)
 
     @extend_schema(auth=[], request=CredentialsSerializer, responses={201: NewTokenSerializer})
     def create(self, request: Request) -> Response:
         """Create a token.
 
-        The token is shown this once. Send it as `Authorization: Token ...`.
+        The token is shown this once. Send it as `Authorization: Token ...`. Without `scopes` it
+        may do all that you may.
         """
-        form = read_body(request, CredentialsSerializer)
-        user = authenticate(request._request, **form.validated_data)
+        given = dict(read_body(request, CredentialsSerializer).validated_data)
+        credentials = {name: given.pop(name) for name in ("username", "password")}
+        user: Any = authenticate(request._request, **credentials)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
-        kept, token = AuthToken.objects.create(user=user)
+        if "collections" in given:
+            given["collections"] = _collections(given["collections"], user)
+        row, token = tokens.make(user, **given)
         user_logged_in.send(sender=type(user), request=request._request, user=user)
-        kept.token = token
-        return Response(NewTokenSerializer(kept).data, status.HTTP_201_CREATED)
+        made = {**shown([row], user)[0], "token": token}
+        return Response(NewTokenSerializer(made).data, status.HTTP_201_CREATED)
 
     def destroy(self, request: Request, key: str) -> Response:
         """Revoke one of your tokens."""
-        self.get_object().delete()
+        if not tokens.revoke(actor(request), key):
+            raise Http404
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -114,6 +177,8 @@ class LogoutViewSet(ViewSet):
         request.auth.delete()
         return _logged_out(request)
 
+    logout.needs_scope = ANY_SCOPE  # type: ignore[attr-defined]
+
     @extend_schema(
         responses={204: OpenApiResponse(description="None of your tokens works any longer.")}
     )
@@ -127,3 +192,14 @@ class LogoutViewSet(ViewSet):
 def _logged_out(request: Request) -> Response:
     user_logged_out.send(sender=type(request.user), request=request._request, user=request.user)
     return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _collections(slugs: Iterable[str], user: User) -> list[int]:
+    """The ids of the readable collections with these slugs. Raises ValidationError for others."""
+    wanted = set(slugs)
+    found = dict(
+        Collection.objects.visible_to(user).filter(slug__in=wanted).values_list("slug", "pk")
+    )
+    if missing := sorted(wanted - found.keys()):
+        raise ValidationError({"collections": [f"There is no collection {missing[0]!r}."]})
+    return list(found.values())

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from django.urls import include, path, re_path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView
 from rest_framework.routers import SimpleRouter
 
 from ingestion.api.urls import DOCUMENT
 from ingestion.api.urls import router as library
 from search.analytics.api import InteractionView
+from search.api.answers.threads import ThreadViewSet
+from search.api.answers.views import AnswerViewSet
 from search.api.tokens import LogoutViewSet, TokenViewSet
-from search.api.views import MissingView, SearchView, SectionViewSet
+from search.api.views import DocumentationView, MissingView, SearchView, SectionViewSet
 
 app_name = "api"
 
 router = SimpleRouter(use_regex_path=False)
 router.register(f"{DOCUMENT}/sections", SectionViewSet, "document-section")
+router.register("answers", AnswerViewSet, "answer")
+router.register("threads", ThreadViewSet, "thread")
 router.register("auth/token", TokenViewSet, "token")
 router.register("auth", LogoutViewSet, "auth")
 
@@ -34,6 +38,6 @@ v1 = [
 urlpatterns = [
     path("v1/", include(v1)),
     path("schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("docs/", SpectacularSwaggerView.as_view(url_name="api:schema"), name="docs"),
+    path("docs/", DocumentationView.as_view(), name="docs"),
     re_path(r"^(?P<rest>.*)$", MissingView.as_view(), name="missing"),
 ]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
+from drf_spectacular.views import SpectacularSwaggerView
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
 from rest_framework.permissions import AllowAny
@@ -18,7 +22,7 @@ from rest_framework.views import APIView
 from common.api.access import OPEN
 from common.api.requests import read_body, read_query
 from common.api.viewsets import ApiViewSet
-from ingestion.models import Document
+from ingestion.models import Collection, Document
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
@@ -90,6 +94,7 @@ class SearchView(APIView):
     """Passages that match a question, best first."""
 
     permission_classes = (AllowAny,)
+    needs_scope = "read"  # also by POST
     error_statuses = (503,)
 
     @extend_schema(
@@ -149,6 +154,59 @@ class SearchView(APIView):
             collections=parameters.filters.collections,
         )
         return Response(answer)
+
+
+class DocumentationView(SpectacularSwaggerView):
+    """The documentation: a quick start, then every operation with a form to try it."""
+
+    template_name = "search/api_docs.html"
+    url_name = "api:schema"
+
+    @extend_schema(exclude=True)
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        response: Response = super().get(request, *args, **kwargs)  # type: ignore[no-untyped-call]
+        response.data["steps"] = _quick_start(request)
+        return response
+
+
+def _quick_start(request: Request) -> list[dict[str, str]]:
+    """Commands with the site's address, the reader's name and a collection that exists."""
+    site = request.build_absolute_uri("/api/v1")
+    credentials = {
+        "username": request.user.get_username() or "ada",
+        "password": "correct horse",
+    }
+    shelf = Collection.objects.visible_to(request.user).order_by("name").first()
+    slug = shelf.slug if shelf else "handbook"
+    header = '-H "Authorization: Token $TOKEN"'
+    return [
+        {
+            "title": _("Get a token"),
+            "text": _(
+                "It is valid for 90 days unless the site says otherwise, and shown this once. "
+                "Replace the password, and in the last line the token."
+            ),
+            "command": f"KB={site}\n"
+            "curl $KB/auth/token/ -H 'Content-Type: application/json' \\\n"
+            f"     -d {shlex.quote(json.dumps(credentials))}\n"
+            "TOKEN=bba09957517b5ffd",
+        },
+        {
+            "title": _("Search"),
+            "text": _("Public collections can be searched without a token."),
+            "command": f"curl -G $KB/search/ {header} \\\n"
+            "     --data-urlencode 'q=when does the water rise?' -d page_size=3",
+        },
+        {
+            "title": _("Upload a document"),
+            "text": _(
+                "The user needs the permission to add documents. The response has the document "
+                "with its address; search finds it a few seconds later."
+            ),
+            "command": "printf '# Tides\\n\\nHigh water comes twice a day.\\n' >tides.md\n"
+            f"curl $KB/documents/ {header} \\\n     -F collection={slug} -F file=@tides.md",
+        },
+    ]
 
 
 class MissingView(APIView):

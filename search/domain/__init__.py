@@ -29,6 +29,7 @@ from search.domain.choices import (
     Normaliser,
     QueryClass,
     Signal,
+    Stage,
     TitleScorer,
 )
 from search.domain.profiles import (
@@ -55,6 +56,7 @@ from search.domain.questions import (
     QueryFilters,
     QueryIdentifier,
     Reading,
+    Relative,
     TermStatistic,
     Weights,
 )
@@ -118,9 +120,11 @@ __all__ = [
     "QueryIdentifier",
     "Reach",
     "Reading",
+    "Relative",
     "RunningExperiment",
     "Signal",
     "Source",
+    "Stage",
     "TakesPart",
     "TermStatistic",
     "Tier",

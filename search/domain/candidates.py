@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ingestion.lexical import signatures
-from search.domain.choices import Signal
+from search.domain.choices import Signal, Stage
 from search.domain.questions import Query, Reading, TermStatistic
 from search.domain.rankings import Candidate, IdentifierMatch
 
@@ -43,13 +43,14 @@ def row_type(boosts: int) -> np.dtype[Any]:
     """The dtype of a candidate's row without its embedding; `boosts`: the number of boosts counted.
 
     `raw` is NaN for a signal that cannot score it; `places` is its rank (from 1) in each of
-    GENERATORS, 0 if that one did not return it. `form` indexes `Candidates.forms`; `form` and `pin`
-    are ABSENT if there is none.
+    GENERATORS, 0 if that one did not return it. `form` indexes `Candidates.forms`, `language`
+    `Candidates.languages`; `form`, `language` and `pin` are ABSENT if there is none.
     """
     return np.dtype(
         [
             ("chunk", "<i8"), ("document", "<i8"), ("signature", "<i8"), ("signed", "?"),
             ("embedded", "?"), ("pin", "<i2"), ("form", "<i2"), ("held_at", "<i2"),
+            ("language", "<i2"),
             ("strength", "<f8"), ("raw", "<f8", (len(SIGNALS),)),
             ("places", "<u2", (len(GENERATORS),)), ("counts", "<u2", (boosts,)),
         ]
@@ -61,12 +62,16 @@ class Candidates:
     """The candidate set of one query, a row each by ascending chunk id, with query statistics.
 
     `embeddings` has a row for each candidate that is `embedded`, in their order; None if not
-    requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order.
+    requested. `boosts` has the keys (`ranking.boosts.sought`) of `counts`, in their order;
+    `languages` are the codes of the documents' languages.
     `terms` are the query's, rarest first, without those of the least weight in a long query, whose
-    number is `left_out`; `unread` is the number of words at the query's end that its vector does
-    not cover; `unknown` its words that no searched text contains; `readings` the query under the
-    text configurations searched. `by_meaning`: the vector signal ran. `degraded` names the signals
-    that failed. `at` is the time of retrieval.
+    number is `left_out`; `unchecked`: more chunks have all words of its phrases than were read for
+    the phrases; `unread` is the number of words at the query's end that its vector does
+    not cover; `unknown` are its first plain words that no searched text contains; `expanded` is the
+    number of terms that WordNet adds; `readings` are the query under the text configurations
+    searched. `by_meaning`: the vector signal ran. `reranked` has the reranker's strengths by chunk,
+    of the passages that it has read. `degraded` names the signals and stages that failed. `at` is
+    the time of retrieval.
     """
 
     query: Query
@@ -76,11 +81,15 @@ class Candidates:
     forms: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
     left_out: int = 0
+    unchecked: bool = False
     unknown: tuple[str, ...] = ()
+    expanded: int = 0
     readings: tuple[Reading, ...] = ()
     by_meaning: bool = False
-    degraded: tuple[Signal, ...] = ()
+    reranked: Mapping[int, float] = field(default_factory=dict, repr=False)
+    degraded: tuple[Signal | Stage, ...] = ()
     unread: int = 0
+    languages: tuple[str, ...] = ()
     is_wide: bool = False
     at: datetime | None = None
     milliseconds: Mapping[str, float] = field(default_factory=dict)
@@ -168,10 +177,14 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The reach of a search: its depth (candidates per signal), and the signals that run."""
+    """The reach of a search: its depth (candidates per signal), and the signals that run.
+
+    `vector_only`: of these only the vector signal generates candidates.
+    """
 
     depth: int
     signals: frozenset[Signal]
+    vector_only: bool = False
 
     def brings(self, rows: npt.NDArray[Any]) -> Booleans:
         """Whether each candidate of a wide set belongs to this search's candidate set."""
@@ -185,7 +198,8 @@ class Reach:
             return max(self.depth, MAX_HOLDERS)
         if generator == PINNED:
             return math.inf
-        return self.depth if Signal(generator) in self.signals else 0
+        generating = {Signal.VECTOR} if self.vector_only else self.signals
+        return self.depth if Signal(generator) in generating else 0
 
 
 def recency(wide: Floats, half_life: float, since: timedelta) -> Floats:

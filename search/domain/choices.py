@@ -13,6 +13,14 @@ class Signal(StrEnum):
     TITLE = "title"
     RECENCY = "recency"
     SYNONYM = "synonym"
+    CONCEPT = "concept"
+    WORDNET = "wordnet"
+
+
+class Stage(StrEnum):
+    """A step of the ranking that may be unavailable, besides the signals."""
+
+    RERANKER = "reranker"
 
 
 class Comparison(StrEnum):
@@ -34,6 +42,24 @@ class QueryClass(StrEnum):
     DEBUG = "debug"
     COMPARISON = "comparison"
     GENERAL = "general"
+
+    @property
+    def suggested_limit(self) -> int:
+        """The number of results that an instant answer reads for a question of this class (S4-13).
+
+        Mind's limits; it has no comparison, which here reads as much as a concept.
+        """
+        return _SUGGESTED[self]
+
+
+_SUGGESTED = {
+    QueryClass.LOOKUP: 10,
+    QueryClass.CONCEPT: 15,
+    QueryClass.CODE: 12,
+    QueryClass.DEBUG: 15,
+    QueryClass.COMPARISON: 15,
+    QueryClass.GENERAL: 12,
+}
 
 
 class Normaliser(StrEnum):

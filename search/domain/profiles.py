@@ -65,11 +65,16 @@ class Profile:
     `depth` is the number of candidates each signal generates. `keyword_budget` is the maximum of
     chunks scored by keywords (`retrieval.pruning`). `own_candidates_only`: a signal scores only the
     candidates that it generated. `bypass` is a regular expression: queries that match it use
-    keywords alone. `short_lean`, in [0, 1], is the share of the keywords' weight that moves to
-    meaning for a query of few known words (`engine.settle.leaning_on_meaning`). `feedback` is the
-    weight of relevance feedback as a share of the best score; 0 for none. `recency_half_life` is in
-    days. Below `confidence_threshold`, in [0, 1], a search warns that it may not have found the
-    answer; 0 for never. Raises ValueError for a constant out of range.
+    keywords alone. `vector_candidates_only`: only the vector signal generates candidates, besides
+    identifiers and pins; the others score them. `short_lean`, in [0, 1], is the share of the
+    keywords' weight that moves to meaning for a query of few known words whose keyword scores are
+    close together (`ranking.evidence`). `wordnet_cap`, in [0, 1], is the most that WordNet may
+    weigh if its weight depends on the query; 0 if it does not (`engine.settle.widened`). `feedback`
+    is the weight of relevance feedback as a share of the best score; 0 for none. `rerank`, in
+    [0, 1], is the reranker's share of the first results' scores; 0 for none
+    (`ranking.reranking`). `recency_half_life` is in days. Below `confidence_threshold`, in [0, 1],
+    a search warns that it may not have found the answer; 0 for never. Raises ValueError for a
+    constant out of range.
     """
 
     name: str
@@ -84,11 +89,14 @@ class Profile:
     both_first: bool = field(default=False, metadata=_COMBINING)
     own_candidates_only: bool = field(default=False, metadata=_COMBINING)
     short_lean: float = field(default=0.0, metadata=_COMBINING)
+    wordnet_cap: float = field(default=0.0, metadata=_COMBINING)
     boosts: tuple[Boost, ...] = field(default=(), metadata=_LIFTING)
     feedback: float = field(default=0.0, metadata=_LIFTING)
+    rerank: float = field(default=0.0, metadata=_LIFTING)
     recency_half_life: int = field(default=365, metadata=_LIFTING)
     confidence_threshold: float = field(default=0.0, metadata=_LIFTING)
     depth: int = field(default=100, metadata=_LOOKING)
+    vector_candidates_only: bool = field(default=False, metadata=_LOOKING)
     keyword_scorer: KeywordScorer = field(default=KeywordScorer.BM25, metadata=_LOOKING)
     keyword_budget: int = field(default=20_000, metadata=_LOOKING)
     title_scorer: TitleScorer = field(default=TitleScorer.COVERAGE, metadata=_LOOKING)
@@ -102,8 +110,12 @@ class Profile:
             )
         if not 0 <= self.short_lean <= 1:
             raise ValueError(f"The lean of short queries must lie in [0, 1]: {self.short_lean}.")
+        if not 0 <= self.wordnet_cap <= 1:
+            raise ValueError(f"The cap of WordNet's weight must lie in [0, 1]: {self.wordnet_cap}.")
         if not 0 <= self.feedback < math.inf:
             raise ValueError(f"The weight of feedback must be 0 or more, not {self.feedback}.")
+        if not 0 <= self.rerank <= 1:
+            raise ValueError(f"The reranker's share must lie in [0, 1], not {self.rerank}.")
         if self.depth < 1:
             raise ValueError(f"The depth must be 1 candidate or more, not {self.depth}.")
 

@@ -31,6 +31,8 @@ class Weights:
     title: float
     recency: float = 0.0
     synonym: float = 0.0
+    concept: float = 0.0
+    wordnet: float = 0.0
 
     def __post_init__(self) -> None:
         shares = tuple(self.as_dict().values())
@@ -113,18 +115,31 @@ class QueryFilters:
 
 
 @dataclass(frozen=True, slots=True)
+class Relative:
+    """A synonym or a broader term of a query's word by WordNet; `grade`, in (0, 1], is its worth.
+
+    A word of the query itself would have 1.
+    """
+
+    text: str
+    grade: float
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A parsed question. `text` is the query without its operators, for every signal.
 
     `original` is the query as typed; both have their white space collapsed and no control
-    characters. Every result contains each of `phrases` and none of `excluded`, matches `filters`
-    and none of `unwanted`. Results with the phrases `wished` for rank higher. `ignored` are words
-    whose hyphen was read as text; `strict` is the query with the phrases and exclusions that were
-    relaxed because it found nothing. `insists`: the caller wants all of them to bind.
+    characters. Every result contains each of `phrases` and none of `excluded` (of these
+    `excluded_exactly` were quoted), matches `filters` and none of `unwanted`. Results with the
+    phrases `wished` for rank higher. `ignored` are words whose hyphen was read as text; `strict` is
+    the query with the phrases and exclusions that were relaxed because it found nothing.
+    `insists`: the caller wants all of them to bind.
     `is_identifier`: the whole query is one identifier; `asks_for_identifiers`: it asks for the
     identifiers that it names (ADR 2).
     `needs_no_embedding`: one of a form that does not occur in prose, so that its embedding adds
-    nothing (ADR 2). `expansions` are the synonyms of its words.
+    nothing (ADR 2). `expansions` are the synonyms of its words, `related` their WordNet relatives,
+    if that signal runs.
     """
 
     text: str
@@ -136,12 +151,14 @@ class Query:
     phrases: tuple[str, ...] = ()
     wished: tuple[str, ...] = ()
     excluded: tuple[str, ...] = ()
+    excluded_exactly: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     strict: Query | None = None
     insists: bool = False
     filters: QueryFilters = QueryFilters()
     unwanted: QueryFilters = QueryFilters()
     expansions: tuple[str, ...] = ()
+    related: tuple[Relative, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -152,13 +169,15 @@ class Query:
 class Classification:
     """A query's class and the rule that chose it; `confidence` is the rule's own, in [0, 1].
 
-    `weights`: from a classifier that sets them per query, in place of the class's.
+    `weights`: from a classifier that sets them per query, in place of the class's. `note`: a
+    sentence on a classifier that failed, empty otherwise.
     """
 
     query_class: QueryClass
     rule: str
     confidence: float
     weights: Weights | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ class Candidate:
     """A chunk that a candidate generator returned, with its raw score under every signal.
 
     A signal missing from `raw` did not run, or cannot score this chunk. A raw score of 0 or
-    less under keyword, title or synonym means that nothing matched. `boosts` counts the matches
-    in its text of each of the profile's boosts, by name. `pin` is its document's place among
-    those pinned to the query, from 0. `signature`: near-duplicates differ in few of its 64 bits.
-    `embedding` holds half-precision numbers, big-endian; None if not requested.
+    less under any signal but vector and recency means that nothing matched. `boosts` counts the
+    matches in its text of each of the profile's boosts, by name. `pin` is its document's place
+    among those pinned to the query, from 0. `signature`: near-duplicates differ in few of its 64
+    bits. `embedding` holds half-precision numbers, big-endian; None if not requested.
     """
 
     chunk_id: int
@@ -126,12 +126,14 @@ class Tier:
 class Explanation:
     """Why a hit has its rank: the tier first, then the score.
 
-    The score is the value of `root`, a tree over the contributions.
+    The score is the value of `root`, a tree over the contributions. `note` is a sentence on why its
+    weights are not the query's; mostly empty.
     """
 
     contributions: tuple[Contribution, ...]
     tier: Tier
     root: Node
+    note: str = ""
 
     @classmethod
     def of(cls, contributions: tuple[Contribution, ...], tier: Tier | None = None) -> Explanation:

@@ -9,13 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
 from ingestion import spaces
 from ingestion.identifiers import Pattern
-from ingestion.models import ChunkEdit, EmbeddingSpace, IdentifierPattern
+from ingestion.models import ChunkEdit, Collection, EmbeddingSpace, IdentifierPattern
 from search.domain import Pinned, Profile, RunningExperiment
 from search.errors import NoActiveProfile, UnknownProfile
 from search.models import (
@@ -24,21 +25,25 @@ from search.models import (
     ClassWeights,
     ConfigurationStamp,
     Hide,
+    LearnedClassifier,
     Pin,
     SearchProfile,
     Synonym,
 )
 from search.models.curated import hides_by_query, pins_by_query
 from search.models.profiles import in_force_first
+from search.models.scopes import NO_SCOPES, ScopeProfile, Scopes, read_scopes
 from search.query import ClassifierRule
 from search.query.expand import Synonyms
+from search.query.learned import LearnedModel
 from search.ranking import confidence
 
 logger = logging.getLogger(__name__)
 
 WATCHED = (
     SearchProfile, ClassWeights, ClassRule, IdentifierPattern, EmbeddingSpace, Synonym, Pin, Hide,
-    Calibration, ChunkEdit,
+    Calibration, ChunkEdit, ScopeProfile, Collection,
+    LearnedClassifier,
 )  # fmt: skip
 
 
@@ -60,6 +65,8 @@ class Configuration:
     hides: Mapping[str, frozenset[int]] = field(default_factory=dict, repr=False)
     calibration: confidence.CalibrationModels | None = None
     experiment: RunningExperiment | None = field(default=None, repr=False)
+    scopes: Scopes = field(default=NO_SCOPES, repr=False)
+    learned: LearnedModel | None = field(default=None, repr=False)
 
     def profile(self, key: str | None = None) -> Profile:
         """The active profile, or the published one given by `key`: `name` or `name@version`.
@@ -79,7 +86,11 @@ class Configuration:
         name, _, version = key.partition("@")
         if not version:
             version = next((str(number) for held, number in self.published if held == name), "")
-        if version.isdecimal() and (found := self.published.get((name, int(version)))):
+        if (
+            version.isdecimal()
+            and len(version) < 10
+            and (found := self.published.get((name, int(version))))
+        ):
             return found
         names = sorted({name for name, _ in self.published})
         raise UnknownProfile(
@@ -141,6 +152,8 @@ def _read(stamp: int) -> Configuration:
         hides=hides_by_query(Hide.objects.filter(enabled=True)),
         calibration=_calibration(space),
         experiment=_experiment({row.pk: profile for row, profile in profiles.items()}),
+        scopes=read_scopes(),
+        learned=_learned(),
     )
 
 
@@ -165,12 +178,27 @@ def _calibration(space: EmbeddingSpace | None) -> confidence.CalibrationModels |
     if space is None:
         return None
     row = Calibration.objects.filter(space=space).first()
-    if row is None:
-        return confidence.shipped(space.fingerprint)
     try:
-        return confidence.CalibrationModels.from_json(row.coefficients)
+        fitted = (
+            confidence.CalibrationModels.from_json(row.coefficients)
+            if row is not None
+            else confidence.shipped(space.fingerprint)
+        )
     except ValueError as error:
         logger.warning("The calibration of %s is not used: %s Run calibrate again.", space, error)
+        return None
+    return fitted and fitted.at_base_rate(settings.CONFIDENCE_BASE_RATE)
+
+
+def _learned() -> LearnedModel | None:
+    """The learned classifier in use; None without one."""
+    row = LearnedClassifier.objects.filter(in_use=True).first()
+    if row is None:
+        return None
+    try:
+        return row.as_model()
+    except ValueError as error:
+        logger.warning("%s is not used: %s Train it again.", row, error)
         return None
 
 
@@ -181,7 +209,7 @@ def calibration_remark(space: EmbeddingSpace) -> list[str]:
     return [
         gettext(
             "Its confidence is not calibrated: while this space is active, results have "
-            "no confidence, the fallback ranking is not used, and no search is marked as "
-            "low confidence. Once it is active, run: manage.py calibrate --collection …"
+            "no confidence, and no search is marked as low confidence. Once it is active, run: "
+            "manage.py calibrate --collection …"
         )
     ]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from search.domain import Candidates, Hit, Mix, Query, Trial
 from search.engine.configuration import Configuration
 from search.engine.find import find, find_for_both, score_alike, together
-from search.engine.rank import Ranking, ranking_of
+from search.engine.rank import Ranking
+from search.engine.rerank import live_ranking
 from search.engine.settle import Request, settle
 from search.presentation.results import Result
 from search.ranking.grouping import Group
@@ -41,12 +42,22 @@ def mixed_ranking(
         sets = [find(each, asked.viewer, asked.filters, configured) for each in settled]
         found = together(sets)
     first, second = (
-        ranking_of(candidates, each, configured, group=asked.group)
+        live_ranking(candidates, each, configured, asked.viewer, group=asked.group)
         for candidates, each in zip(sets, settled, strict=True)
     )
+    found = _with_reranking(found, first, second)
     both = mixed(first, second, mix, grouped=asked.group)
     named = (first, second)[trial.profiles.index(trial.named)]
     return found, replace(both.ranking, settled=named.settled), both.teams
+
+
+def _with_reranking(found: Candidates, *rankings: Ranking) -> Candidates:
+    """The candidate set with the degradations of the rankings, and their time for reranking."""
+    sets = [found, *(each.candidates for each in rankings)]
+    lacking = dict.fromkeys(each for held in sets for each in held.degraded)
+    times = [held.milliseconds["rerank"] for held in sets if "rerank" in held.milliseconds]
+    steps = {**found.milliseconds, **({"rerank": sum(times)} if times else {})}
+    return replace(found, degraded=tuple(lacking), milliseconds=steps)
 
 
 def teams_of(

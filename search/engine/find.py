@@ -16,14 +16,17 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils import timezone
 
+from common.backoff import patience
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
+from ingestion.lexical.languages import language_odds
 from ingestion.models import Document, EmbeddingSpace
 from ingestion.models.library import Viewer
 from search.domain import WIDE_HALF_LIFE, Candidates, Pinned, Profile, Query, Signal
 from search.engine.configuration import Configuration
 from search.engine.settle import Settled, read
-from search.query.expand import correctable, hidden_from, pins_for
+from search.query import wordnet
+from search.query.expand import correctable, hidden_from, is_ordinary, pins_for
 from search.query.parse import count_words, relaxed
 from search.ranking import applicable
 from search.ranking.boosts import WISHED, by_sought
@@ -52,32 +55,41 @@ class QueryVector:
 def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     """The vector of `text` in `space`; degraded if the model fails or is slow."""
     started = time.perf_counter()
+    limit = patience() or settings.QUERY_EMBEDDING_TIMEOUT
     values: Sequence[float] | None = None
     unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
-        future = _pool.submit(_embed, text, spaces.resolve(space))
-        values, unread = future.result(timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+        future = _pool.submit(_embed, text, spaces.resolve(space), limit)
+        values, unread = future.result(timeout=limit)
     except FutureTimeout:
-        logger.warning("The query's embedding took over %s s", settings.QUERY_EMBEDDING_TIMEOUT)
+        logger.warning("The query's embedding took over %s s", limit)
     except EmbeddingError as error:
         logger.warning("The query could not be embedded: %s", error)
     elapsed = (time.perf_counter() - started) * 1000
     return QueryVector(values, () if values is not None else (Signal.VECTOR,), elapsed, unread)
 
 
-def _embed(text: str, space: EmbeddingSpace) -> tuple[Sequence[float], int]:
+def _embed(text: str, space: EmbeddingSpace, limit: float) -> tuple[Sequence[float], int]:
     """The vector, and the number of words at the end that it does not cover."""
     # Only the space's own embedder: vectors of different models are not comparable.
     embedder = spaces.query_embedder(space)
-    vector = embedder.embed_query(text, timeout=settings.QUERY_EMBEDDING_TIMEOUT)
+    vector = embedder.embed_query(text, timeout=limit)
     return vector.tolist(), count_words(embedder.left_out(text))
 
 
 def warm_up() -> None:
-    """Load the active space's model now, so that the first search does not wait for it."""
+    """Load the active space's model now, so that the first search does not wait for it.
+
+    And what recognises a question's language, which matters to a model that knows several, and the
+    list of ordinary words.
+    """
+    is_ordinary("warm")
     try:
-        spaces.embedder().embed_query("warm up")
+        embedder = spaces.embedder()
+        embedder.embed_query("warm up")
+        if len(embedder.card.languages) != 1:
+            language_odds("warm up")
     except (EmbeddingError, DatabaseError) as error:
         logger.warning("The embedding model is not available: %s", error)
 
@@ -99,7 +111,7 @@ def find(
     )
     scope = Scope.of(viewer, filters).without(settled.hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in settled.signals)
-    return _found(scope, query, profile, configured, vector, wanted)
+    return _found(scope, query, profile, configured, vector, wanted, _lacking(settled.signals))
 
 
 def find_for_both(
@@ -124,7 +136,7 @@ def find_for_both(
     )
     scope = Scope.of(viewer, filters).without(settled[0].hidden)
     vector = _vector(query, configured, asked=Signal.VECTOR in signals)
-    return _found(scope, query, widest, configured, vector, wanted)
+    return _found(scope, query, widest, configured, vector, wanted, _lacking(signals))
 
 
 def find_wide(
@@ -146,7 +158,14 @@ def find_wide(
         return Candidates(query)
     pins: tuple[Pinned, ...] = pins_for(query.original, configured.pins)
     boosts = by_sought(profile.boosts)
-    wanted = Wanted(frozenset(OPTIONAL), embeddings=True, boosts=boosts, pins=pins, places=True)
+    wanted = Wanted(
+        frozenset(OPTIONAL),
+        embeddings=True,
+        boosts=boosts,
+        pins=pins,
+        words=tuple(word.text for word in correctable(query)),
+        places=True,
+    )
     hidden = hidden_from(query.original, configured.hides)
     scope = Scope.of(viewer, filters or Filters()).without(hidden)
     vector = _vector(query, configured, asked=True)
@@ -165,6 +184,18 @@ def _vector(query: Query, configured: Configuration, *, asked: bool) -> QueryVec
     return embed_query(query.text, configured.space)
 
 
+def _lacking(signals: Collection[Signal]) -> tuple[Signal, ...]:
+    """The signals that cannot run because their database is not installed."""
+    without = Signal.WORDNET in signals and wordnet.opened(settings.WORDNET_DIR) is None
+    return (Signal.WORDNET,) if without else ()
+
+
+def _related(query: Query) -> Query:
+    """The query with WordNet's relatives of its words; without any if it is not installed."""
+    held = wordnet.opened(settings.WORDNET_DIR)
+    return replace(query, related=held.relatives(query.text)) if held else query
+
+
 def _found(
     scope: Scope,
     query: Query,
@@ -172,24 +203,28 @@ def _found(
     configured: Configuration,
     vector: QueryVector,
     wanted: Wanted,
+    lacking: tuple[Signal, ...] = (),
 ) -> Candidates:
     """The candidate set that the database returns for the query within the scope.
 
     If that is empty although the scope is not, its `query` is relaxed: its phrases and exclusions
-    do not bind.
+    do not bind. `lacking` are signals that should have run and cannot.
     """
     if wanted.places:
-        profile = replace(profile, recency_half_life=WIDE_HALF_LIFE)
+        # A wide set records what every signal generates; its rankings leave out what theirs do not.
+        profile = replace(profile, recency_half_life=WIDE_HALF_LIFE, vector_candidates_only=False)
+    if Signal.WORDNET in wanted.signals:
+        query = _related(query)
     found = _retrieved(scope, query, profile, configured, vector, wanted)
     spent = found.milliseconds["retrieve"]
     looser = relaxed(query)
     if not len(found) and looser is not query:
         other = _retrieved(scope, looser, profile, configured, vector, wanted)
         spent += other.milliseconds["retrieve"]
-        found = other if len(other) else found
+        found = replace(other, unchecked=found.unchecked) if len(other) else found
     return replace(
         found,
-        degraded=vector.degraded,
+        degraded=(*vector.degraded, *lacking),
         unread=vector.unread,
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},

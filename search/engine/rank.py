@@ -1,4 +1,4 @@
-"""Q4-Q6: candidates -> the ranking shown, with a fallback ranking where confidence is low (ADR 17).
+"""Q4-Q6: candidates -> the ranking shown, and the confidence that it answers (ADR 17).
 
 `rankings` ranks a batch of questions, without the database: the workbench's what-if, the gate's
 figures and the optimiser rank the golden queries with it, and `ranking_of` a live search as a batch
@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from django.utils import timezone
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext
 
+from ingestion.models.library import language_name
 from search.domain import (
     Candidate,
     Candidates,
@@ -23,26 +24,16 @@ from search.domain import (
     Hit,
     Integers,
     Profile,
-    Weights,
+    QueryClass,
 )
 from search.engine.configuration import Configuration
-from search.engine.settle import Settled, leaning, leaning_on_meaning
-from search.ranking import Batch, Prepared, Ranked, prepare, rank
-from search.ranking.confidence import confidence, shifted
+from search.engine.settle import Settled, leaning, leaning_on_meaning, widened
+from search.query.language import is_adaptive, other_languages
+from search.ranking import Batch, Prepared, Ranked, prepare, rank, reranked
+from search.ranking.confidence import confidence
+from search.ranking.evidence import KeywordEvidence
 from search.ranking.grouping import Group, grouped, leaders
-
-FALLBACK_NOTE = gettext_lazy(
-    "Ranked again with equal weights for meaning and keywords: the first ranking "
-    "had a lower confidence."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class FallbackRanking:
-    """The weights and confidence of the first ranking that a fallback ranking replaced."""
-
-    weights_before: Weights
-    confidence_before: float
+from search.ranking.reranking import FIRST
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +41,12 @@ class Rankings:
     """The rankings of a batch of questions under one profile.
 
     `settled` are the questions with their final weights. `confidence` is NaN where unknown or not
-    requested. `fallbacks` are by index in the batch.
+    requested.
     """
 
     settled: tuple[Settled, ...]
     ranked: Ranked
     confidence: Floats
-    fallbacks: dict[int, FallbackRanking] = field(default_factory=dict)
 
 
 def rankings(
@@ -66,16 +56,12 @@ def rankings(
     profile: Profile,
     *,
     group: bool = True,
-    confident: bool | None = None,
+    confident: bool = False,
 ) -> Rankings:
-    """Each question's ranking under the profile, or a more confident fallback ranking.
+    """Each question's ranking under the profile, and with `confident` its confidence.
 
-    For a confidence below the profile's threshold the same candidates are ranked under shifted
-    weights, too.
-
-    `confident`: compute the confidences; by default only if the profile has a threshold. Without
-    `group` hits are not grouped by document. A third ranking, shifted the other way, was measured:
-    choosing among more rankings by confidence gave worse ones (docs/adr/0017-confidence.md).
+    The reranker's share comes last, where the candidates hold its strengths: the confidence is that
+    of the ranking before it. Without `group` hits are not grouped by document.
     """
     leant = tuple(
         leaning(each, held.candidates, configured) if held.by_meaning else each
@@ -87,16 +73,31 @@ def rankings(
         for held, before, after in zip(batch.prepared, settled, leant, strict=True)
     ]
     leant = tuple(
-        leaning_on_meaning(each, held.candidates) if by_meaning else each
+        leaning_on_meaning(each, KeywordEvidence.of(held)) if by_meaning else each
         for each, held, by_meaning in zip(leant, batch.prepared, means, strict=True)
     )
+    leant = tuple(
+        widened(each, held.candidates, concept=held.knows_concept)
+        for each, held in zip(leant, batch.prepared, strict=True)
+    )
+    leant, batch = with_foreign(leant, batch, configured, means)
     ranked = _ranked(batch, leant, profile)
-    if confident is None:
-        confident = profile.confidence_threshold > 0
     unknown = np.full(len(settled), np.nan)
     sure = _sureness(ranked, configured, means, group) if confident else unknown
-    first = Rankings(leant, ranked, sure)
-    return _with_fallbacks(first, configured, profile, means, group)
+    return _reranked(Rankings(leant, ranked, sure), group)
+
+
+def _reranked(found: Rankings, group: bool) -> Rankings:
+    """The rankings with the reranker's share of the first results' scores."""
+    ranked = found.ranked
+    if not ranked.profile.rerank:
+        return found
+    heads = {
+        place: shown_columns(held, ranked.columns(place), group=group)[:FIRST]
+        for place, held in enumerate(ranked.batch.prepared)
+        if held.candidates.reranked
+    }
+    return replace(found, ranked=reranked(ranked, heads))
 
 
 def _ranked(batch: Batch, settled: Sequence[Settled], profile: Profile) -> Ranked:
@@ -117,10 +118,45 @@ def _sureness(
             configured.calibration,
             scorer=ranked.profile.keyword_scorer,
             by_meaning=means[place],
+            by_words=not led_by_foreign(ranked, place),
         )
         for place, held in enumerate(ranked.batch.prepared)
     )
     return np.array([np.nan if each is None else each for each in found])
+
+
+def with_foreign(
+    settled: Sequence[Settled], batch: Batch, configured: Configuration, means: Sequence[bool]
+) -> tuple[tuple[Settled, ...], Batch]:
+    """The batch with candidates in another language than their question marked, and notes on it.
+
+    Only where the weights adapt to the question and are the profile's, and where the model knows
+    both languages. A lookup's identifiers are the same in every language.
+    """
+    languages: list[frozenset[str]] = []
+    noted = list(settled)
+    for place, (each, held) in enumerate(zip(settled, batch.prepared, strict=True)):
+        others: frozenset[str] = frozenset()
+        adapts = is_adaptive(each.profile) and "weights" not in each.forced
+        lookup = each.classification.query_class is QueryClass.LOOKUP
+        if adapts and means[place] and not lookup and each.classification.weights is None:
+            known = configured.space.languages if configured.space else ("",)
+            text, found = each.query.text, held.candidates.languages
+            own, others = other_languages(text, found, known)
+            if others and held.written_in(others).any():
+                note = gettext(
+                    "The question is in another language (%(language)s) than some passages: "
+                    "they are ranked by meaning alone."
+                )
+                noted[place] = each.weighed(each.weights, note % {"language": language_name(own)})
+        languages.append(others)
+    return tuple(noted), batch.with_foreign(languages)
+
+
+def led_by_foreign(ranked: Ranked, place: int) -> bool:
+    """Whether the first hit is in another language, so that words are no evidence about it."""
+    columns = ranked.columns(place)
+    return len(columns) > 0 and bool(ranked.batch.foreign[place, columns[0]])
 
 
 def shown_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[int]:
@@ -129,41 +165,6 @@ def shown_columns(prepared: Prepared, order: Integers, *, group: bool) -> list[i
         return leaders(prepared, order)
     every: list[int] = order.tolist()
     return every
-
-
-def _with_fallbacks(
-    first: Rankings,
-    configured: Configuration,
-    profile: Profile,
-    means: Sequence[bool],
-    group: bool,
-) -> Rankings:
-    """The rankings, those below the threshold replaced by more confident fallback rankings."""
-    others = {
-        place: weights
-        for place in np.flatnonzero(first.confidence < profile.confidence_threshold).tolist()
-        if means[place]
-        and "weights" not in first.settled[place].forced
-        and (weights := shifted(first.settled[place].weights)) is not None
-    }
-    if not others:
-        return first
-    places = list(others)
-    part = first.ranked.batch.only(places)
-    again = [first.settled[place].weighed(others[place], str(FALLBACK_NOTE)) for place in places]
-    second = _ranked(part, again, profile)
-    sure = _sureness(second, configured, [means[place] for place in places], group)
-    surer = [i for i, place in enumerate(places) if sure[i] > first.confidence[place]]
-    if not surer:
-        return first
-    settled, known, fallbacks = list(first.settled), first.confidence.copy(), {}
-    for i in surer:
-        place = places[i]
-        fallbacks[place] = FallbackRanking(settled[place].weights, float(known[place]))
-        settled[place], known[place] = again[i], sure[i]
-    chosen = [places[i] for i in surer]
-    ranked = first.ranked.replaced(chosen, second, surer)
-    return Rankings(tuple(settled), ranked, known, fallbacks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +179,6 @@ class Ranking:
     hits: tuple[Hit, ...] = field(default=(), repr=False)
     groups: tuple[Group[Hit], ...] = field(default=(), repr=False)
     confidence: float | None = None
-    fallback: FallbackRanking | None = None
 
     @property
     def documents(self) -> list[int]:
@@ -212,7 +212,6 @@ def ranking_of(
         hits,
         groups,
         None if math.isnan(sure) else sure,
-        found.fallbacks.get(0),
     )
 
 

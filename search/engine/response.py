@@ -15,14 +15,16 @@ from search.domain import (
     Profile,
     Query,
     Signal,
+    Stage,
     TermStatistic,
     Trial,
     Weights,
 )
-from search.engine.rank import FallbackRanking, Ranking, is_low
+from search.engine.rank import Ranking, is_low
 from search.engine.settle import DEFAULT_PAGE_SIZE, Settled
 from search.presentation.results import Result
 from search.ranking.grouping import Group
+from search.retrieval.phrases import MOST_CHECKED
 
 MOST_NAMED = 3
 MOST_NAMED_CHARS = 60
@@ -61,6 +63,13 @@ def left_out(found: Candidates) -> tuple[str, ...]:
             found.left_out,
         )
         said.append(text % {"count": found.left_out})
+    if found.unchecked:
+        text = gettext(
+            "More than %(most)s passages hold all words of %(phrases)s: only so many were searched "
+            "for the phrase. Add a rarer word to it, or a filter."
+        )
+        phrases = (found.query.strict or found.query).phrases
+        said.append(text % {"most": f"{MOST_CHECKED:,}", "phrases": _quoted(phrases)})
     return tuple(said)
 
 
@@ -93,13 +102,14 @@ class SearchResponse:
     """One page of a ranking, with everything that shaped it.
 
     `results` is a page of the ranking's groups; a group for each hit unless `grouped`. `degraded`
-    names the signals that failed. `trial` is the search's part in an experiment; if that mixes two
-    rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are sentences
-    on what was left out of a long question, on why the weights are not the class's and, for those
-    who may edit hides, on hidden documents.
+    names the signals and stages that failed. `trial` is the search's part in an experiment; if that
+    mixes two rankings, `teams` has the team that picked each of `results`, "" for both. `notes` are
+    sentences on what was left out of a long question, on why the weights are not the class's and,
+    for those who may edit hides, on hidden documents. `unknown` are words of the query that no
+    searched text contains.
     `suggestion` is the corrected spelling of the query, or empty; `corrected_from` the query as
     typed if it had no results and this answers its correction. `milliseconds` has `embed`,
-    `retrieve`, `rank`, `show` and `total`.
+    `retrieve`, `rank`, `show` and `total`, and `rerank` if a reranker was to be asked.
     """
 
     ranking: Ranking
@@ -107,13 +117,14 @@ class SearchResponse:
     grouped: bool = True
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
-    degraded: tuple[Signal, ...] = ()
+    degraded: tuple[Signal | Stage, ...] = ()
     notes: tuple[str, ...] = ()
     suggestion: str = ""
     corrected_from: str = ""
     trial: Trial | None = None
     teams: tuple[str, ...] = ()
     terms: tuple[TermStatistic, ...] = ()
+    unknown: tuple[str, ...] = ()
     milliseconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -170,14 +181,18 @@ class SearchResponse:
         return self.ranking.confidence
 
     @property
-    def second_try(self) -> FallbackRanking | None:
-        """The first ranking's weights and confidence, if a fallback ranking replaced it."""
-        return self.ranking.fallback
-
-    @property
     def low_confidence(self) -> bool:
         """Whether the confidence is below the profile's threshold."""
         return is_low(self.confidence, self.profile)
+
+    @property
+    def fits_nothing(self) -> bool:
+        """Whether nothing seems to answer, rather than perhaps: a low confidence, and words of the
+        query that no searched text contains, or half of the threshold.
+        """
+        if not self.low_confidence or self.confidence is None:
+            return False
+        return bool(self.unknown) or self.confidence < self.profile.confidence_threshold / 2
 
     @property
     def total(self) -> int:

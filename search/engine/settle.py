@@ -1,7 +1,7 @@
 """Q1-Q2: settle a question's class, weights, signals, pins and hides.
 
 The caller's choice comes first, then the profile's bypass, then its classifier. A question is
-settled once, before retrieval; later adjustments (`leaning`, a fallback ranking) change only the
+settled once, before retrieval; later adjustments (`leaning`, `leaning_on_meaning`) change only the
 weights, and add a note.
 """
 
@@ -26,11 +26,13 @@ from search.domain import (
     TakesPart,
     Weights,
 )
+from search.engine.classifying import model_of
 from search.engine.configuration import Configuration
 from search.query import parse
 from search.query.classifiers import classify_by
 from search.query.expand import expansions, hidden_from, pins_for
 from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
+from search.ranking.evidence import KeywordEvidence
 from search.ranking.fusion import OPTIONAL
 from search.retrieval import Filters
 
@@ -79,10 +81,11 @@ class Request:
     page: int = 1
     page_size: int = DEFAULT_PAGE_SIZE
     takes_part: TakesPart | None = None
+    newest_first: bool = False
 
 
-# Known words of a short question, and of one that no longer is (ADR 37).
-SHORT, LONG = 2, 5
+# The most known words of a question for which WordNet is not worth less (F2-05).
+FEW = 3
 
 KEYWORDS_ALONE = Weights(vector=0, keyword=1, title=0)
 
@@ -131,7 +134,8 @@ def classified(
     """The caller's class, else the classifier's; the bypass gives all weight to keywords."""
     if choices.query_class is not None:
         return Classification(choices.query_class, "asked for by the caller", 1.0)
-    classification = classify_by(profile.classifier, query, configured.rules)
+    model = model_of(configured)
+    classification = classify_by(profile.classifier, query, configured.rules, model)
     if profile.bypass and re.search(profile.bypass, query.original):
         return replace(classification, rule="goes to the keywords alone", weights=KEYWORDS_ALONE)
     return classification
@@ -156,6 +160,7 @@ def settled_as(
         pins_for(query.original, configured.pins),
         hidden_from(query.original, configured.hides),
         choices.forced,
+        (classification.note,) if classification.note else (),
     )
 
 
@@ -166,6 +171,8 @@ def _signals(query: Query, profile: Profile, weights: Weights) -> frozenset[Sign
     query that their bypass does not match, and so do their profiles.
     """
     optional = {signal for signal in OPTIONAL if weights.of(signal) > 0}
+    if profile.wordnet_cap and weights.wordnet:
+        optional.add(Signal.CONCEPT)  # read by `widened`, whatever its own weight
     ours = profile.classifier is Classifier.RULES and weights.keyword > 0
     by_meaning = weights.vector > 0 and not (ours and query.needs_no_embedding)
     meaning = {Signal.VECTOR} if by_meaning else set()
@@ -189,15 +196,69 @@ def leaning(settled: Settled, candidates: Candidates, configured: Configuration)
     return settled.weighed(leaning_on_keywords(settled.weights), note)
 
 
-def leaning_on_meaning(settled: Settled, candidates: Candidates) -> Settled:
-    """The question with keyword weight moved to meaning if it has few known words (ADR 37).
+def wordnet_factor(words: int, *, concept: bool, ratio: float) -> float:
+    """The factor on WordNet's weight, in [.5, 2.5], by concept-rag's rule (F2-05).
 
-    The profile's `short_lean` of the keywords' weight moves for SHORT known words or fewer, less
-    for each further one, nothing from LONG on. Lookups and forced weights stay. For candidate
-    sets to which the vector signal contributed.
+    For a question of so many known words, `concept`: with one that the library has as a concept;
+    `ratio` is that of the words with WordNet's to those without.
     """
-    known, weights = len(candidates.terms), settled.weights
-    share = min((LONG - known) / (LONG - SHORT), 1.0) * settled.profile.short_lean
+    if words == 1:
+        factor = 1.5 if concept else 2.0
+    elif words <= FEW:
+        factor = 1.0 if concept else 1.5
+    else:
+        factor = 0.75
+    return min(max(factor * (1.25 if ratio > 3 else 1), 0.5), 2.5)
+
+
+def widened(settled: Settled, candidates: Candidates, *, concept: bool) -> Settled:
+    """The question with WordNet's weight for its words, if the profile caps it (ADR 40).
+
+    `concept`: the library has one of its words as a concept. The difference comes from keywords
+    and title, or goes to them. Forced weights stay.
+    """
+    weights, words = settled.weights, len(candidates.terms)
+    cap, others = settled.profile.wordnet_cap, weights.keyword + weights.title
+    fixed = "weights" in settled.forced or settled.classification.weights is not None
+    if fixed or not (cap and weights.wordnet and others and words and candidates.expanded):
+        return settled
+    factor = wordnet_factor(words, concept=concept, ratio=1 + candidates.expanded / words)
+    wordnet = min(weights.wordnet * factor, cap, weights.wordnet + others)
+    if wordnet == weights.wordnet:
+        return settled
+    kept = (others + weights.wordnet - wordnet) / others
+    shares = {"keyword": weights.keyword * kept, "title": weights.title * kept}
+    note = _WIDENED[concept](words) % {"words": words, "share": round(100 * wordnet)}
+    return settled.weighed(replace(weights, wordnet=wordnet, **shares), note)
+
+
+def _with_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, with a concept: WordNet counts for %(share)d %%.",
+        "%(words)d known words, with a concept: WordNet counts for %(share)d %%.",
+        words,
+    )
+
+
+def _without_concept(words: int) -> str:
+    return ngettext(
+        "%(words)d known word, without a concept: WordNet counts for %(share)d %%.",
+        "%(words)d known words, without a concept: WordNet counts for %(share)d %%.",
+        words,
+    )
+
+
+_WIDENED = {True: _with_concept, False: _without_concept}
+
+
+def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
+    """The question with keyword weight moved to meaning as far as the evidence says (ADR 37).
+
+    At most the profile's `short_lean` of the keywords' weight moves. Lookups and forced weights
+    stay. For candidate sets to which the vector signal contributed.
+    """
+    weights = settled.weights
+    share = evidence.for_meaning * settled.profile.short_lean
     fixed = "weights" in settled.forced or settled.classification.weights is not None
     lookup = settled.classification.query_class is QueryClass.LOOKUP
     if fixed or lookup or share <= 0 or not (weights.vector and weights.keyword):
@@ -205,8 +266,11 @@ def leaning_on_meaning(settled: Settled, candidates: Candidates) -> Settled:
     moved = weights.keyword * share
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     text = ngettext(
-        "%(known)d known word: meaning counts for %(share)d %%.",
-        "%(known)d known words: meaning counts for %(share)d %%.",
-        known,
+        "%(known)d known word, and many passages match it about as well: meaning counts for "
+        "%(share)d %%.",
+        "%(known)d known words, and many passages match them about as well: meaning counts for "
+        "%(share)d %%.",
+        evidence.known,
     )
-    return settled.weighed(leant, text % {"known": known, "share": round(100 * leant.vector)})
+    share_of_meaning = round(100 * leant.vector)
+    return settled.weighed(leant, text % {"known": evidence.known, "share": share_of_meaning})

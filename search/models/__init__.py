@@ -1,8 +1,9 @@
-"""The tables that configure ranking: profiles, classifier rules, synonyms, pins, hides."""
+"""The tables that configure ranking: profiles, their scopes, classifier rules, pins, ..."""
 
 from search.models.curated import Calibration, Hide, Pin, Synonym
 from search.models.profiles import ClassWeights, ConfigurationStamp, SearchProfile
-from search.models.rules import QUERY_CLASSES, ClassRule
+from search.models.rules import QUERY_CLASSES, ClassRule, LearnedClassifier
+from search.models.scopes import ScopeProfile
 
 __all__ = [
     "QUERY_CLASSES",
@@ -11,7 +12,9 @@ __all__ = [
     "ClassWeights",
     "ConfigurationStamp",
     "Hide",
+    "LearnedClassifier",
     "Pin",
+    "ScopeProfile",
     "SearchProfile",
     "Synonym",
 ]

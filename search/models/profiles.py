@@ -7,10 +7,9 @@ from enum import Enum
 from typing import Any, get_type_hints
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import DataError, connection, models, transaction
 from django.db.models import Case, F, Q, When
-from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -24,15 +23,11 @@ from search.models.rules import (
     QUERY_CLASSES,
     TITLE_SCORERS,
 )
+from search.models.versions import VersionedProfile
 from search.ranking.boosts import parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
-# Variants append what differs: `textbook:60/40`.
-NAME = RegexValidator(
-    r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
-    _("Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”."),
-)
 
 
 def in_force_first() -> tuple[Any, ...]:
@@ -72,18 +67,9 @@ def check_regex(value: str) -> None:
         raise ValidationError(problems)
 
 
-class SearchProfile(models.Model):
-    """One version of a ranking configuration. Published versions never change (ADR 5)."""
+class SearchProfile(VersionedProfile):
+    """One version of a ranking configuration."""
 
-    class State(models.TextChoices):
-        DRAFT = "draft", _("Draft")
-        ACTIVE = "active", _("Active")
-        RETIRED = "retired", _("Retired")
-
-    name = models.CharField(max_length=60, validators=[NAME])
-    version = models.PositiveIntegerField(default=1)
-    state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
-    description = models.TextField(blank=True)
     fusion = models.CharField(
         max_length=12,
         choices=FUSIONS,
@@ -138,7 +124,17 @@ class SearchProfile(models.Model):
         validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
             "Share of the keywords' weight that moves to meaning for questions of one or two known "
-            "words; it falls to none at five. Lookups keep their weights."
+            "words that many passages match equally well; none from six words on. Lookups keep "
+            "their weights."
+        ),
+    )
+    wordnet_cap = models.FloatField(
+        _("most weight of WordNet"),
+        default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text=_(
+            "Above 0, WordNet's weight is higher for short questions and those without a concept, "
+            "and lower for long ones, up to this share; taken from keywords and title. 0: fixed."
         ),
     )
     boosts = models.JSONField(
@@ -158,6 +154,15 @@ class SearchProfile(models.Model):
             "0.5 for half as much as the best score."
         ),
     )
+    rerank = models.FloatField(
+        _("reranker"),
+        default=0.0,
+        validators=[MinValueValidator(0), MaxValueValidator(1)],
+        help_text=_(
+            "The reranker's share of the scores of the first 20 results: 0 for none. Needs a "
+            "server: see RERANKER_URL in docs/operations.md."
+        ),
+    )
     recency_half_life = models.PositiveIntegerField(
         default=365,
         validators=[MinValueValidator(1)],
@@ -167,8 +172,7 @@ class SearchProfile(models.Model):
         default=0.0,
         validators=[MinValueValidator(0), MaxValueValidator(1)],
         help_text=_(
-            "Below this probability a search reports low confidence and tries the fallback "
-            "ranking; 0: never."
+            "Below this probability that the first ten results answer, a search warns; 0: never."
         ),
     )
     depth = models.PositiveSmallIntegerField(
@@ -176,6 +180,13 @@ class SearchProfile(models.Model):
         validators=[MinValueValidator(5), MaxValueValidator(500)],
         help_text=_(
             "Candidates per signal (5-500). More candidates improve recall and take longer."
+        ),
+    )
+    vector_candidates_only = models.BooleanField(
+        default=False,
+        help_text=_(
+            "Only meaning finds passages, besides identifiers and pins; the other signals only "
+            "score them."
         ),
     )
     keyword_scorer = models.CharField(max_length=12, choices=KEYWORD_SCORERS, default="bm25")
@@ -188,12 +199,8 @@ class SearchProfile(models.Model):
         ),
     )
     title_scorer = models.CharField(max_length=10, choices=TITLE_SCORERS, default="coverage")
-    based_on = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
-    created = models.DateTimeField(default=timezone.now, editable=False)
-    published = models.DateTimeField(null=True, blank=True, editable=False)
 
-    class Meta:
-        ordering = ("name", "-version")
+    class Meta(VersionedProfile.Meta):
         permissions = (
             ("publish_searchprofile", "Can publish a search profile that passes the gate"),
             ("override_gate", "Can publish a search profile against the gate, with a reason"),
@@ -235,9 +242,19 @@ class SearchProfile(models.Model):
                 violation_error_message=_("The lean of short questions must lie between 0 and 1."),
             ),
             models.CheckConstraint(
+                condition=Q(wordnet_cap__gte=0, wordnet_cap__lte=1),
+                name="profile_wordnet_cap_range",
+                violation_error_message=_("The most weight of WordNet must lie between 0 and 1."),
+            ),
+            models.CheckConstraint(
                 condition=Q(feedback__gte=0, feedback__lte=2),
                 name="profile_feedback_range",
                 violation_error_message=_("The feedback must lie between 0 and 2."),
+            ),
+            models.CheckConstraint(
+                condition=Q(rerank__gte=0, rerank__lte=1),
+                name="profile_rerank_range",
+                violation_error_message=_("The reranker's share must lie between 0 and 1."),
             ),
             models.CheckConstraint(
                 condition=Q(confidence_threshold__gte=0, confidence_threshold__lte=1),
@@ -250,13 +267,6 @@ class SearchProfile(models.Model):
                 violation_error_message=_("The half-life must be a day or more."),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"{self.name} v{self.version}"
-
-    @property
-    def is_draft(self) -> bool:
-        return self.state == self.State.DRAFT
 
     def as_profile(self) -> domain.Profile:
         """The immutable profile that the ranking uses."""
@@ -306,6 +316,13 @@ class ClassWeights(models.Model):
         max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
     )
 
+    concept = models.DecimalField(
+        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
+    )
+    wordnet = models.DecimalField(
+        max_digits=5, decimal_places=4, validators=SHARE, default=Decimal(0)
+    )
+
     class Meta:
         ordering = ("pk",)
         verbose_name_plural = _("class weights")
@@ -317,15 +334,19 @@ class ClassWeights(models.Model):
                 violation_error_message=_("This profile already has weights for that class."),
             ),
             models.CheckConstraint(
-                condition=Q(
-                    vector__gte=0, keyword__gte=0, title__gte=0, recency__gte=0, synonym__gte=0
-                ),
+                condition=Q(**{f"{signal.value}__gte": 0 for signal in domain.Signal}),
                 name="class_weights_not_negative",
                 violation_error_message=_("A weight cannot be negative."),
             ),
             models.CheckConstraint(
                 condition=Q(
-                    vector=Decimal(1) - F("keyword") - F("title") - F("recency") - F("synonym")
+                    vector=Decimal(1)
+                    - F("keyword")
+                    - F("title")
+                    - F("recency")
+                    - F("synonym")
+                    - F("concept")
+                    - F("wordnet")
                 ),
                 name="class_weights_sum_to_one",
                 violation_error_message=_("The weights of a class must sum to 1."),

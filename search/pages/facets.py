@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
 
 from django.conf.locale import LANG_INFO
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Sum
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import SUPPORTED
 from ingestion.identifiers import find_identifiers
 from ingestion.metadata import Metadata, texts
-from ingestion.models import Chunk, Document
+from ingestion.models import Chunk, Concept, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
 from search.retrieval.filters import most_held
@@ -23,6 +24,8 @@ from search.retrieval.filters import most_held
 # any other.
 MOST_KEYS = 10
 MOST_VALUES = 10
+
+MAX_HINT = 300  # characters of a collection's description, a guess
 
 EXAMINED = 8  # newest documents for examples; a guess that leaves some choice
 TITLES = 3
@@ -33,11 +36,19 @@ _TYPE_LABELS = {kind.media_type: kind.label for kind in SUPPORTED.values()}
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A facet value: as in the address, its label, and the number of its documents."""
+    """A facet value: as in the address, its label, and the number of its documents.
+
+    `icon` and `hint` are a collection's icon and description.
+    """
 
     value: str
     label: str
     documents: int
+    icon: str = ""
+    hint: str = ""
+
+
+Options = tuple[Option, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +78,28 @@ class Facets:
     metadata: tuple[KeyFacet, ...] = ()
 
 
+def searchable(viewer: Viewer) -> QuerySet[Document]:
+    """The documents that searches of `viewer` may find: none that is hidden from every question."""
+    hidden = Hide.objects.filter(enabled=True, folded="").values("document")
+    documents = Document.objects.visible_to(viewer).filter(current__isnull=False)
+    return documents.exclude(pk__in=hidden).order_by()
+
+
 def facets_for(viewer: Viewer) -> Facets:
-    """The facets of the searchable documents of `viewer`.
+    """The facets of the searchable documents of `viewer`: see `facets_among`."""
+    return facets_among(searchable(viewer))
+
+
+def facets_among(searchable: QuerySet[Document]) -> Facets:
+    """The facets of these documents.
 
     One query, and a second one if the collection of such a document names metadata keys.
     """
-    searchable = Document.objects.visible_to(viewer).filter(current__isnull=False)
     rows = (
         searchable.order_by()
         .values_list(
             "collection__slug", "collection__name", "collection__metadata_keys",
-            "current__media_type", "language",
+            "collection__icon", "collection__description", "current__media_type", "language",
         )
         .annotate(documents=Count("pk"))
     )  # fmt: skip
@@ -85,19 +107,76 @@ def facets_for(viewer: Viewer) -> Facets:
     collections: Counter[tuple[str, str]] = Counter()
     types: Counter[tuple[str, str]] = Counter()
     languages: Counter[tuple[str, str]] = Counter()
-    for slug, name, named, media_type, language, documents in rows:
+    shown: dict[str, tuple[str, str]] = {}
+    for slug, name, named, icon, description, media_type, language, documents in rows:
         keys.update(named)
+        shown[slug] = icon, description[:MAX_HINT]
         collections[slug, name] += documents
         types[media_type, type_label(media_type)] += documents
         if language:
             languages[language, language_label(language)] += documents
     return Facets(
-        collections=_options(collections),
+        collections=tuple(
+            replace(one, icon=shown[one.value][0], hint=shown[one.value][1])
+            for one in _options(collections)
+        ),
         types=_options(types),
         languages=_options(languages),
         documents=collections.total(),
         metadata=_key_facets(searchable, keys) if keys else (),
     )
+
+
+def with_others(found: Facets, whole: Facets, chosen: Collection[str]) -> Facets:
+    """The facets of what was found, and beside a chosen value the others that could be added.
+
+    Those have no count (0): how many documents they would add is not known. `chosen` are the values
+    of all facets; `whole` are the facets of all searchable documents.
+    """
+    keys = {facet.key: facet.options for facet in found.metadata}
+    every = {facet.key: facet.options for facet in whole.metadata}
+    options = {key: _with_others(keys.get(key, ()), every.get(key, ()), chosen) for key in every}
+    return Facets(
+        collections=_with_others(found.collections, whole.collections, chosen),
+        types=_with_others(found.types, whole.types, chosen),
+        languages=_with_others(found.languages, whole.languages, chosen),
+        documents=found.documents,
+        metadata=tuple(KeyFacet(key, held) for key, held in options.items() if held),
+    )
+
+
+def _with_others(held: Options, every: Options, chosen: Collection[str]) -> Options:
+    if not any(option.value in chosen for option in every):
+        return held
+    counts = {option.value: option.documents for option in held}
+    return tuple(replace(option, documents=counts.get(option.value, 0)) for option in every)
+
+
+def concepts_of(
+    documents: Sequence[int], viewer: Viewer, *, chosen: Sequence[str] = ()
+) -> tuple[Option, ...]:
+    """The concepts that say most of these documents, but for the chosen ones; one query.
+
+    By the sum of their weights in them: mere frequency would name the words of every page. Of one
+    that all have there is nothing to choose, and one document's own say nothing of others.
+    """
+    held = Concept.objects.visible_to(viewer).filter(document__in=documents)
+    rows = held.exclude(key__in=chosen).counted().filter(documents__gt=1)
+    shared = rows.filter(documents__lt=len(documents)).annotate(sum_of_weights=Sum("weight"))
+    shared = shared.order_by("-sum_of_weights", "key")[:MOST_VALUES]
+    return tuple(Option(row["key"], row["label"], row["documents"]) for row in shared)
+
+
+def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:
+    """The concepts that a reader filters by, named by the readable documents; at most one query.
+
+    One that no readable document has is named by its key.
+    """
+    if not keys:
+        return ()
+    rows = Concept.objects.visible_to(viewer).filter(key__in=keys).counted()
+    held = {row["key"]: Option(row["key"], row["label"], row["documents"]) for row in rows}
+    return tuple(held.get(key, Option(key, key, 0)) for key in keys)
 
 
 def metadata_shown(metadata: Metadata) -> tuple[KeyFacet, ...]:

@@ -1,15 +1,13 @@
-"""Forms of the pages: a search as its address states it, page links, reported interactions."""
+"""Forms of the pages: a search as its address states it, reported interactions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django import forms
 from django.conf import settings
-from django.core.paginator import Paginator
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -18,7 +16,7 @@ from search.analytics.interactions import Said
 from search.analytics.models import Interaction
 from search.errors import InvalidFilter
 from search.pages.facets import Facets, Option
-from search.pipeline import SearchResponse
+from search.pages.library import NEWEST, SORTS
 from search.query.fields import metadata_filter
 from search.query.parse import clean_text
 from search.retrieval import Filters
@@ -26,7 +24,10 @@ from search.retrieval import Filters
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise as StrPromise
 
-FILTER_FIELDS = ("collection", "document", "type", "language", "meta", "after", "before")
+FILTER_FIELDS = (
+    "collection", "document", "type", "language", "meta", "concept", "after", "before",
+)  # fmt: skip
+BY_DATE = "date"  # the order of results
 MOST_CONDITIONS = 50  # as many as the API takes
 # In bytes. Gunicorn accepts request lines of 8,190, most proxies of 8,192; the rest is for a page
 # number and the sign-in page.
@@ -80,6 +81,22 @@ class MetadataFilterField(forms.MultipleChoiceField):
             raise forms.ValidationError(str(error)) from error
 
 
+class ConceptField(forms.MultipleChoiceField):
+    """Keys of concepts. Unknown ones are valid and match nothing."""
+
+    widget = forms.SelectMultiple
+
+    def to_python(self, value: Any) -> list[str]:
+        given = [clean_text(one)[:200] for one in super().to_python(value)]
+        return list(dict.fromkeys(filter(None, given)))
+
+    def validate(self, value: list[str]) -> None:
+        if len(value) > MOST_CONDITIONS:
+            raise forms.ValidationError(
+                gettext("Choose at most %(most)d concepts.") % {"most": MOST_CONDITIONS}
+            )
+
+
 class DayField(forms.DateField):
     def __init__(self, label: StrPromise, invalid: StrPromise) -> None:
         super().__init__(label=label, required=False, error_messages={"invalid": invalid})
@@ -105,12 +122,25 @@ class FlagField(forms.Field):
         return "1" if str(value or "").lower() in {"true", "1", "yes", "on"} else ""
 
 
-class SearchForm(forms.Form):
-    """The search that an address describes. `facets` is called only if needed."""
+class SortField(forms.Field):
+    """An order: `date` of results, one of SORTS of the library; empty for the usual one."""
 
-    def __init__(self, data: Mapping[str, Any], facets: Callable[[], Facets]) -> None:
+    def to_python(self, value: Any) -> str:
+        return value if value in (BY_DATE, *SORTS) and value != NEWEST else ""
+
+
+class SearchForm(forms.Form):
+    """The search that an address describes, or a list of documents if it has no query.
+
+    `facets` is called only if needed. `is_library`: the address is the library's.
+    """
+
+    def __init__(
+        self, data: Mapping[str, Any], facets: Callable[[], Facets], *, is_library: bool = False
+    ) -> None:
         super().__init__(data)
         self._facets = facets
+        self._is_library = is_library
         self.fields = {
             "q": QueryField(required=False),
             "collection": ValuesField(
@@ -126,11 +156,13 @@ class SearchForm(forms.Form):
                 lambda: facets().languages,
             ),
             "meta": MetadataFilterField(required=False),
+            "concept": ConceptField(required=False),
             "document": DocumentField(required=False),
             "after": DayField(_("From"), _("“From” is not a date. Write it like 2026-01-31.")),
             "before": DayField(_("To"), _("“To” is not a date. Write it like 2026-01-31.")),
             "profile": QueryField(required=False),
             "group": GroupField(required=False),
+            "sort": SortField(required=False),
             "exact": FlagField(required=False),
             "insist": FlagField(required=False),
             "page": PageField(required=False),
@@ -165,13 +197,31 @@ class SearchForm(forms.Form):
             before=cleaned["before"],
             documents=(cleaned["document"],) if cleaned["document"] else (),
             metadata=tuple(dict.fromkeys(map(metadata_filter, cleaned["meta"]))),
+            concepts=tuple(cleaned["concept"]),
         )
 
     @property
     def other_metadata(self) -> tuple[str, ...]:
         """The metadata conditions that are set and not offered as facets."""
+        conditions = self.cleaned_data.get("meta", ())
+        if not conditions:
+            return ()
         offered = {one.value for facet in self._facets().metadata for one in facet.options}
-        return tuple(one for one in self.cleaned_data.get("meta", ()) if one not in offered)
+        return tuple(one for one in conditions if one not in offered)
+
+    @property
+    def lists_documents(self) -> bool:
+        """Whether there is no query, but filters, or the address is the library's."""
+        return not self.query and bool(self._is_library or self.narrowed)
+
+    @property
+    def path(self) -> str:
+        """The page's own path: the library's or the search page's."""
+        return reverse("search:library" if self._is_library else "search:page")
+
+    @property
+    def newest_first(self) -> bool:
+        return bool(self.cleaned_data.get("sort") == BY_DATE)
 
     @property
     def groups(self) -> bool:
@@ -184,19 +234,55 @@ class SearchForm(forms.Form):
         return tuple(str(text) for texts in self.errors.values() for text in texts)
 
     @property
+    def filters_set(self) -> list[tuple[str, Any]]:
+        """The filters that are set, by the name of their field."""
+        return [(name, value) for name, value in self._asked() if name in FILTER_FIELDS]
+
+    @property
     def narrowed(self) -> int:
         """The number of filters that are set."""
-        return sum(name in FILTER_FIELDS for name, _ in self._asked())
+        return len(self.filters_set)
+
+    @property
+    def chosen(self) -> frozenset[str]:
+        """The chosen values of all facets."""
+        facets = ("collection", "type", "language", "meta")
+        return frozenset(value for name, value in self.filters_set if name in facets)
+
+    @property
+    def order(self) -> str:
+        """The order of a list of documents: one of SORTS."""
+        asked = self.cleaned_data.get("sort")
+        return asked if asked in SORTS else NEWEST
+
+    @property
+    def carried(self) -> list[tuple[str, Any]]:
+        """The fields that an answer to the query of a valid form needs besides the query."""
+        left_out = ("q", "group", "sort")
+        return [(name, value) for name, value in self._asked() if name not in left_out]
 
     def address(self, **changes: Any) -> str:
         """The address of this search with `changes`, without empty parameters and `page`."""
         asked = [(name, value) for name, value in self._asked() if name not in changes]
         asked += [(name, value) for name, value in changes.items() if value]
-        path = reverse("search:page")
-        return f"{path}?{urlencode(asked)}" if asked else path
+        is_list = self.lists_documents and not changes.get("q")
+        path = reverse("search:library" if is_list else "search:page")
+        return f"{path}?{urlencode(asked, doseq=True)}" if asked else path
 
     def address_without_filters(self) -> str:
         return self.address(**dict.fromkeys(FILTER_FIELDS))
+
+    def address_without(self, name: str, value: Any) -> str:
+        """The address with one filter taken off."""
+        held = self.cleaned_data[name]
+        left = [one for one in held if one != value] if isinstance(held, list) else None
+        return self.address(**{name: left})
+
+    def address_by_date(self) -> str:
+        return self.address(sort=BY_DATE)
+
+    def address_by_relevance(self) -> str:
+        return self.address(sort=None)
 
     def address_grouped(self) -> str:
         return self.address(group=None)
@@ -240,51 +326,11 @@ class SearchForm(forms.Form):
         return self.address(profile=None)
 
     def _asked(self) -> Iterator[tuple[str, Any]]:
-        for name in ("q", *FILTER_FIELDS, "profile", "group", "exact", "insist"):
+        for name in ("q", *FILTER_FIELDS, "profile", "group", "sort", "exact", "insist"):
             value = self.cleaned_data.get(name)
             for one in value if isinstance(value, list) else [value]:
                 if one:
                     yield name, one
-
-
-@dataclass(frozen=True, slots=True)
-class PageLink:
-    """A page of the results; without a number, a gap in the list."""
-
-    number: int | None
-    address: str = ""
-    is_current: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PageLinks:
-    """The page numbers, and the addresses of the previous and next page, empty at the ends."""
-
-    numbers: tuple[PageLink, ...]
-    previous: str
-    following: str
-
-
-def page_links(response: SearchResponse, address: Callable[..., str]) -> PageLinks:
-    """The links of a page of results; `address(page=n)` is the address of page n."""
-    current = response.page
-
-    def to(number: int) -> str:
-        # The first page has one address only, without a number.
-        return address(page=number if number > 1 else None)
-
-    paginator = Paginator(range(response.total), response.page_size)
-    elided = paginator.get_elided_page_range(min(current, paginator.num_pages), on_ends=1)
-    return PageLinks(
-        numbers=tuple(
-            PageLink(number, to(number), number == current)
-            if isinstance(number, int)
-            else PageLink(None)
-            for number in elided
-        ),
-        previous=to(current - 1) if current > 1 else "",
-        following=to(current + 1) if current < response.pages else "",
-    )
 
 
 class InteractionForm(forms.Form):

@@ -7,32 +7,36 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
-from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.models import Chunk
+from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import (
     Classification,
     Hit,
     KeywordScorer,
+    Operation,
     Query,
     QueryClass,
     Signal,
     TermStatistic,
 )
-from search.presentation.snippets import SNIPPET_CHARS, marked, snippet
+from search.presentation.blocks import Part
+from search.presentation.excerpts import excerpt, with_class
+from search.presentation.rows import Rows, read_rows
+from search.presentation.snippets import SNIPPET_CHARS, snippet
 from search.query.rule_classifier import FALLBACK_RULE
 from search.ranking.grouping import Group
 
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
 # guesses. The rest are counted.
 SHOWN_FOLDED = 3
+SHOWN_SIBLINGS = 2
+RELEVANT = 0.5  # of the best score; a guess
 FOLDED_CHARS = 160
-Rows = dict[int, Mapping[str, Any]]
+NEAREST = '<mark class="nearest">'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,10 @@ class Result:
     `folded` are the best other passages of the same document, `copies` the best
     near-duplicates from other documents, one passage each; both in the ranking's order.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
-    `metadata` is the document's.
+    `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
+    MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
+    the `asked` different words of the question, stop words of its language not counted.
+    `told_apart` is the file's name if another result's document has the same title.
     """
 
     group: Group[Hit]
@@ -60,6 +67,13 @@ class Result:
     created: datetime
     text: str
     snippet: SafeString
+    kind: str = ""
+    marked: str = ""
+    is_nearest: bool = False
+    held: int = 0
+    asked: int = 0
+    told_apart: str = ""
+    part_path: str = ""
     is_edited: bool = False
     note: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -69,6 +83,40 @@ class Result:
     @property
     def hit(self) -> Hit:
         return self.group.best
+
+    @property
+    def heading(self) -> str:
+        """The deepest heading above the passage; the document's title if there is none."""
+        path = trail(self)
+        return path[-1] if path else self.title
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The document's title and the headings above `heading`; empty if that is the title."""
+        path = trail(self)
+        return (self.title, *path[:-1]) if path else ()
+
+    @property
+    def excerpt(self) -> tuple[Part, ...]:
+        """The parts of the text to show: prose, and code or a table where it matched."""
+        parts = excerpt(self.marked, self.heading_path, self.kind)
+        return with_class(parts, NEAREST) if self.is_nearest else parts
+
+    @property
+    def siblings(self) -> tuple[Result, ...]:
+        """The best of `folded` from other sections of the document, one each."""
+        seen = {self.heading}
+        others = []
+        for passage in self.folded:
+            if passage.heading not in seen:
+                seen.add(passage.heading)
+                others.append(passage)
+        return tuple(others[:SHOWN_SIBLINGS])
+
+    @property
+    def passages(self) -> int:
+        """The number of its document's passages among the hits."""
+        return 1 + len(self.group.folded)
 
     @property
     def folded_count(self) -> int:
@@ -87,12 +135,14 @@ def results_for(
     *,
     viewer: Viewer,
     terms: Sequence[TermStatistic],
+    question: str = "",
     held: Rows | None = None,
 ) -> tuple[Result, ...]:
     """The results of `groups` in their order, with their folded passages.
 
     A chunk deleted since it was ranked is omitted, with its group if it was the best. `held`
-    caches rows by chunk for the same viewer and terms; new rows are added to it.
+    caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
+    `question` that a passage holds are counted.
     """
     if not groups:
         return ()
@@ -101,8 +151,8 @@ def results_for(
     by_id = {} if held is None else held
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
-        by_id.update(_read(missing, viewer, terms))
-    return tuple(
+        by_id.update(read_rows(missing, viewer, terms, question))
+    results = tuple(
         replace(
             best,
             folded=tuple(_results(map(Group, parts.folded), by_id, FOLDED_CHARS)),
@@ -111,22 +161,39 @@ def results_for(
         for group, parts in zip(groups, shown, strict=True)
         for best in _results([group], by_id, SNIPPET_CHARS)
     )
+    return _told_apart(results)
 
 
-def _read(chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic]) -> Rows:
-    """The displayed columns of the chunks that the viewer may read, by chunk."""
-    rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(pk__in=list(chunks))
-        .annotate(marked=_marked(terms))
-        .values(
-            "pk", "ordinal", "text", "marked", "heading_path", "page", "document__language",
-            "document__public_id", "document__title", "document__created", "document__metadata",
-            "collection_id", "collection__name", "collection__slug",
-            "version__media_type", "version__file_name", "original", *_for_staff(viewer),
-        )
-    )  # fmt: skip
-    return {row["pk"]: row for row in rows}
+def newest_first(groups: Sequence[Group[Hit]]) -> list[Group[Hit]]:
+    """The relevant groups by their documents' dates, then the others in their order; one query.
+
+    Relevant are those with at least RELEVANT of the best score: whatever is asked, the nearest
+    passages hold some that say nothing of it, and their dates must not lead.
+    """
+    documents = Document.objects.filter(pk__in={group.best.document_id for group in groups})
+    dates = dict(documents.order_by().values_list("pk", "created"))
+    least = RELEVANT * max((group.best.score for group in groups), default=0.0)
+
+    def place(group: Group[Hit]) -> tuple[bool, float]:
+        # A document deleted since it was ranked has no date.
+        date = dates.get(group.best.document_id)
+        is_dated = date is not None and group.best.score >= least
+        return not is_dated, -date.timestamp() if is_dated and date else 0.0
+
+    return sorted(groups, key=place)
+
+
+def _told_apart(results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results, those of different documents with one title with their files' names."""
+    documents: dict[str, set[str]] = {}
+    for result in results:
+        documents.setdefault(result.title.casefold(), set()).add(result.document_id)
+    return tuple(
+        replace(result, told_apart=result.part_path or result.file_name)
+        if len(documents[result.title.casefold()]) > 1
+        else result
+        for result in results
+    )
 
 
 def _shown(group: Group[Hit]) -> Group[Hit]:
@@ -162,28 +229,15 @@ def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
         created=row["document__created"],
         text=row["text"],
         snippet=snippet(str(row["marked"]), chars),
+        kind=row["kind"],
+        marked=str(row["marked"]),
+        held=row["words"][0],
+        asked=row["words"][1],
+        part_path=row["document__part_path"],
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
         metadata=row["document__metadata"],
     )
-
-
-def _for_staff(viewer: Viewer) -> tuple[str, ...]:
-    """The columns that only staff see."""
-    return ("edit__note",) if viewer is not None and getattr(viewer, "is_staff", False) else ()
-
-
-def _marked(terms: Sequence[TermStatistic]) -> F | RawSQL:
-    """The chunk's text with the query's words marked, under the chunk's own configuration."""
-    if not terms:
-        return F("text")
-    question = " | ".join(_quoted(term.lexeme) for term in terms)
-    return marked("%s::tsquery", question)
-
-
-def _quoted(lexeme: str) -> str:
-    escaped = lexeme.replace("\\", "\\\\").replace("'", "''")
-    return f"'{escaped}'"
 
 
 # Lazily translated: they become strings when rendered.
@@ -193,12 +247,22 @@ SIGNAL_LABELS: dict[Signal, Any] = {
     Signal.TITLE: _("Title"),
     Signal.RECENCY: _("Recency"),
     Signal.SYNONYM: _("Synonyms"),
+    Signal.CONCEPT: _("Concepts"),
+    Signal.WORDNET: _("WordNet"),
 }
 CLASS_LABELS: dict[QueryClass, Any] = {
     QueryClass.LOOKUP: _("Lookup"),
     QueryClass.CONCEPT: _("Concept"),
     QueryClass.CODE: _("Code"),
     QueryClass.DEBUG: _("Debugging"),
+    QueryClass.COMPARISON: _("Comparison"),
+    QueryClass.GENERAL: _("General question"),
+}
+QUESTION_LABELS: dict[QueryClass, Any] = {
+    QueryClass.LOOKUP: _("Lookup"),
+    QueryClass.CONCEPT: _("Concept question"),
+    QueryClass.CODE: _("Code question"),
+    QueryClass.DEBUG: _("Debugging question"),
     QueryClass.COMPARISON: _("Comparison"),
     QueryClass.GENERAL: _("General question"),
 }
@@ -209,15 +273,30 @@ SCORER_LABELS: dict[KeywordScorer, Any] = {
     KeywordScorer.TS_RANK_CD: "ts_rank_cd",
     KeywordScorer.OVERLAP: _("share of matched words"),
 }
+# The names that people see, of the measures that ir-measures names.
 MEASURE_LABELS = {
     "nDCG@10": "nDCG@10",
-    "RR@10": "MRR",
+    "RR@10": "MRR@10",
     "R@10": "Recall@10",
-    "P@5": "P@5",
+    "R@100": "Recall@100",
+    "P@5": "Precision@5",
     "Success@1": "Hit@1",
 }
-# The segment of a bar for terms added to the signals: feedback, boosts.
+# The segment of a bar for terms added to the signals: feedback, boosts, reranker.
 ADDED = "added"
+ADDED_LABEL = _("Feedback, boosts and reranker")
+
+
+def bar_parts(hit: Hit) -> dict[str, float]:
+    """The parts of a hit's score by signal, and ADDED terms: after all factors, in their order."""
+    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
+    parts[ADDED] = 0.0
+    for operation, part in hit.explanation.adjustments:
+        if operation is Operation.SUM:
+            parts[ADDED] += part.value
+        else:
+            parts = {name: value * part.value for name, value in parts.items()}
+    return parts
 
 
 def rule_text(classification: Classification) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from ingestion.chunking.sections import Neighbour, Section, section_of
-from ingestion.domain import BLOCK_SEPARATOR
+from ingestion.chunking.sections import Neighbour, Section, lead, section_of
 from ingestion.models import Chunk, Document
 from ingestion.models.library import Viewer
 from search.presentation.reading import Passage, marked_text, passages_in, shown_text
@@ -52,7 +51,7 @@ def section_around(
         .annotate(marked=marked_text(words))
         .values(
             "ordinal", "page", "heading_path", "kind", "start", "end", "tokens", "marked",
-            "original",
+            "original", "layout",
         )
     )  # fmt: skip
     if asked not in {row["ordinal"] for row in rows}:
@@ -69,6 +68,28 @@ def section_around(
         passages=tuple(passages_in(inside, asked, document.title)),
         page=inside[0]["page"],
     )
+
+
+def whole_text(document: Document, *, viewer: Viewer, most: int) -> str:
+    """The document's text as `viewer` reads it: with hand edits, without disabled passages.
+
+    It stops after the passage that exceeds `most` characters. One query.
+    """
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(version=document.current_id, document=document)
+        .order_by("ordinal")
+        .annotate(marked=marked_text(""))
+        .values("start", "end", "kind", "marked", "original")
+    )
+    chosen: list[Any] = []
+    length = 0
+    for row in rows.iterator(chunk_size=200):
+        chosen.append(row)
+        length += len(row["marked"])
+        if length > 2 * most:  # overlaps are counted twice, at most
+            break
+    return _text(chosen)
 
 
 def _neighbour(row: Mapping[str, Any]) -> Neighbour:
@@ -89,8 +110,7 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
     before: dict[str, Any] = {}
     for row in rows:
         if pieces:
-            # A space between sentences of one paragraph, an empty line between blocks.
-            pieces.append(" " if row["start"] - before["end"] <= 1 else BLOCK_SEPARATOR)
+            pieces.append(lead(before["end"], row["start"], before["kind"], row["kind"]))
         pieces.append(shown_text(before, row))
         before = row
     return "".join(pieces)

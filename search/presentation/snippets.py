@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -11,6 +12,7 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
+from ingestion.lexical.hyphens import joined_sql
 from ingestion.lexical.ngrams import tidied_sql, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
@@ -24,6 +26,10 @@ _WORD_START = re.compile(r"(?:^|(?<=\s))\S")
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
 _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
+# Names of code, whose parts the index holds as words of their own.
+_NAME = re.compile(rf"[\w{MARK_START}{MARK_END}]+")
+NAME_PARTS = re.compile(r"[^\W_]+")
+_JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
 
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
@@ -62,6 +68,40 @@ def mark_runs(marked: str, words: str) -> str:
     parts = _PARTS.split(marked)
     parts[::2] = [_with_runs(part, pairs, singles) for part in parts[::2]]
     return "".join(parts)
+
+
+def mark_compounds(marked: str, compounds: Sequence[str]) -> str:
+    """`marked` with also those `compounds` marked, each as a whole, with its hyphens."""
+    if not compounds:
+        return marked
+    # Parts may be marked as words of their own.
+    joint = f"{MARK_END}?-{MARK_START}?"
+    words = "|".join(joint.join(map(re.escape, compound.split("-"))) for compound in compounds)
+    beyond = rf"[\w{MARK_START}{MARK_END}-]"
+    pattern = rf"(?<!{beyond}){MARK_START}?({words}){MARK_END}?(?!{beyond})"
+    return re.sub(pattern, lambda found: MARK_START + _MARKS.sub("", found[1]) + MARK_END, marked)
+
+
+def mark_names(marked: str) -> str:
+    """`marked` with names of code marked as wholes: `select_related`, `settings.DEBUG`.
+
+    A name of which less than half of the parts are marked is not, unless nothing else is.
+    """
+    named = _NAME.sub(lambda found: _whole_name(found.group(), 0.5), marked)
+    if MARK_START in marked and MARK_START not in named:
+        named = _NAME.sub(lambda found: _whole_name(found.group(), 0), marked)
+    return _JOINTS.sub(r"\1", named)
+
+
+def _whole_name(name: str, least: float) -> str:
+    """The name with one mark, if at least that share of its parts have one; otherwise without."""
+    parts = [part for part in name.split("_") if part]
+    # The mark of a whole sentence opens in one of its words and closes in another.
+    if len(parts) < 2 or name.count(MARK_START) != name.count(MARK_END):
+        return name
+    share = sum(MARK_START in part for part in parts) / len(parts)
+    plain = _MARKS.sub("", name)
+    return f"{MARK_START}{plain}{MARK_END}" if share and share >= least else plain
 
 
 def restored(marked: str, text: str) -> str:
@@ -125,7 +165,7 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
         return 0, len(plain)
     lead = length // 5
     starts = [0, *(max(0, start - lead) for start, _ in marks)]
-    words = [(a, b, plain[a:b].lower()) for a, b in marks]
+    words = [(a, b, NAME_PARTS.findall(plain[a:b].lower())) for a, b in marks]
     best = max(starts, key=lambda start: (_words_within(words, start, length), -start))
     best = min(best, len(plain) - length)
     first = _WORD_START.search(plain, best)
@@ -137,9 +177,10 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     return start, end if end > start else start + length
 
 
-def _words_within(words: list[tuple[int, int, str]], start: int, length: int) -> int:
-    """The number of distinct words that lie entirely within the window."""
-    return len({word for a, b, word in words if a >= start and b <= start + length})
+def _words_within(words: list[tuple[int, int, list[str]]], start: int, length: int) -> int:
+    """The number of distinct words, the parts of names, that lie entirely within the window."""
+    within = (parts for a, b, parts in words if a >= start and b <= start + length)
+    return len({part for parts in within for part in parts})
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
@@ -156,22 +197,30 @@ def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> s
 
 _OPTIONS = f"HighlightAll=true, StartSel={MARK_START}, StopSel={MARK_END}"
 _TEXT_FOLLOWS = "\ue002"  # private use: like MARK_START it never occurs in a text
-_MARKED_TEXT = """
-ts_headline(ingestion_chunk.text_config::regconfig, {text}, {question}, %s)
-|| '{parted}' || ingestion_chunk.text
+# A compound's joined reading is no word of the text, so that ts_headline does not mark it.
+_MARKED_TEXT = f"""
+ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
+|| '{_TEXT_FOLLOWS}' || ingestion_chunk.text
+|| '{_TEXT_FOLLOWS}' || coalesce((
+    SELECT string_agg(DISTINCT compound, ' ') FROM {{compounds}} parted
+    WHERE to_tsvector(ingestion_chunk.text_config::regconfig, joined) @@ {{question}}), '')
 """
 
 
 class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
-    """A marked text, completed: Postgres ignores runs of letters, and marks a tidied text."""
+    """A marked text, completed.
+
+    Postgres ignores runs of letters and the joined readings of compounds, and marks a tidied text.
+    """
 
     def __init__(self, words: str) -> None:
         super().__init__()
         self.words = words
 
     def from_db_value(self, value: str, *_: Any) -> str:
-        headline, text = value.split(_TEXT_FOLLOWS, 1)
-        return mark_runs(restored(headline, text), self.words)
+        headline, text, compounds = value.split(_TEXT_FOLLOWS)
+        marked = mark_compounds(headline, compounds.split())
+        return mark_names(mark_runs(restored(marked, text), self.words))
 
 
 def marked(question: str, *params: str) -> RawSQL:
@@ -179,7 +228,7 @@ def marked(question: str, *params: str) -> RawSQL:
 
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
-    sql = _MARKED_TEXT.format(
-        parted=_TEXT_FOLLOWS, text=tidied_sql("ingestion_chunk.text"), question=question
-    )
-    return RawSQL(sql, (*params, _OPTIONS), output_field=_MarkedText(" ".join(params)))
+    text = tidied_sql("ingestion_chunk.text")
+    sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined_sql(text))
+    values = (*params, _OPTIONS, *params)
+    return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

@@ -116,6 +116,27 @@ _CONCEPT_RAG = Profile(
     title_scorer=TitleScorer.ONCE,
 )
 
+# Its later versions score each signal between 0 and 1: BM25 over its maximum, the share of the
+# question in the title. The candidates beyond a gap of the scores, which they cut off, stay.
+_FIVE = replace(
+    _CONCEPT_RAG,
+    name="concept-rag:five",
+    version=1,
+    weights=always(Weights(0.25, 0.25, 0.20, concept=0.20, wordnet=0.10)),
+    normalisers=scales(),
+    keyword_scorer=KeywordScorer.BM25,
+    title_scorer=TitleScorer.COVERAGE,
+)
+
+
+def _successor(name: str, weights: Weights, cap: float) -> Preset:
+    """A later version: WordNet's weight depends on the question, up to `cap`."""
+    return Preset(
+        replace(_FIVE, name=f"concept-rag:{name}", weights=always(weights), wordnet_cap=cap),
+        f"concept-rag's five signals for its {name} search; WordNet weighs {cap:.0%} at most.",
+    )
+
+
 CONCEPT_RAG = (
     Preset(
         _CONCEPT_RAG,
@@ -139,6 +160,17 @@ CONCEPT_RAG = (
         ),
         "concept-rag for searches by meaning: .6 of the weight is on the cosine.",
     ),
+    Preset(
+        replace(_CONCEPT_RAG, name="concept-rag:strict", version=1, vector_candidates_only=True),
+        "concept-rag as written: only the cosine finds passages, the other signals score them.",
+    ),
+    Preset(
+        _FIVE,
+        "concept-rag's five signals at fixed weights, each between 0 and 1.",
+    ),
+    _successor("catalog", Weights(0.30, 0.25, 0.20, concept=0.15, wordnet=0.10), 0.25),
+    _successor("chunk", Weights(0.35, 0.30, 0, concept=0.20, wordnet=0.15), 0.30),
+    _successor("concept", Weights(0.30, 0.20, 0.40, concept=0, wordnet=0.10), 0.20),
 )
 
 
@@ -274,6 +306,16 @@ PHYSICAL_AI = (
         _PHYSICAL_AI,
         "The Physical AI chatbot's weighted sum: cosine and BM25, each over its maximum, under the "
         "weights of the question's class.",
+    ),
+    Preset(
+        replace(
+            _PHYSICAL_AI,
+            name="physical-ai:70/30",
+            weights=always(Weights(0.7, 0.3, 0)),
+            classifier=Classifier.NONE,
+        ),
+        "The Physical AI chatbot's sum with its base weights for every question: what its classes "
+        "are measured against.",
     ),
     Preset(
         replace(

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
 from search.domain import Classification, Classifier, Query, QueryClass, Weights
-from search.query.rule_classifier import ClassifierRule, classify
+from search.query.learned import QueryModel
+from search.query.rule_classifier import FALLBACK_RULE, ClassifierRule, classify
 
 # No seed but Mind states its classifier's confidence: a rule that matches is certain.
 CERTAIN = 1.0
@@ -260,9 +261,18 @@ NAMED: Mapping[Classifier, Classify] = MappingProxyType(
 
 
 def classify_by(
-    classifier: Classifier, query: Query, rules: Sequence[ClassifierRule]
+    classifier: Classifier,
+    query: Query,
+    rules: Sequence[ClassifierRule],
+    model: QueryModel | None = None,
 ) -> Classification:
-    """The classification of the query by `classifier`; `rules` are those of Classifier.RULES."""
-    if classifier is Classifier.RULES:
-        return classify(query, rules)
-    return NAMED[classifier](query)
+    """The classification of the query by `classifier`.
+
+    `rules` are those of Classifier.RULES; `model` decides where none of them matches.
+    """
+    if classifier is not Classifier.RULES:
+        return NAMED[classifier](query)
+    found = classify(query, rules)
+    if model is None or found.rule != FALLBACK_RULE:
+        return found
+    return model.classify(query) or found

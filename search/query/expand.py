@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import json
 import re
 import unicodedata
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from itertools import islice
 from typing import TypeVar
 
@@ -202,6 +205,23 @@ def edit_distance(one: str, other: str) -> int:
             row.append(cost)
         before = last
     return row[-1]
+
+
+def is_ordinary(word: str) -> bool:
+    """Whether ordinary English knows the word, in any inflection, whatever the library contains.
+
+    By pyspellchecker's list of 160,000 words. Of 500 ordinary words that Django's documentation
+    lacks, 34% had a suggestion, and 4% have one without those of the list; of 373 typos that are
+    corrected into the word meant it takes one for a word (ADR 15).
+    """
+    return f"\n{word.lower()}\n" in _ordinary_words()
+
+
+@cache
+def _ordinary_words() -> str:
+    """The words, each between line breaks: 1.6 MB in place of 30 as a set; found in 0.3 ms."""
+    packed = (files("spellchecker") / "resources" / "en.json.gz").read_bytes()
+    return "\n" + "\n".join(json.loads(gzip.decompress(packed))) + "\n"
 
 
 def _is_plain(word: str) -> bool:

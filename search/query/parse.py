@@ -36,6 +36,7 @@ _MARKS = '"“”„«»'
 # The names of operators that are no fields: a phrase that binds or is only wished for, and words
 # that are excluded or whose hyphen is read as text.
 PHRASE, _WISHED, _UNWANTED, _IGNORED = "phrase", "wished", "unwanted", "ignored"
+_QUOTED_AWAY = tuple(f"-{mark}" for mark in _MARKS)
 _ENDS = ".,;:!?)"
 _SENTENCE_ENDS = (",", ".", ";", "!", "?", "…")
 
@@ -82,7 +83,8 @@ def parse(
         if not asked:
             raise NothingAsked(
                 f"“{clean}” only says where to look or what to leave out. Add the words to "
-                "search for; or put all of it in quotes to search for it as it stands."
+                "search for; or put all of it in quotes to search for it as it stands.",
+                None if any(one.negated for one in operators) else filters,
             )
     query = Query(
         text=asked,
@@ -90,6 +92,9 @@ def parse(
         phrases=_values(operators, PHRASE),
         wished=_values(operators, _WISHED),
         excluded=_values(operators, _UNWANTED),
+        excluded_exactly=_values(
+            [one for one in operators if one.written.startswith(_QUOTED_AWAY)], _UNWANTED
+        ),
         ignored=_values(operators, _IGNORED),
         insists=insist,
         filters=filters,
@@ -110,6 +115,7 @@ def relaxed(query: Query) -> Query:
         phrases=(),
         wished=(*query.phrases, *query.wished),
         excluded=(),
+        excluded_exactly=(),
         strict=query,
     )
 

@@ -2,7 +2,16 @@
 
 from search.ranking.batch import Batch, Prepared, prepare
 from search.ranking.boosts import applicable
-from search.ranking.rank import Ranked, rank
+from search.ranking.rank import Ranked, rank, reranked
 from search.ranking.tiers import identifiers_lead
 
-__all__ = ["Batch", "Prepared", "Ranked", "applicable", "identifiers_lead", "prepare", "rank"]
+__all__ = [
+    "Batch",
+    "Prepared",
+    "Ranked",
+    "applicable",
+    "identifiers_lead",
+    "prepare",
+    "rank",
+    "reranked",
+]

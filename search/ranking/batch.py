@@ -7,8 +7,8 @@ ranking.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cached_property
 
@@ -27,7 +27,13 @@ from search.domain import (
     Signal,
     recency,
 )
-from search.ranking.fusion import ALWAYS_FIND, NORMALISERS, USUAL, reciprocal_ranks
+from search.ranking.fusion import (
+    ALWAYS_FIND,
+    NORMALISERS,
+    USUAL,
+    VECTOR,
+    reciprocal_ranks,
+)
 from search.ranking.tiers import BEYOND, identifiers_lead, tiers_of
 
 KEYWORD = SIGNALS.index(Signal.KEYWORD)
@@ -60,6 +66,13 @@ class Prepared:
         """Each candidate's document, as an index into `candidates.documents`."""
         return self.candidates.documents[1][self.rows]
 
+    def written_in(self, codes: Collection[str]) -> Booleans:
+        """Whether each candidate's document is in one of these languages, and has a vector."""
+        held = self.candidates
+        places = [place for place, code in enumerate(held.languages) if code in codes]
+        written = np.isin(held.rows["language"][self.rows], places)
+        return np.asarray(written & ~np.isnan(self.raw[:, VECTOR]))
+
     @cached_property
     def has_run(self) -> Booleans:
         """Whether each signal scored any candidate."""
@@ -70,10 +83,22 @@ class Prepared:
         """Each candidate's place among the pinned ones; ABSENT if not pinned."""
         return self.candidates.rows["pin"][self.rows].astype(np.int64)
 
+    @property
+    def knows_concept(self) -> bool:
+        """Whether a candidate's document has a concept with one of the query's words."""
+        return bool((self.raw[:, SIGNALS.index(Signal.CONCEPT)] > 0).any())
+
     @cached_property
     def is_pinned(self) -> bool:
         """Whether any candidate is pinned to the query."""
         return bool((self.pins != ABSENT).any())
+
+    @cached_property
+    def reranked(self) -> Floats:
+        """The reranker's strength of each candidate; NaN for those that it has not read."""
+        held = self.candidates.reranked
+        chunks = self.candidates.rows["chunk"][self.rows].tolist()
+        return np.array([held.get(chunk, np.nan) for chunk in chunks], np.float64)
 
     @cached_property
     def embedded(self) -> Booleans:
@@ -96,7 +121,10 @@ def prepare(
     raw = rows["raw"]
     kept = np.arange(len(rows))
     if candidates.is_wide:
-        kept = np.flatnonzero(Reach(profile.depth, signals).brings(rows))
+        vector_only = (
+            profile.vector_candidates_only and candidates.by_meaning and Signal.VECTOR in signals
+        )
+        kept = np.flatnonzero(Reach(profile.depth, signals, vector_only).brings(rows))
         raw = raw[kept]
         raw[:, [i for i, signal in enumerate(SIGNALS) if signal not in signals]] = np.nan
         if Signal.RECENCY in signals:
@@ -131,6 +159,7 @@ def prepared_by(profile: Profile) -> object:
         tuple(sorted(profile.normalisers.items())),
         profile.rrf_k,
         profile.own_candidates_only,
+        profile.vector_candidates_only,
         profile.recency_half_life,
     )
 
@@ -159,7 +188,8 @@ class Batch:
 
     `valid` is false beyond a query's candidates. `strengths` and `finds` have an array for each
     signal. `documents` index a query's own documents, `counts` has the matches of each boost by its
-    `sought` key. `holders` contain an identifier of the query that does not lead.
+    `sought` key. `holders` contain an identifier of the query that does not lead. `foreign` are in
+    another language than the query, which the ranking's caller decides: see `with_foreign`.
     """
 
     prepared: tuple[Prepared, ...]
@@ -170,10 +200,17 @@ class Batch:
     holders: Booleans
     documents: Integers
     counts: Mapping[str, Integers]
+    foreign: Booleans
 
-    def only(self, places: Sequence[int]) -> Batch:
-        """The batch of the queries at these indices."""
-        return Batch.of([self.prepared[place] for place in places])
+    def with_foreign(self, languages: Sequence[Collection[str]]) -> Batch:
+        """The batch with the candidates in these languages, by query, marked as foreign."""
+        if not any(languages):
+            return self
+        foreign = np.zeros_like(self.valid)
+        for place, (each, codes) in enumerate(zip(self.prepared, languages, strict=True)):
+            if codes:
+                foreign[place, : len(each)] = each.written_in(codes)
+        return replace(self, foreign=foreign)
 
     @classmethod
     def of(cls, prepared: Sequence[Prepared]) -> Batch:
@@ -188,6 +225,7 @@ class Batch:
             np.zeros(size, np.bool_),
             np.zeros(size, np.int64),
             {name: np.zeros(size, np.int64) for name in names},
+            np.zeros(size, np.bool_),
         )
         for place, each in enumerate(prepared):
             batch._write(place, each)

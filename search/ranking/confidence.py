@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
 import numpy as np
 
-from search.domain import ABSENT, Floats, KeywordScorer, Weights
+from search.domain import ABSENT, Floats, KeywordScorer
 from search.ranking.batch import Prepared
 from search.ranking.fusion import KEYWORD, VECTOR
 
@@ -50,7 +50,8 @@ class Evidence:
     """Features of the raw scores of a ranking's first ten hits.
 
     `cosine` is the first hit's; `keyword` is its BM25 as a share of the query's maximum,
-    (k1 + 1) * sum of the terms' weights. A lead is the margin of the best document of the ten over
+    (k1 + 1) * sum of its words' weights, in which a word of no searched text weighs as much as a
+    term of none of their chunks would. A lead is the margin of the best document of the ten over
     the next, on the same scales. `agreement` is 1 if the best chunks by meaning and by keywords are
     in one document, else 0; `terms` is ln(1 + the query's terms in the library's vocabulary),
     since long questions are never fully covered.
@@ -72,20 +73,25 @@ class Evidence:
         scorer: KeywordScorer = KeywordScorer.BM25,
         *,
         by_meaning: bool = True,
+        by_words: bool = True,
     ) -> Self | None:
         """The evidence of a whole ranking, a column per rank; None if no signal can be read.
 
-        Without `by_meaning` the vectors are ignored, for a language that the model does not know.
+        Without `by_meaning` the vectors are ignored, for a language that the model does not know;
+        without `by_words` the keywords, for a first hit in another language than the query.
         """
         shown = columns[:FIRST_PAGE]
         vector = by_meaning and bool(shown) and not math.isnan(prepared.raw[shown[0], VECTOR])
         # The other scorers have other scales, or no fixed one.
-        keyword = bool(shown) and scorer is KeywordScorer.BM25
+        keyword = bool(shown) and scorer is KeywordScorer.BM25 and by_words
         if not (vector or keyword):
             return None
-        terms = prepared.candidates.terms
+        candidates = prepared.candidates
+        terms = candidates.terms
         ran = Ran.BOTH if vector and keyword else Ran.VECTOR if vector else Ran.KEYWORD
-        most = BM25_BOUND * math.fsum(term.weight for term in terms) or 1.0
+        chunks = sum(each.chunks for each in candidates.readings)
+        unheld = len(candidates.unknown) * _rarest(chunks)
+        most = BM25_BOUND * (math.fsum(term.weight for term in terms) + unheld) or 1.0
         raw = prepared.raw[columns][:, (VECTOR, KEYWORD)]
         raw = np.where(np.isnan(raw), 0.0, raw)
         best = {_best(prepared, columns, scores) for scores in raw.T}
@@ -123,6 +129,20 @@ class CalibrationModels:
 
     models: Mapping[Ran, Logistic]
 
+    def at_base_rate(self, share: float) -> Self:
+        """The calibration where `share` of the questions have an answer, in (0, 1); fitted: half.
+
+        By Bayes' rule the odds are those of the fit times share / (1 - share) (Saerens, Latinne &
+        Decaestecker 2002).
+        """
+        shift = math.log(share / (1 - share))
+        return type(self)(
+            {
+                ran: replace(model, intercept=model.intercept + shift)
+                for ran, model in self.models.items()
+            }
+        )
+
     @classmethod
     def from_json(cls, value: Any) -> Self:
         """The calibration that `as_json` serialised. Raises ValueError for anything else."""
@@ -157,6 +177,7 @@ def confidence(
     *,
     scorer: KeywordScorer = KeywordScorer.BM25,
     by_meaning: bool = True,
+    by_words: bool = True,
 ) -> float | None:
     """The probability, in [0, 1], that one of the first ten of `columns` answers the query.
 
@@ -176,21 +197,10 @@ def confidence(
     if query.is_identifier and (held or query.needs_no_embedding):
         strength = float(first["strength"]) if held else 0.0
         return DOUBT + (1 - 2 * DOUBT) * strength
-    evidence = Evidence.of(prepared, columns, scorer, by_meaning=by_meaning)
+    evidence = Evidence.of(prepared, columns, scorer, by_meaning=by_meaning, by_words=by_words)
     if evidence is None:
         return None
     return calibration.models[evidence.ran].probability(evidence)
-
-
-def shifted(weights: Weights) -> Weights | None:
-    """The weights of the fallback ranking: meaning and keywords share their sum equally.
-
-    None if they are equal already, or one of them is 0, which is then the profile's intention.
-    """
-    if not (weights.vector and weights.keyword) or weights.vector == weights.keyword:
-        return None
-    half = (weights.vector + weights.keyword) / 2
-    return Weights(**(weights.as_dict() | {"vector": half, "keyword": half}))
 
 
 def shipped(fingerprint: str) -> CalibrationModels | None:
@@ -211,6 +221,11 @@ def _best(prepared: Prepared, columns: Sequence[int], scores: Floats) -> int | N
     return int(prepared.documents[min(equals, key=lambda column: prepared.rows[column])])
 
 
+def _rarest(chunks: int) -> float:
+    """The idf of a term that none of so many chunks contains."""
+    return math.log(1 + (chunks + 0.5) / 0.5)
+
+
 def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
     """The best document's score minus the next one's; its own if there is no other."""
     best: dict[int, float] = {}
@@ -221,24 +236,25 @@ def _lead(documents: Sequence[int], scores: Sequence[float]) -> float:
 
 
 # By the prefix of a model's fingerprint, which ends with a hash of its weights. Fitted in November
-# 2026 to the half of squad20_dev (1,500 answerable questions), cranfield and med that seed 0 keeps;
-# for results on the other half and on unseen collections see docs/relevance.md, "Confidence".
+# 2026 to the half of squad20_dev, cranfield, med, wikiqa_test, dbpedia_entity_50,
+# checkthat2020_claims and scifact (200 answerable questions each) that seed 0 keeps; for results on
+# the other half see docs/relevance.md, "Confidence".
 SHIPPED: Mapping[str, CalibrationModels] = {
     "all-MiniLM-L6-v2-int8-dynamic-8199be6f699a-": CalibrationModels(
         {
             Ran.BOTH: Logistic(
-                -4.8998,
+                -5.2952,
                 {
-                    "cosine": 5.2671,
-                    "keyword": 3.0577,
-                    "keyword_lead": 2.1433,
-                    "agreement": 0.3416,
-                    "terms": 0.3587,
+                    "cosine": 6.3713,
+                    "keyword": 0.6815,
+                    "keyword_lead": 4.5142,
+                    "agreement": 0.5709,
+                    "terms": 0.5220,
                 },
             ),
-            Ran.VECTOR: Logistic(-3.4599, {"cosine": 6.5801, "cosine_lead": 2.7574}),
+            Ran.VECTOR: Logistic(-4.0469, {"cosine": 6.8047, "cosine_lead": 5.0862}),
             Ran.KEYWORD: Logistic(
-                -6.0223, {"keyword": 6.3700, "keyword_lead": 2.2912, "terms": 1.6935}
+                -5.1519, {"keyword": 6.2856, "keyword_lead": 4.5660, "terms": 1.3499}
             ),
         }
     ),

@@ -31,6 +31,8 @@ USUAL = {
     Signal.TITLE: Normaliser.NONE,
     Signal.RECENCY: Normaliser.NONE,
     Signal.SYNONYM: Normaliser.MAX,
+    Signal.CONCEPT: Normaliser.NONE,
+    Signal.WORDNET: Normaliser.MAX,
 }
 
 
@@ -93,19 +95,40 @@ NORMALISERS: dict[Normaliser, Callable[[Floats], Floats]] = {
 RRF_K = 60  # Cormack 2009; ranks from 1
 
 # These run, and appear in a score, only if they have a weight.
-OPTIONAL = (Signal.RECENCY, Signal.SYNONYM)
+OPTIONAL = (Signal.RECENCY, Signal.SYNONYM, Signal.CONCEPT, Signal.WORDNET)
 # These score every chunk; for the others a score of 0 means no match.
 ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
 
 VECTOR, KEYWORD = SIGNALS.index(Signal.VECTOR), SIGNALS.index(Signal.KEYWORD)
 
 
-def combined(strengths: Floats, finds: Booleans, shares: Floats, profile: Profile) -> Floats:
+# Words that say little about a passage in another language: names and numbers match by chance.
+WORDS = tuple(
+    SIGNALS.index(signal)
+    for signal in (Signal.KEYWORD, Signal.TITLE, Signal.SYNONYM, Signal.CONCEPT, Signal.WORDNET)
+)
+FOREIGN_NOTE = "In another language than the question: meaning counts alone."
+
+
+def meaning_alone(shares: Floats) -> Floats:
+    """The weights of candidates in another language: the vector's share takes those of words."""
+    moved = shares.copy()
+    moved[:, VECTOR] += moved[:, WORDS].sum(axis=1)
+    moved[:, WORDS] = 0
+    return moved
+
+
+def combined(
+    strengths: Floats, finds: Booleans, shares: Floats, profile: Profile, foreign: Booleans
+) -> Floats:
     """The scores before boosts, a row a query.
 
     `strengths` and `finds` have an array for each signal, `shares` the weights, a row a query.
+    `foreign` is true for candidates in another language than the query.
     """
     weights = shares.T[:, :, None]
+    if foreign.any():
+        weights = np.where(foreign, meaning_alone(shares).T[:, :, None], weights)
     parts = weights * strengths
     if profile.fusion is Fusion.MAX:
         # An optional signal without a weight does not run, and is excluded.

@@ -2,13 +2,13 @@
 
 The scores are computed over arrays, for all queries at once. `Ranked.explanation` recomputes one
 candidate's score as a tree from the same numbers. The arithmetic and the explanation of a signal,
-boost or knob are side by side in one module: fusion, boosts, tiers, feedback.
+boost or knob are side by side in one module: fusion, boosts, tiers, feedback, reranking.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,12 +29,15 @@ from search.ranking.boosts import WISHED, boosted, with_boosts
 from search.ranking.feedback import likeness, with_feedback
 from search.ranking.fusion import (
     ALWAYS_FIND,
+    FOREIGN_NOTE,
     VECTOR,
     combination,
     combined,
     found_by_both,
+    meaning_alone,
     shown_signals,
 )
+from search.ranking.reranking import Reranking, reranking_of, with_reranker
 from search.ranking.tiers import HOLDER_FACTOR, PLAIN, SECOND, holding, tier, with_pins
 
 # Sums of the same parts in another order differ in their last bits: rounding makes them equal.
@@ -46,7 +49,8 @@ class Ranked:
     """A ranked batch: the columns of each query, best first, and their scores by column.
 
     `weights` and `classes` are the queries'. `likeness` has the feedback's weight and the cosines
-    by column, by index of the queries that have feedback.
+    by column, by index of the queries that have feedback; `rerankings` are the
+    reranker's, likewise.
     """
 
     batch: Batch
@@ -57,24 +61,11 @@ class Ranked:
     scores: Floats
     tiers: Integers
     likeness: dict[int, tuple[float, Floats]] = field(default_factory=dict)
+    rerankings: dict[int, Reranking] = field(default_factory=dict)
 
     def columns(self, place: int) -> Integers:
         """The columns of one query's candidates, best first."""
         return self.order[place, : len(self.batch.prepared[place])]
-
-    def replaced(self, places: Sequence[int], others: Ranked, taken: Sequence[int]) -> Ranked:
-        """A copy with the rankings at `places` replaced by those of `others` at `taken`."""
-        order, scores, tiers = self.order.copy(), self.scores.copy(), self.tiers.copy()
-        weights, alike = list(self.weights), dict(self.likeness)
-        width = others.order.shape[1]
-        for place, i in zip(places, taken, strict=True):
-            order[place, :width], scores[place, :width] = others.order[i], others.scores[i]
-            tiers[place, :width], weights[place] = others.tiers[i], others.weights[i]
-            alike.pop(place, None)
-            alike |= {place: others.likeness[i]} if i in others.likeness else {}
-        return replace(
-            self, weights=tuple(weights), order=order, scores=scores, tiers=tiers, likeness=alike
-        )
 
     def candidate(self, place: int, column: int) -> Candidate:
         """A column's candidate as an object, with its prepared raw scores."""
@@ -99,17 +90,25 @@ class Ranked:
         weight, cosines = self.likeness.get(place, (0.0, None))
         if cosines is not None and not math.isnan(cosines[column]):
             root = with_feedback(root, float(cosines[column]), weight)
-        return Explanation(parts, tier(int(self.tiers[place, column]), candidate), root)
+        if (reranking := self.rerankings.get(place)) is not None:
+            root = with_reranker(root, reranking, column)
+        note = FOREIGN_NOTE if self.batch.foreign[place, column] else ""
+        return Explanation(parts, tier(int(self.tiers[place, column]), candidate), root, note)
 
     def _contributions(
         self, place: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
         prepared, weights = self.batch.prepared[place], self.weights[place]
+        # No Weights: a sum of shares may exceed 1 in its last bit.
+        shares = np.array([[weights.of(signal) for signal in SIGNALS]])
+        if self.batch.foreign[place, column]:
+            shares = meaning_alone(shares)
+        share = dict(zip(SIGNALS, shares[0].tolist(), strict=True))
         strengths = dict(zip(SIGNALS, prepared.strengths[column].tolist(), strict=True))
         ran = {signal for i, signal in enumerate(SIGNALS) if prepared.has_run[i]}
-        weighted = {signal for signal in SIGNALS if weights.of(signal) > 0}
+        weighted = {signal for signal in SIGNALS if share[signal] > 0}
         return tuple(
-            Contribution(signal, candidate.raw.get(signal), strengths[signal], weights.of(signal))
+            Contribution(signal, candidate.raw.get(signal), strengths[signal], share[signal])
             for signal in shown_signals(ran, weighted)
         )
 
@@ -124,7 +123,7 @@ def rank(
     """
     shares = np.array([[each.of(signal) for signal in SIGNALS] for each in weights])
     shares = shares.reshape(len(weights), len(SIGNALS))
-    scores = combined(batch.strengths, batch.finds, shares, profile)
+    scores = combined(batch.strengths, batch.finds, shares, profile, batch.foreign)
     scores = boosted(scores, batch.counts, classes, (*profile.boosts, WISHED))
     if batch.holders.any():
         scores = np.where(batch.holders, scores * HOLDER_FACTOR, scores)
@@ -142,6 +141,29 @@ def rank(
             scores[place, : len(cosines)] += np.where(np.isnan(cosines), 0.0, weight * cosines)
         order = _order(batch, scores, tiers)
     return Ranked(batch, profile, tuple(weights), tuple(classes), order, scores, tiers, alike)
+
+
+def reranked(ranked: Ranked, heads: Mapping[int, Sequence[int]]) -> Ranked:
+    """The rankings with the reranker's share of the scores, by the profile's `rerank`.
+
+    `heads` are the first columns of each query, in order. A query of which the reranker has read
+    nothing keeps its ranking. Equal scores keep their order.
+    """
+    share = ranked.profile.rerank
+    order, scores, found = ranked.order.copy(), ranked.scores.copy(), {}
+    for place, head in heads.items():
+        columns, prepared = ranked.columns(place), ranked.batch.prepared[place]
+        before = scores[place, : len(prepared)]
+        reranking = reranking_of(before, prepared.reranked, head, share)
+        if reranking is None:
+            continue
+        after = reranking.applied_to(before)
+        by_score = columns[np.argsort(-np.round(after[columns], SCORE_DIGITS), kind="stable")]
+        by_tier = np.argsort(ranked.tiers[place, by_score], kind="stable")
+        order[place, : len(prepared)] = by_score[by_tier]
+        scores[place, : len(prepared)] = after
+        found[place] = reranking
+    return replace(ranked, order=order, scores=scores, rerankings=found) if found else ranked
 
 
 def _order(batch: Batch, scores: Floats, tiers: Integers) -> Integers:

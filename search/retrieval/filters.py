@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from operator import or_
-from typing import Self
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import BooleanField, F, Func, Q, QuerySet, TextField, Value
+from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
 
 from ingestion.metadata import read_value
-from ingestion.models import Chunk, Collection, Document
+from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
 from search.domain import Comparison, MetadataFilter, Query, QueryFilters
-from search.retrieval.phrases import contains, lacks, titled
+from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 from search.retrieval.signal_sql import named
+
+Row = TypeVar("Row", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,8 @@ class Filters:
     """Empty fields filter nothing. `after` and `before` are inclusive days of the document's date.
 
     `collections` are slugs, `documents` public ids, `media_types` exact media types, `languages`
-    ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives.
+    ISO 639-1 codes, `metadata` conditions, where the values of one key are alternatives;
+    `concepts` are keys, which a document must all have.
     """
 
     collections: tuple[str, ...] = ()
@@ -39,18 +42,22 @@ class Filters:
     before: date | None = None
     documents: tuple[UUID, ...] = ()
     metadata: tuple[MetadataFilter, ...] = ()
+    concepts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
     """The chunks that a question may return, and the collections of its statistics.
 
-    `narrowed`: the chunks may be fewer than those of the collections.
+    `narrowed`: the chunks may be fewer than those of the collections. All of them contain
+    `phrases`, and are among `before_phrases`.
     """
 
     chunks: QuerySet[Chunk]
     collections: QuerySet[Collection]
     narrowed: bool = False
+    phrases: tuple[str, ...] = ()
+    before_phrases: QuerySet[Chunk] | None = None
 
     @classmethod
     def of(cls, viewer: Viewer, filters: Filters) -> Self:
@@ -59,9 +66,13 @@ class Scope:
         collections = Collection.objects.visible_to(viewer)
         if filters.collections:
             collections = collections.filter(slug__in=filters.collections)
-        fitting = _fitting(chunks, filters)
+        fitting = fitting_rows(chunks, filters)
         if filters.documents:
             fitting = fitting.filter(document__public_id__in=filters.documents)
+        for key in filters.concepts:
+            fitting = fitting.filter(
+                document__in=Concept.objects.filter(key=key).values("document")
+            )
         return cls(fitting, collections, narrowed=fitting is not chunks)
 
     def narrowed_by(self, query: Query) -> Self:
@@ -76,44 +87,74 @@ class Scope:
             readable = ArraySubquery(collections.order_by().values("pk"))
             chunks = chunks.filter(EqualsAny(F("collection_id"), readable))
         readable_chunks = chunks
-        chunks = _fitting(chunks, wanted)
+        chunks = fitting_rows(chunks, wanted)
         if unwanted.media_types:
             chunks = chunks.exclude(version__media_type__in=unwanted.media_types)
         if unwanted.languages:
             chunks = chunks.exclude(document__language__in=unwanted.languages)
+        words = (each for each in query.excluded if each not in query.excluded_exactly)
         conditions = (
-            *map(contains, query.phrases),
-            *map(lacks, query.excluded),
+            *map(lacks_exactly, query.excluded_exactly),
+            *(lacks(each, query.text) for each in words),
             *map(titled, wanted.titles),
             *(titled(title, negated=True) for title in unwanted.titles),
             *(~fits(one) for one in unwanted.metadata),
         )
         for condition in conditions:
             chunks = chunks.filter(condition)
+        before = chunks
+        for phrase in query.phrases:
+            chunks = chunks.filter(contains(phrase))
         narrowed = self.narrowed or chunks is not readable_chunks
-        return type(self)(chunks, collections, narrowed)
+        return type(self)(chunks, collections, narrowed, query.phrases, before)
+
+    def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
+        """The scope as a condition on common tables, the tables, and their parameters.
+
+        They find the chunks with the phrases once for all signals. Of very common words they read
+        no more than `MOST_CHECKED` chunks. Without phrases the scope itself.
+        """
+        if not self.phrases or self.before_phrases is None:
+            return self, "", {}
+        tables, params = phrased(self.before_phrases, self.phrases)
+        # The partial indexes of chunks are for searchable ones.
+        chunks = Chunk.objects.filter(PHRASED, searchable=True)
+        return type(self)(chunks, self.collections, narrowed=True), tables, params
 
     def without(self, documents: Container[int]) -> Self:
         """The scope without these documents, by id."""
         if not documents:
             return self
-        chunks = self.chunks.exclude(document_id__in=sorted(documents))
-        return type(self)(chunks, self.collections, self.narrowed)
+        hidden = sorted(documents)
+        chunks, before = self.chunks.exclude(document_id__in=hidden), self.before_phrases
+        if before is not None:
+            before = before.exclude(document_id__in=hidden)
+        return replace(self, chunks=chunks, before_phrases=before)
 
 
-def _fitting(chunks: QuerySet[Chunk], filters: Filters | QueryFilters) -> QuerySet[Chunk]:
-    """The chunks that match the filters' types, languages, days and metadata."""
+def fitting_rows(
+    rows: QuerySet[Row],
+    filters: Filters | QueryFilters,
+    *,
+    document: str = "document__",
+    version: str = "version__",
+) -> QuerySet[Row]:
+    """The rows that match the filters' types, languages, days and metadata.
+
+    `document` and `version` are the paths from a row, a chunk by default, to its document and to
+    the version it shows.
+    """
     if filters.media_types:
-        chunks = chunks.filter(version__media_type__in=filters.media_types)
+        rows = rows.filter(**{f"{version}media_type__in": filters.media_types})
     if filters.languages:
-        chunks = chunks.filter(document__language__in=filters.languages)
+        rows = rows.filter(**{f"{document}language__in": filters.languages})
     if filters.after:
-        chunks = chunks.filter(document__created__date__gte=filters.after)
+        rows = rows.filter(**{f"{document}created__date__gte": filters.after})
     if filters.before:
-        chunks = chunks.filter(document__created__date__lte=filters.before)
+        rows = rows.filter(**{f"{document}created__date__lte": filters.before})
     if filters.metadata:
-        chunks = chunks.filter(fitting(filters.metadata))
-    return chunks
+        rows = rows.filter(fitting(filters.metadata, f"{document}metadata"))
+    return rows
 
 
 def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
@@ -152,29 +193,32 @@ ORDER BY key, documents DESC, value
 """
 
 
-def fitting(conditions: Sequence[MetadataFilter]) -> Q:
-    """The conditions combined: any of the values that a key may equal, and all comparisons."""
+def fitting(conditions: Sequence[MetadataFilter], column: str = _COLUMN) -> Q:
+    """The conditions combined: any of the values that a key may equal, and all comparisons.
+
+    `column` is the path from the filtered rows to a document's metadata.
+    """
     equal = [one for one in conditions if one.comparison is Comparison.IS]
     compared = [one for one in conditions if one.comparison is not Comparison.IS]
     wanted = Q()
     for key in dict.fromkeys(one.key for one in equal):
-        wanted &= reduce(or_, (fits(one) for one in equal if one.key == key))
+        wanted &= reduce(or_, (fits(one, column) for one in equal if one.key == key))
     for one in compared:
-        wanted &= fits(one)
+        wanted &= fits(one, column)
     return wanted
 
 
-def fits(condition: MetadataFilter) -> Q:
-    """The condition as a Q on chunks."""
+def fits(condition: MetadataFilter, column: str = _COLUMN) -> Q:
+    """The condition as a Q on chunks, or on the rows from which `column` leads to metadata."""
     if condition.comparison is not Comparison.IS:
         # The index finds documents by key; it does not support paths like these.
-        has_key = Q(**{f"{_COLUMN}__has_key": condition.key})
-        return has_key & Q(_PathFinds(F(_COLUMN), _Path(Value(_path(condition)))))
+        has_key = Q(**{f"{column}__has_key": condition.key})
+        return has_key & Q(_PathFinds(F(column), _Path(Value(_path(condition)))))
     key, value = condition.key, condition.value
     number = read_value(value)
     typed = [number] if isinstance(number, int | float) else []
     held = [{key: one} for one in (value, [value], *typed)]
-    return reduce(or_, (Q(**{f"{_COLUMN}__contains": one}) for one in held))
+    return reduce(or_, (Q(**{f"{column}__contains": one}) for one in held))
 
 
 def most_held(

@@ -9,6 +9,10 @@ The query is read under each text configuration of the searched chunks. A word's
 of the configurations that read it; stop words of the query's language, and of the language of most
 chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
 
+A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks with the compound
+hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
+not be looked up.
+
 The title signal is the share of the query's idf mass that is in the title (`coverage`); `once` and
 `per_term` are concept-rag's rule: 10 when any term is in the title, or 10 for each. The synonym
 signal is BM25 of the synonyms of the query's words.
@@ -22,6 +26,7 @@ from typing import Any
 from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
+from ingestion.lexical.hyphens import joined_sql
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from search.domain import K3, KeywordScorer, Profile, Query, TitleScorer
@@ -38,24 +43,44 @@ MAX_TERMS = 64
 # without a lexeme at a position where another one has one dropped a stop word there.
 # Stop words of the query's configuration (`own`) and of most chunks' (`main`) are dropped from all
 # readings, except that `own` keeps its words. A text of such words alone keeps every reading.
+# The joined reading of a compound stands at the compound's place.
 _LEXEMES = """
+{prefix}compound AS MATERIALIZED (
+    SELECT DISTINCT text, text_config, whole.lexeme AS compound, joined.lexeme
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text),
+         {compounds} parted, config,
+         unnest(to_tsvector(config.text_config::regconfig, parted.compound)) whole,
+         unnest(to_tsvector(config.text_config::regconfig, parted.joined)) joined
+    WHERE 1 = ANY(whole.positions)
+),
+{prefix}read AS MATERIALIZED (
+    SELECT text, place, text_config, chunks, lexeme
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text), config,
+         unnest(to_tsvector(config.text_config::regconfig, content)) read,
+         unnest(read.positions) place
+),
 {prefix}word AS MATERIALIZED (
-    SELECT text, place, text_config, chunks, lexeme, by_main,
+    SELECT text, place, text_config, chunks, lexeme, by_main, is_joined,
            stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
     FROM (
-        SELECT text, place, text_config, chunks, lexeme, text_config = main AS by_main,
+        SELECT text, place, text_config, chunks, lexeme, is_joined, text_config = main AS by_main,
                text_config = own OR bool_or(text_config = main) OVER here
                                     AND bool_or(text_config = own) OVER here AS stays
-        FROM unnest({asked}) WITH ORDINALITY asked(content, text), config, language,
-             unnest(to_tsvector(config.text_config::regconfig, content)) read,
-             unnest(read.positions) place
+        FROM (
+            SELECT *, false AS is_joined FROM {prefix}read
+            UNION ALL
+            SELECT text, place, text_config, chunks, c.lexeme, true
+            FROM {prefix}read r JOIN {prefix}compound c USING (text, text_config)
+            WHERE r.lexeme = c.compound
+        ) said, language
         WINDOW here AS (PARTITION BY text, place)
     ) read
 ),
 {prefix}lexeme AS MATERIALIZED (
-    SELECT lexeme, {times} AS times, sum(chunks) AS searched, bool_or(by_main) AS by_main
+    SELECT lexeme, {times} AS times, sum(chunks) AS searched, bool_or(by_main) AS by_main,
+           bool_and(is_joined) AS is_joined
     FROM (
-        SELECT lexeme, text_config, by_main, chunks,
+        SELECT lexeme, text_config, by_main, chunks, bool_and(is_joined) AS is_joined,
                count(*) FILTER (WHERE stays) AS occurrences
         FROM {prefix}word
         GROUP BY lexeme, text_config, by_main, chunks
@@ -71,9 +96,11 @@ _LEXEMES = """
 # N over the configurations that read it. Otherwise the few chunks that hold `bearings` would
 # outweigh those that hold its stem. Of a lexeme in more chunks than its configurations have, most
 # belong to another word in another language: it counts by itself, hence next to nothing.
+# A compound is dropped if its joined reading finds as many chunks; where chunks were read before
+# there were joined readings, both are looked up, with one idf as for the readings of a word.
 # A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
 _TERMS = """
-{prefix}frequency AS MATERIALIZED (
+{prefix}counted AS MATERIALIZED (
     SELECT lexeme, sum(chunks) AS chunks
     FROM (
         SELECT lexeme, chunks FROM ingestion_termfrequency
@@ -87,12 +114,22 @@ _TERMS = """
     GROUP BY lexeme
     HAVING sum(chunks) > 0
 ),
+{prefix}pair AS (
+    SELECT DISTINCT c.compound, c.lexeme AS joined, joined.chunks >= whole.chunks AS finds_all
+    FROM {prefix}compound c JOIN {prefix}counted whole ON whole.lexeme = c.compound
+    JOIN {prefix}counted joined ON joined.lexeme = c.lexeme
+),
+{prefix}frequency AS MATERIALIZED (
+    SELECT lexeme, chunks FROM {prefix}counted
+    WHERE lexeme NOT IN (SELECT compound FROM {prefix}pair WHERE finds_all)
+),
 {prefix}pool AS (
     SELECT lexeme, max(held) AS held, max(searched) AS searched
     FROM (
         SELECT lexeme, sum(f.chunks) OVER here AS held, sum(said.chunks) OVER here AS searched
         FROM (
-            SELECT text, place, lexeme, sum(chunks) AS chunks
+            SELECT text, place, lexeme, coalesce(sum(chunks) FILTER (WHERE NOT is_joined), 0)
+                   AS chunks
             FROM {prefix}word WHERE stays
             GROUP BY text, place, lexeme
         ) said LEFT JOIN {prefix}frequency f USING (lexeme)
@@ -112,7 +149,9 @@ _TERMS = """
                    ln(1 + (greatest(n - df, 0) + 0.5) / (df + 0.5))::float8 AS idf
             FROM {prefix}frequency f JOIN {prefix}lexeme l USING (lexeme)
             JOIN {prefix}pool pool USING (lexeme),
-            LATERAL (SELECT l.by_main OR f.chunks > l.searched AS alone) counted,
+            LATERAL (SELECT (l.by_main OR f.chunks > l.searched) AND NOT EXISTS (
+                         SELECT FROM {prefix}pair
+                         WHERE NOT finds_all AND lexeme IN (compound, joined)) AS alone) kind,
             LATERAL (SELECT CASE WHEN alone THEN l.searched ELSE pool.searched END AS n,
                             CASE WHEN alone THEN f.chunks ELSE pool.held END AS df) sums
         ) found
@@ -124,30 +163,41 @@ _TERMS = """
 # The weights of the terms as a vector, indexed by the term ids of chunks.
 _WEIGHTS = """
 (SELECT ('{{' || string_agg(id || ':' || weight, ',') || '}}/1000000000')::sparsevec
- FROM (SELECT steelyard_term_id(lexeme) AS id, max(weight)::real AS weight
-       FROM {prefix}term GROUP BY 1) weights) AS weights
+ FROM (SELECT steelyard_term_id(lexeme) AS id, max(weight * {factor})::real AS weight
+       FROM {prefix}term term GROUP BY 1) weights) AS weights
 """
 
 
 def lexemes(
     asked: str, prefix: str = "", *, times: str = "max(occurrences)", condition: str = "true"
 ) -> str:
-    """Common tables `word` and `lexeme` of `asked`, an array of texts, all with the prefix.
+    """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `asked`.
+
+    All names have the prefix.
 
     `times` aggregates a lexeme's `occurrences` over the configurations; `condition` restricts
     the lexemes.
     """
-    return _LEXEMES.format(asked=asked, prefix=prefix, times=times, condition=condition).strip()
+    return _LEXEMES.format(
+        asked=asked,
+        compounds=f"LATERAL {joined_sql('content')}",
+        prefix=prefix,
+        times=times,
+        condition=condition,
+    ).strip()
 
 
 def terms(prefix: str = "") -> str:
-    """Common tables `frequency` and `term` of the lexemes in `lexeme`, all with the prefix."""
+    """Common tables `counted`, `pair`, `frequency`, `pool` and `term` of those in `lexeme`."""
     return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS).strip()
 
 
-def weights(prefix: str = "") -> str:
-    """The column `weights` of a query's row, which BM25 multiplies with the chunks' terms."""
-    return _WEIGHTS.format(prefix=prefix).strip()
+def weights(prefix: str = "", factor: str = "1") -> str:
+    """The column `weights` of a query's row, which BM25 multiplies with the chunks' terms.
+
+    `factor` is an expression over `term` for a further weight of each.
+    """
+    return _WEIGHTS.format(prefix=prefix, factor=factor).strip()
 
 
 # Common tables of the statement. `readable` holds the ids of the searched collections; the own
@@ -194,7 +244,7 @@ question AS MATERIALIZED (
         (SELECT string_agg(quoted, ' | ')::tsquery FROM term
          WHERE chunks_before < %(budget)s) AS rare_term,
         (SELECT greatest(sum(idf), 1e-9) FROM term) AS total_idf,
-        (SELECT count(*) FROM lexeme) - left_out AS lexemes,
+        (SELECT count(*) FROM lexeme WHERE NOT is_joined) - left_out AS lexemes,
         left_out
     FROM (SELECT (SELECT count(*) FROM frequency) - (SELECT count(*) FROM term) AS left_out) known
 )
@@ -203,19 +253,21 @@ question AS MATERIALIZED (
 # Query statistics: its terms, rarest first, and the number of those left out; those of %(words)s
 # that no searched text contains under any configuration; the number of its words that each
 # configuration keeps.
-FINDINGS = """
+FINDINGS = f"""
 json_build_object(
     'terms',
     (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
      FROM term),
     'left_out', (SELECT left_out FROM question),
+    'unchecked', {{unchecked}},
     'unknown',
     (SELECT json_agg(word)
      FROM unnest(%(words)s::text[]) word
      WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
-         SELECT FROM config, to_tsvector(config.text_config::regconfig, word) reading
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, concat_ws(
+             ' ', word, (SELECT string_agg(joined, ' ') FROM {joined_sql("word")} parted))) reading
          WHERE reading = ''::tsvector
-            OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM frequency))),
+            OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted))),
     'readings',
     (SELECT json_agg(json_build_array(text_config, chunks, words)) FROM reading)
 )
@@ -255,8 +307,8 @@ _SCORES = {
     KeywordScorer.TS_RANK: "ts_rank({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
     KeywordScorer.TS_RANK_CD: "ts_rank_cd({c}.lexemes, (SELECT any_term FROM question), 1)::float8",
     KeywordScorer.OVERLAP: (
-        "(SELECT count(*) FROM term WHERE lexeme = ANY(tsvector_to_array({c}.lexemes)))::float8"
-        " / (SELECT greatest(lexemes, 1) FROM question)"
+        "least((SELECT count(*) FROM term WHERE lexeme = ANY(tsvector_to_array({c}.lexemes)))"
+        "::float8 / (SELECT greatest(lexemes, 1) FROM question), 1)"
     ),
     KeywordScorer.BM25_FIXED: _BM25_FIXED,
 }
@@ -334,18 +386,32 @@ expansion AS MATERIALIZED (
 
 def synonym(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQL:
     """The synonym signal: BM25 raw scores of 0 or more; 0 for a chunk without an expansion."""
+    expansions = list(map(spaced, query.expansions))
+    return of_added_words("expansion", chunks, profile, SYNONYM_TABLES, {"expansions": expansions})
+
+
+def of_added_words(
+    table: str,
+    chunks: QuerySet[Chunk],
+    profile: Profile,
+    tables: str,
+    params: dict[str, Any],
+) -> SignalSQL:
+    """The signal that scores words beside the query's own by BM25.
+
+    `table` is the one of `tables`, the common tables, with the row of their weights and rare terms.
+    """
     found = chunks.filter(
         RawSQL(  # constant text: the values come from the common tables
-            "ingestion_chunk.lexemes @@ (SELECT rare_term FROM expansion)",
+            f"ingestion_chunk.lexemes @@ (SELECT rare_term FROM {table})",
             (),
             output_field=BooleanField(),
         )
     )
-    score = RawSQL(bm25("ingestion_chunk", "expansion"), (), output_field=FloatField())
-    ordered = found.order_by(score.desc(), "pk").values("pk")[: profile.depth]
+    score = RawSQL(bm25("ingestion_chunk", table), (), output_field=FloatField())
     return SignalSQL(
-        score=f"coalesce({bm25('c', 'expansion')}, 0)",
-        find=ordered,
-        tables=SYNONYM_TABLES,
-        score_params={"expansions": list(map(spaced, query.expansions))},
+        score=f"coalesce({bm25('c', table)}, 0)",
+        find=found.order_by(score.desc(), "pk").values("pk")[: profile.depth],
+        tables=tables,
+        score_params=params,
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from django.db import connection
 
-from search.query.expand import Neighbour
+from search.query.expand import Neighbour, is_ordinary
 from search.retrieval.filters import Scope
 from search.retrieval.signal_sql import named
 
@@ -93,7 +93,13 @@ WHERE nearest.lexeme = ANY(tsvector_to_array(
 
 
 def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neighbour]]:
-    """The similarly spelt words of the scope for each word, unordered; possibly none."""
+    """The similarly spelt words of the scope for each word, unordered; possibly none.
+
+    Ordinary English words have none: bread is not a misspelt broad.
+    """
+    words = [word for word in words if not is_ordinary(word)]
+    if not words:
+        return {}
     readable, readable_params = named(scope.collections.order_by().values("pk"), "readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
     statement = _STATEMENT.format(readable=readable, chunks=chunks)

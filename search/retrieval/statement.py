@@ -35,6 +35,8 @@ from search.retrieval import identifier, lexical
 from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
 from search.retrieval.filters import Scope
 from search.retrieval.lexical import keyword, synonym, title
+from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
+from search.retrieval.related import concept, wordnet
 from search.retrieval.signal_sql import SignalSQL, named
 from search.retrieval.vector import index_settings, vector
 
@@ -79,11 +81,12 @@ candidate(id, places) AS MATERIALIZED (
 # of a search's Python time.
 _STATEMENT = """
 WITH readable(id) AS MATERIALIZED ({readable}),
+{phrased}
 {terms},
 {tables}
 {candidates}
 scored AS (
-    SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature,
+    SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature, d.language,
            {embedding} AS embedding,
            {scores}
     FROM candidate JOIN ingestion_chunk c USING (id)
@@ -108,26 +111,33 @@ def retrieve(
 
     Without an embedding the vector signal does not run.
     """
+    scope, phrased, phrase_params = scope.with_phrases_found()
     signals = _signals(query, scope, profile, space, embedding, wanted)
+    # Without vectors the other signals find the candidates, so that a search stays possible.
+    vector_only = profile.vector_candidates_only and Signal.VECTOR in signals
     boosts, boost_params = counts(wanted.boosts, query)
     finders: dict[str, QuerySet[Chunk, Any] | str] = {
-        name.value: signal.find for name, signal in signals.items() if signal.find is not None
+        name.value: signal.find
+        for name, signal in signals.items()
+        if signal.find is not None and (name is Signal.VECTOR or not vector_only)
     }
     if query.identifiers:
         finders[HOLDERS] = identifier.holders(scope.chunks, profile)
     if wanted.pins:
         finders[PINNED] = pinned_chunks(scope.chunks, wanted.pins)
-    statement, params = _statement(scope, signals, finders, boosts, query, wanted)
+    statement, params = _statement(scope, phrased, signals, finders, boosts, query, wanted)
     values = {
         **lexical.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
         **pinning.params(wanted.pins),
         **identifier.params(query),
         **boost_params,
+        **phrase_params,
         **{key: value for s in signals.values() for key, value in s.score_params.items()},
     }
     started = time.perf_counter()
-    rows = _run(statement, params | values, index_settings(profile))
+    exclusions = EXCLUSION_SETTINGS if query.excluded else {}
+    rows = _run(statement, params | values, index_settings(profile) | exclusions)
     elapsed = (time.perf_counter() - started) * 1000
     found = _read(query, rows, tuple(boosts), tuple(signals), wanted)
     return replace(found, milliseconds={"retrieve": elapsed})
@@ -150,11 +160,16 @@ def _signals(
         signals[Signal.RECENCY] = recency(profile)
     if Signal.SYNONYM in wanted.signals and query.expansions:
         signals[Signal.SYNONYM] = synonym(chunks, profile, query)
+    if Signal.CONCEPT in wanted.signals:
+        signals[Signal.CONCEPT] = concept(chunks, profile)
+    if Signal.WORDNET in wanted.signals and query.related:
+        signals[Signal.WORDNET] = wordnet(chunks, profile, query)
     return signals
 
 
 def _statement(
     scope: Scope,
+    phrased: str,
     signals: dict[Signal, SignalSQL],
     finders: dict[str, QuerySet[Chunk, Any] | str],
     boosts: dict[str, str],
@@ -176,6 +191,7 @@ def _statement(
     tables = [signal.tables for signal in signals.values()]
     text = _STATEMENT.format(
         readable=readable,
+        phrased=phrased,
         terms=lexical.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
         candidates=_placed(found) if wanted.places else _union(found),
@@ -184,7 +200,7 @@ def _statement(
         embedding=embedding,
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
         matches=identifier.MATCH if query.identifiers else "",
-        findings=lexical.FINDINGS,
+        findings=lexical.FINDINGS.format(unchecked=UNCHECKED if phrased else "false"),
     )
     return text, params
 
@@ -230,8 +246,11 @@ def _read(
     boosts = tuple(boost.name for boost in wanted.boosts)
     findings = found[0][0]
     brought = sorted((row[1:] for row in found if row[1] is not None), key=itemgetter(0))
-    columns = list(zip(*brought, strict=True)) or [()] * (9 + len(counted) + len(signals))
-    chunk, places, document, form, strength, place, pin, signature, embedding, *values = columns
+    columns = list(zip(*brought, strict=True)) or [()] * (10 + len(counted) + len(signals))
+    chunk, places, document, form, strength, place, pin, signature, language, embedding, *values = (
+        columns
+    )
+    languages = {code: place for place, code in enumerate(dict.fromkeys(filter(None, language)))}
     forms = tuple(dict.fromkeys(each for each in form if each is not None))
     rows = np.zeros(len(brought), row_type(len(boosts)))
     rows["chunk"], rows["document"] = chunk, document
@@ -239,6 +258,7 @@ def _read(
     rows["embedded"] = [each is not None for each in embedding]
     rows["pin"], _ = _known(pin, ABSENT)
     rows["form"] = [ABSENT if each is None else forms.index(each) for each in form]
+    rows["language"] = [languages.get(code, ABSENT) for code in language]
     rows["strength"], _ = _known(strength, 0.0)
     rows["held_at"], _ = _known(place, 0)
     if wanted.places:
@@ -257,9 +277,12 @@ def _read(
         forms,
         terms=tuple(TermStatistic(*values) for values in findings["terms"] or ()),
         left_out=findings["left_out"],
+        unchecked=findings["unchecked"],
         unknown=tuple(findings["unknown"] or ()),
         readings=tuple(Reading(*values) for values in findings["readings"] or ()),
+        expanded=len(query.related) if Signal.WORDNET in signals else 0,
         by_meaning=Signal.VECTOR in signals,
+        languages=tuple(languages),
         is_wide=wanted.places,
     )
 

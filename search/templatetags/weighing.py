@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urlencode
 
 from django import template
-from django.utils.translation import gettext
+from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from search.domain import (
@@ -22,33 +22,40 @@ from search.domain import (
     Weights,
 )
 from search.pipeline import SearchResponse
+from search.presentation.reasons import reason
 from search.presentation.results import (
     ADDED,
+    ADDED_LABEL,
     CLASS_LABELS,
+    QUESTION_LABELS,
     SCORER_LABELS,
     SIGNAL_LABELS,
+    Result,
+    bar_parts,
     measure_label,
     rule_text,
     tier_reason,
-    trail,
 )
 from search.ranking.fusion import OPTIONAL
 from search.tuning.golden.judging import GRADES
 
 register = template.Library()
-for label in (rule_text, tier_reason, trail):
+for label in (rule_text, tier_reason, reason):
     register.filter(label)
 
 _MEASURES = {
     Signal.VECTOR: _("cosine"),
     Signal.RECENCY: _("half-life"),
     Signal.SYNONYM: _("BM25 of synonyms"),
+    Signal.CONCEPT: _("match of its document's concepts"),
+    Signal.WORDNET: _("BM25 of related words"),
 }
 _SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
 STEP_LABELS = {
     "embed": _("embedding"),
     "retrieve": _("retrieval"),
     "rank": _("ranking"),
+    "rerank": _("reranker"),
     "show": _("presentation"),
 }
 GRADUATIONS = 20
@@ -113,11 +120,8 @@ def beam(weights: Weights) -> dict[str, object]:
 @register.inclusion_tag("search/parts/score.html")
 def score_bar(hit: Hit, full: float) -> dict[str, object]:
     """A score as stacked contributions and added terms; `full` is the length of the bar."""
-    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
-    added = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
-    parts[ADDED] = sum(part.value for part in added)
     return {
-        "segments": tuple(_segments(parts, full)),
+        "segments": tuple(_segments(bar_parts(hit), full)),
         "end": _percent(_within(hit.score / full)),
         "score": _figure(hit.score, full),
         "graduations": [_percent(quarter / 4) for quarter in range(5)],
@@ -150,6 +154,7 @@ def figures(hit: Hit, response: SearchResponse) -> dict[str, object]:
         "score": _figure(hit.score, full),
         "rank": hit.rank,
         "tier": tier_reason(hit, response.query),
+        "note": hit.explanation.note,
         "by_rank": profile.fusion is Fusion.RRF,
     }
 
@@ -166,6 +171,20 @@ def full_scale(response: SearchResponse) -> float:
 
 
 @register.filter
+def question_label(query_class: QueryClass) -> str:
+    """The class as a reader's question is named by it."""
+    return str(QUESTION_LABELS[query_class])
+
+
+@register.simple_tag
+def passage_url(result: Result, response: SearchResponse) -> str:
+    """The address of a result's document at its passage, with the question to mark there."""
+    path = reverse("search:document", args=(result.document_id,))
+    asked = urlencode({"chunk": result.chunk, "q": in_address(response.query.original)})
+    return f"{path}?{asked}#chunk-{result.chunk}"
+
+
+@register.filter
 def class_label(query_class: QueryClass) -> str:
     return str(CLASS_LABELS[query_class])
 
@@ -173,19 +192,17 @@ def class_label(query_class: QueryClass) -> str:
 @register.filter
 def steps(milliseconds: dict[str, float]) -> list[tuple[str, str]]:
     """The steps of a search with their times in milliseconds."""
-    return [(str(label), f"{milliseconds.get(name, 0):.1f}") for name, label in STEP_LABELS.items()]
-
-
-@register.filter
-def whole(number: float) -> str:
-    """A duration in whole milliseconds."""
-    return f"{number:.0f}" if number >= 1 else gettext("under 1")
+    return [
+        (str(label), f"{milliseconds.get(name, 0):.1f}")
+        for name, label in STEP_LABELS.items()
+        if name != "rerank" or name in milliseconds
+    ]
 
 
 def _segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
     start = 0.0
     for signal, share in shares.items():
-        label = str(SIGNAL_LABELS[Signal(signal)]) if signal != ADDED else gettext("Feedback")
+        label = str(ADDED_LABEL if signal == ADDED else SIGNAL_LABELS[Signal(signal)])
         # An unscaled signal may be negative: it lowers the score and has no length.
         width = min(_within(share / full), 1 - start)
         yield Segment(signal, label, f"{share * 100:.4g}", _percent(start), _percent(width))

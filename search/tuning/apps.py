@@ -1,4 +1,4 @@
-"""The Django application of tuning: installs its groups, and handles deleted documents."""
+"""The Django application of tuning: installs its groups, and connects its receivers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ class TuningConfig(AppConfig):
     def ready(self) -> None:
         from ingestion.exporting.format import attach
         from search.engine import configuration
+        from search.tuning.experiments.outcomes import finish_running
         from search.tuning.experiments.running import running_experiment
         from search.tuning.exporting import GoldenQueries, Judgements
+        from search.tuning.publishing.activation import activated
 
         attach(GoldenQueries())
         attach(Judgements())
         configuration.register_experiments(running_experiment)
+        activated.connect(finish_running)
         post_migrate.connect(_install, sender=self)
         pre_delete.connect(_forget_title, sender="ingestion.Document")
 

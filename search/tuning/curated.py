@@ -1,4 +1,4 @@
-"""Save and delete pins, hides, synonyms and classifier rules, with the audit.
+"""Save and delete pins, hides, synonyms, rules and profiles of scopes, with the audit.
 
 The admin's forms and the API share the checks: the model's own, and `conflicts`.
 """
@@ -15,12 +15,12 @@ from django.utils.translation import gettext
 from ingestion.audit import log
 from search.curation import Conflicts, of_hide, of_pin, of_synonym
 from search.errors import RunConflict
-from search.models import ClassRule, Hide, Pin, Synonym
+from search.models import ClassRule, Hide, Pin, ScopeProfile, Synonym
 
 if TYPE_CHECKING:
     from common.accounts.models import User
 
-Row = Pin | Hide | Synonym | ClassRule
+Row = Pin | Hide | Synonym | ClassRule | ScopeProfile
 
 
 def conflicts_of(row: Row, *, viewer: User) -> Conflicts:

@@ -27,13 +27,15 @@ from search.tuning.publishing import activation
 
 SEEN = (
     "search.classrule", "search.classweights", "search.hide", "search.pin",
-    "search.searchprofile", "search.synonym",
+    "search.learnedclassifier", "search.scopeprofile", "search.searchprofile", "search.synonym",
     "tuning.evaluationrun", "tuning.experiment", "tuning.goldenquery", "tuning.judgement",
     "tuning.profilechange", "tuning.publication", "tuning.publishgate",
+    "answers.answerprofile", "answers.answerprofilechange", "answers.modelprice",
+    "answers.answerlimits",
 )  # fmt: skip
 EDITED = (
     "search.searchprofile", "search.classrule", "search.synonym", "search.pin", "search.hide",
-    "tuning.experiment",
+    "tuning.experiment", "answers.answerprofile",
 )  # fmt: skip
 
 
@@ -58,10 +60,13 @@ TUNER = (
     "analytics.view_searchevent",
     "analytics.view_gap",
     "analytics.change_gap",
+    "answers.view_answer",
     "tuning.delete_goldenquery",
     "tuning.add_evaluationrun",
     "tuning.change_evaluationrun",
     *(_right(action, model) for model in EDITED for action in ("add", "change", "delete")),
+    "search.add_learnedclassifier",
+    "search.change_learnedclassifier",
 )
 PUBLISHER = (
     *TUNER,
@@ -69,6 +74,12 @@ PUBLISHER = (
     "search.override_gate",
     "search.rollback_searchprofile",
     "tuning.change_publishgate",
+    "answers.publish_answerprofile",
+    "answers.rollback_answerprofile",
+    "answers.change_answerlimits",
+    *(_right(action, "answers.modelprice") for action in ("add", "change", "delete")),
+    # They take effect at once, as publishing does.
+    *(_right(action, "search.scopeprofile") for action in ("add", "change", "delete")),
 )
 GROUPS = {
     "Search viewers": VIEWER,
@@ -86,7 +97,7 @@ def install_groups() -> None:
     if not missing:
         return
     # Django also creates permissions after migrations, but in no guaranteed order.
-    for app in ("search", "tuning", "analytics"):
+    for app in ("search", "tuning", "answers", "analytics"):
         create_permissions(apps.get_app_config(app), verbosity=0)
     for name in missing:
         group = Group.objects.create(name=name)

@@ -1,4 +1,4 @@
-// Keyboard: / goes to the box, the arrows move between results. Without this file every
+// Keyboard: / goes to the box, the arrows, j and k move between results. Without this file every
 // part of the page still works.
 (() => {
   "use strict";
@@ -12,15 +12,24 @@
     box.select();
   };
 
+  const show = (link) => {
+    link.focus({ preventScroll: true });
+    link.closest(".result").scrollIntoView({ block: "nearest" });
+  };
+
   // -1 stands for the box, which lies above the first result.
   const move = (from, step) => {
     const all = links();
     const next = from + step;
     if (next === -1) toBox();
-    else if (next >= 0 && next < all.length) {
-      all[next].focus({ preventScroll: true });
-      all[next].closest(".result").scrollIntoView({ block: "nearest" });
-    }
+    else if (next >= 0 && next < all.length) show(all[next]);
+  };
+
+  // On a page that was opened by a link nothing has the focus: the first result in sight is next.
+  const start = () => {
+    const all = links();
+    const inSight = all.findIndex((link) => link.getBoundingClientRect().top >= 0);
+    if (all.length) show(all[Math.max(inSight, 0)]);
   };
 
   document.addEventListener("keydown", (event) => {
@@ -30,13 +39,39 @@
       toBox();
       return;
     }
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step) return;
+    const letters = isTyping(event.target) ? {} : { j: 1, k: -1 };
+    const step = { ArrowDown: 1, ArrowUp: -1, ...letters }[event.key];
+    if (!step || !links().length) return;
     const from = event.target === box ? -1 : links().indexOf(event.target);
-    if (from === -1 && (event.target !== box || step < 0)) return;
+    const isFree = event.target === document.body || event.target.id === "main";
+    if (from === -1 && ((event.target !== box && !isFree) || step < 0)) return;
     event.preventDefault();
-    move(from, step);
+    if (isFree) start();
+    else move(from, step);
   });
+
+  // Back, or the link back, leads to the row that was left. It is kept with the page's entry in the
+  // history, and nowhere else: a later reader of this browser must not find it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".result a[href^='/documents/']");
+    if (link) history.replaceState({ ...history.state, left: link.getAttribute("href") }, "");
+  });
+  const left = () => {
+    const [entry] = performance.getEntriesByType("navigation");
+    if (entry?.type === "back_forward") return history.state?.left;
+    return document.referrer && new URL(document.referrer).pathname;
+  };
+  const comeBack = () => {
+    const address = left();
+    if (!address?.startsWith("/documents/")) return;
+    const link = [...document.querySelectorAll(".result a[href]")].find((each) =>
+      each.getAttribute("href").startsWith(address),
+    );
+    if (!link?.checkVisibility()) return;
+    link.focus({ preventScroll: true });
+    link.closest(".result").scrollIntoView({ block: "center" });
+  };
+  comeBack();
 
   // Servers refuse long addresses: a long search is posted, and has no address of its own.
   const form = document.getElementById("search");

@@ -15,6 +15,7 @@ import pytest
 
 from kbsite import supervisor as supervision
 from kbsite.demo.site import listen
+from kbsite.embedded import EmbeddedServersError
 from kbsite.supervisor import (
     Program,
     Supervisor,
@@ -50,7 +51,7 @@ def supervise(run_dir: Path, *programs: Program, lines: list[str]) -> Supervisor
     return Supervisor(programs, run_dir=run_dir, url="http://here", write=lines.append)
 
 
-def until(condition: Callable[[], bool], seconds: float = 15) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -135,6 +136,57 @@ def test_program_that_does_not_exist_is_named(tmp_path: Path) -> None:
         programs.wait()
 
 
+class Server:
+    """A server that died, and that starts at the second attempt."""
+
+    log = Path("var/log/postgres.log")
+
+    def __init__(self) -> None:
+        self.up = self.is_seen_up = False
+        self.starts = 0
+
+    def is_up(self) -> bool:
+        self.is_seen_up = self.up
+        return self.up
+
+    def start(self, *, cancelled: Callable[[], bool]) -> None:
+        self.starts += 1
+        if self.starts == 1:
+            raise EmbeddedServersError("The disk is full.")
+        self.up = not cancelled()
+
+
+def test_server_that_died_is_started_again_until_it_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervision, "WATCH_INTERVAL", 0.01)
+    lines: list[str] = []
+    server = Server()
+    with Supervisor(
+        (), run_dir=tmp_path, url="http://here", write=lines.append, servers={"postgres": server}
+    ) as watching:
+        until(lambda: server.is_seen_up)
+        watching.check()
+        server.up = False
+        until(lambda: server.starts == 3)
+    assert lines == [
+        "postgres | does not answer; starting it again. Its log: var/log/postgres.log",
+        "postgres | cannot be started; next attempt in 0 s. The disk is full.",
+        "postgres | does not answer; starting it again. Its log: var/log/postgres.log",
+    ]
+
+
+def test_what_programs_print_while_they_stop_is_shown_on_request_only(tmp_path: Path) -> None:
+    polite = "import signal, sys, time; signal.signal(15, lambda *_: sys.exit('warm shutdown'));"
+    program = Program("worker", (sys.executable, "-c", f"{polite} print('up'); time.sleep(300)"))
+    shown: dict[bool, list[str]] = {}
+    for verbose in (False, True):
+        lines = shown[verbose] = []
+        with Supervisor((program,), run_dir=tmp_path, url="", write=lines.append, verbose=verbose):
+            until(lambda: lines == ["worker | up"])  # noqa: B023
+    assert shown == {False: ["worker | up"], True: ["worker | up", "worker | warm shutdown"]}
+
+
 def test_stubborn_program_and_its_child_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +209,7 @@ def test_one_supervisor_at_a_time(tmp_path: Path) -> None:
             pytest.fail("two supervisors run")
     finally:
         assert stop_running(tmp_path)
-    other.communicate(timeout=15)
+    other.communicate(timeout=60)
 
 
 def test_stop_ends_the_supervisor_and_its_programs(tmp_path: Path) -> None:
@@ -167,7 +219,7 @@ def test_stop_ends_the_supervisor_and_its_programs(tmp_path: Path) -> None:
     other_pids = [pid for pid, _ in known.processes]
 
     assert stop_running(tmp_path)
-    other.communicate(timeout=15)
+    other.communicate(timeout=60)
 
     assert all(dead(pid) for pid in other_pids)
     assert not stop_running(tmp_path)
@@ -180,7 +232,7 @@ def test_what_a_killed_supervisor_left_is_ended(tmp_path: Path, by: str) -> None
     assert known is not None
     orphan = known.processes[1][0]
     other.kill()
-    other.communicate(timeout=15)
+    other.communicate(timeout=60)
     assert not dead(orphan)
 
     if by == "stop":

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 
 import pytest
 
+from common.backoff import REDIS
 from common.jobs import INTERACTIVE, enqueue, sweep, waiting
 from ingestion import services
 from ingestion.documents import steps
@@ -44,6 +46,8 @@ def test_uploads_while_the_broker_is_away_are_found_by_the_sweep(
         assert version.enqueued_at is None
     finally:
         servers.start()
+    while REDIS.is_open:  # it is left alone for some seconds after a failure
+        time.sleep(0.1)
     let_time_pass()
     assert sweep(DocumentVersion) == 1
     assert waiting(INTERACTIVE) == 1

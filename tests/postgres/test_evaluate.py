@@ -177,6 +177,12 @@ def test_limit_takes_queries_evenly(folder: Path) -> None:
     assert ": 2 queries" in evaluate("--collection", folder, "--limit", 2)
 
 
+def test_a_slow_model_is_waited_for(folder: Path, settings: Any) -> None:
+    """Readers are answered in time without it; figures must not depend on the machine's load."""
+    settings.QUERY_EMBEDDING_TIMEOUT = 0.0
+    assert ": 3 queries" in evaluate("--collection", folder, "--profile", "vector-only")
+
+
 def test_query_that_search_refuses_counts_as_zero(folder: Path) -> None:
     rows = [QUERIES[0], QUERIES[1] | {"text": "bread " * 700}, *QUERIES[2:]]
     (folder / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

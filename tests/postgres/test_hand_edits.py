@@ -27,9 +27,11 @@ from ingestion.models import (
     State,
     TermFrequency,
 )
+from ingestion.models.edits import MAX_QUESTION_CHARS
 from ingestion.services import Wish
 from search.models import Pin
 from search.pipeline import SearchResponse, search
+from search.query.parse import MAX_QUERY_CHARS
 from tests.support.database import lasting
 from tests.support.factories import make_collection, make_document
 
@@ -194,6 +196,17 @@ class TestOtherWishes:
         gale = search("gale", viewer=None).results
         assert "ladder" in gale[0].text
         assert [result.title for result in gale] == ["Harbour", "Storm"]
+
+    def test_a_pasted_question_is_pinned_too(self, document: Document) -> None:
+        """S5-01: as long as a question may be."""
+        pasted = "We looked into what happens when the wind turns to the north. " * 64
+        assert MAX_QUESTION_CHARS == MAX_QUERY_CHARS > len(pasted.strip()) > 3_900
+        edit(chunk_with("ladder"), questions=(pasted,))
+        first = search(pasted, viewer=None).results[0]
+        assert "ladder" in first.text
+        assert "pinned" in first.hit.explanation.tier.reason
+        with pytest.raises(RefusedEdit, match="4000"):
+            edit(chunk_with("ladder"), questions=("x" * (MAX_QUESTION_CHARS + 1),))
 
     def test_a_pinned_passage_costs_no_further_query(self, document: Document) -> None:
         edit(chunk_with("ladder"), questions=("winch",))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import subprocess
+import sys
 import zipfile
 from io import StringIO
 from pathlib import Path
@@ -36,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
     (made / ".git").mkdir()
     (made / "beam.md").write_text("# Beam\n\nThe long arm of a steelyard.\n")
     (made / "deep" / "hook.txt").write_text("The hook carries the load.\n")
-    (made / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(40))
+    (made / "picture.gif").write_bytes(b"GIF89a" + bytes(40))
     (made / ".hidden.md").write_text("# Hidden\n")
     (made / ".git" / "config.txt").write_text("not a document")
     return made
@@ -70,7 +72,7 @@ def test_folder_is_walked_to_searchable_chunks(folder: Path) -> None:
     assert sources == {str(folder / "beam.md"), str(folder / "deep" / "hook.txt")}
     assert Chunk.objects.filter(searchable=True).count() == 2
     assert "2 added, 1 skipped" in printed
-    assert "Skipped: picture.png: “picture.png” contains a PNG image" in printed
+    assert "Skipped: picture.gif: “picture.gif” contains a GIF image" in printed
     assert "processed here" in printed
 
 
@@ -113,12 +115,12 @@ def test_named_files_are_one_import_and_each_must_be_readable(
 ) -> None:
     (folder / "empty.md").touch()
     monkeypatch.chdir(folder)
-    names = ("beam.md", "deep/hook.txt", ".hidden.md", "empty.md", "picture.png")
+    names = ("beam.md", "deep/hook.txt", ".hidden.md", "empty.md", "picture.gif")
     printed, error = failing(*names)
 
     assert f"Import {Import.objects.get().pk}: 5 file(s) in {folder}" in printed
     assert "Failed: empty.md: " in printed
-    assert "Failed: picture.png: “picture.png” contains a PNG image" in printed
+    assert "Failed: picture.gif: “picture.gif” contains a GIF image" in printed
     assert "3 added, 2 failed" in printed
     assert error == "2 item(s) cannot be searched."
     assert set(Document.objects.values_list("source", flat=True)) == {
@@ -321,3 +323,23 @@ def test_the_librarys_log_does_not_stand_between_their_lines(
     (tmp_path / "b.md").write_text("# Beta\n\nText.")
     run("import_documents", tmp_path, "--collection", "Share", "-v", 2)
     assert "ingestion.audit" in {record.name for record in caplog.records}
+
+
+def test_an_export_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "nope.zip", tmp_path):
+        with pytest.raises(CommandError, match=f"There is no file {path}"):
+            run("import_collection", path)
+
+
+def test_a_reader_that_has_seen_enough_is_no_traceback() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "manage.py", "help"],
+            cwd=Path(__file__).resolve().parents[2],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")

@@ -114,7 +114,7 @@ def test_a_file_behind_an_address(site: Site, collection: Collection) -> None:
     ("answer", "message"),
     [
         (Answer(status=404), "nothing at this address"),
-        (Answer(b"\x89PNG\r\n\x1a\n...."), "PNG image"),
+        (Answer(b"GIF89a...."), "GIF image"),
         (redirect("http://169.254.169.254/latest/meta-data/"), "internal address"),
         (redirect("http://127.0.0.1:9/"), "is not allowed|internal address"),
     ],
@@ -208,7 +208,7 @@ def linked(site: Site) -> Site:
         "/deep": page("deep <a href='/deeper'>deeper</a>"),
         "/deeper": page("deeper"),
         "/away": redirect("http://other.example/"),
-        "/picture": Answer(b"\x89PNG\r\n\x1a\n....", headers={"Content-Type": "image/png"}),
+        "/picture": Answer(b"GIF89a....", headers={"Content-Type": "image/gif"}),
         "/hidden": page("<meta name=robots content=noindex>hidden <a href='/under'>under</a>"),
         "/under": page("under"),
         "/robots.txt": Answer(b"User-agent: *\nDisallow: /private\n"),
@@ -232,7 +232,7 @@ def test_a_site_so_many_links_deep(linked: Site, collection: Collection) -> None
     assert "robots.txt" in found["private/a"][1]
     assert "another host" in found["away"][1]
     assert "not to index" in found["hidden"][1]
-    assert "PNG" in found["picture"][1]
+    assert "GIF" in found["picture"][1]
     assert linked.paths.count("/robots.txt") == 1
     assert {"/no", "/private/a", "/deeper"}.isdisjoint(linked.paths)
     assert Document.objects.count() == 5

@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest import approx
 
+from ingestion.embedding import CachedQueryEmbedder
+from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
-from search.domain import Signal, Weights
+from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
+from search.presentation import nearest
 from search.presentation.reading import passages_of
 from search.query.language import VECTOR_KEPT
 from search.retrieval import Filters
@@ -255,3 +259,131 @@ class TestModelsLanguages:
         space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
         space.save()
         assert self.ask("Wasser der Pumpen", "werk").notes == ()
+
+
+@pytest.mark.usefixtures("library")
+class TestPassagesInOtherLanguages:
+    """A multilingual space: words count only for passages in the question's language (D12)."""
+
+    QUESTION = "Wohin fließt eigentlich das kalte Wasser der Pumpen unserer Station?"
+
+    @pytest.fixture(autouse=True)
+    def multilingual(self, library: None) -> None:
+        space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
+        space.languages = []
+        space.save()
+
+    def ask(self, text: str = QUESTION, **choices: Any) -> SearchResponse:
+        filters = Filters(collections=("werk", "works"))
+        choices = {"query_class": QueryClass.GENERAL, **choices}
+        return search(text, viewer=NOBODY, filters=filters, choices=Choices(**choices))
+
+    def test_meaning_counts_alone_for_the_english_one(self) -> None:
+        answer = self.ask()
+        by_language = {result.language: result.hit for result in answer.results}
+        assert set(by_language) == {"de", "en"}
+        weights = answer.weights
+        parts = {part.signal: part for part in by_language["en"].explanation.contributions}
+        assert parts[Signal.VECTOR].weight == approx(1)
+        assert parts[Signal.KEYWORD].weight == parts[Signal.TITLE].weight == 0
+        assert by_language["en"].score == approx(recomputed(by_language["en"]))
+        assert "another language" in by_language["en"].explanation.note
+        parts = {part.signal: part for part in by_language["de"].explanation.contributions}
+        assert parts[Signal.VECTOR].weight == weights.vector
+        assert by_language["de"].explanation.note == ""
+        assert answer.notes[-1].startswith("The question is in another language (German)")
+
+    def test_forced_weights_stay(self) -> None:
+        answer = self.ask(weights=Weights(0.5, 0.5, 0))
+        assert not any(hit.explanation.note for hit in answer.hits)
+
+    def test_a_search_keeps_its_three_queries(self) -> None:
+        text = GERMAN.partition(".")[0]  # no word is unknown, or spelling asks a fourth
+        self.ask(text)
+        with CaptureQueriesContext(connection) as queries:
+            assert self.ask(text).notes
+        assert len([row for row in queries if "SAVEPOINT" not in row["sql"]]) == 3
+
+
+@pytest.mark.usefixtures("library")
+class TestNearestSentence:
+    """Snippets of passages without a word of the question mark the sentence nearest in meaning."""
+
+    TEXT = (
+        "The committee met on Tuesday and approved the minutes. "
+        "Canines that bark through the night can be trained to stay calm. "
+        "The budget for the next year was then discussed at length."
+    )
+    QUESTION = "how do I keep my dog quiet after dark"
+    MEANING = Choices(weights=Weights(1, 0, 0))
+
+    @pytest.fixture
+    def minutes(self, library: None) -> None:
+        make_document(make_collection("Minutes", language="en"), self.TEXT, file_name="m.txt")
+
+    def ask(self, text: str = QUESTION) -> SearchResponse:
+        filters = Filters(collections=("minutes",))
+        return search(text, viewer=NOBODY, filters=filters, choices=self.MEANING)
+
+    def test_is_marked(self, minutes: None) -> None:
+        snippet = self.ask().results[0].snippet
+        marked = snippet.partition('<mark class="nearest">')[2].partition("</mark>")[0]
+        assert marked == "Canines that bark through the night can be trained to stay calm."
+        assert snippet.count("<mark") == 1
+
+    def test_leaves_marked_words_alone(self, minutes: None) -> None:
+        snippet = self.ask("how do I keep canines quiet after dark").results[0].snippet
+        assert "<mark>Canines</mark>" in snippet
+        assert "nearest" not in snippet
+
+    def test_is_embedded_once(self, minutes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        first = self.ask().results[0].snippet
+        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)
+        assert self.ask().results[0].snippet == first
+
+    def test_takes_no_longer_than_its_time(
+        self, minutes: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        monkeypatch.setattr(nearest, "SECONDS", -1.0)
+        with caplog.at_level("DEBUG", logger=nearest.__name__):
+            assert self.ask().results[0].snippet.startswith("The committee met")
+        assert "No time for the nearest sentences" in caplog.text
+
+    def test_a_failing_model_leaves_the_beginning(
+        self, minutes: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _fails)
+        assert self.ask().results[0].snippet.startswith("The committee met")
+
+    def test_is_not_asked_of_a_server(self, minutes: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(nearest, "SECONDS", -1.0)
+        results = self.ask().results
+        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", _forbidden)
+        space = EmbeddingSpace.objects.get(state=EmbeddingSpace.State.ACTIVE)
+        space.config = {"kind": "openai"}
+        assert nearest.with_nearest(results, self.QUESTION, space) == results
+
+
+def _forbidden(*_: object) -> None:
+    raise AssertionError("embedded again")
+
+
+def _fails(*_: object) -> None:
+    raise EmbeddingUnavailable("The model is away.")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "One long sentence. Another at 3.14 metres! Ok.",
+            ["One long sentence.", "Another at 3.14 metres!"],
+        ),
+        ("水泵站把冷水送到山上。每个月都要加油。", ["水泵站把冷水送到山上。", "每个月都要加油。"]),
+        ("A heading line\n\nThe text below it", ["A heading line", "The text below it"]),
+        ("", []),
+        ("42. 43. 44.", []),
+    ],
+)
+def test_sentences(text: str, found: list[str]) -> None:
+    assert [text[start:end] for start, end in nearest.sentences(text)] == found

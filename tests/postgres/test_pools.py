@@ -93,7 +93,7 @@ BOOSTED = (
     Boost("named", 0.2, multiply=False, anchor=r"\b\w{6,}\b"),
     Boost("tables", 1.3, kinds=("table",), query_class=QueryClass.GENERAL),
 )
-SIGNALS = Weights(0.4, 0.3, 0.1, 0.1, 0.1)
+SIGNALS = Weights(0.4, 0.2, 0.1, 0.1, 0.1, 0.05, 0.05)
 
 
 def variants() -> dict[str, Profile]:
@@ -107,6 +107,8 @@ def variants() -> dict[str, Profile]:
         "all signals": replace(default, weights=dict.fromkeys(QueryClass, SIGNALS), feedback=1.0),
         "shallow": replace(default, depth=5, own_candidates_only=True),
         "unsure": replace(default, confidence_threshold=0.95),
+        "strict": replace(default, depth=5, vector_candidates_only=True),
+        "widened": replace(default, weights=dict.fromkeys(QueryClass, SIGNALS), wordnet_cap=0.1),
         "keywords": replace(default, weights=dict.fromkeys(QueryClass, Weights(0, 1, 0))),
     }
 

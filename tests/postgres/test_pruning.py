@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.db import connection, connections, transaction
 
 from ingestion.lexical import terms
-from ingestion.models import Chunk, Collection, Document, DocumentVersion
-from search.domain import KeywordScorer, Profile, Query, QueryClass, Signal, Weights
+from ingestion.models import Chunk, Collection
+from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, pruning, retrieve
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
+from tests.support.shelf import NOBODY, keywords_only, shelve
 
 pytestmark = pytest.mark.django_db
 
 CHUNKS = 900
-NOBODY = AnonymousUser()
 # Words with the shares of the chunks that hold them, as uneven as in real text.
 WORDS = {f"w{rank}": min(0.6, 1.2 / rank) for rank in range(1, 60)}
 
@@ -31,30 +30,15 @@ def shelf(django_db_setup: None, django_db_blocker: Any) -> Iterator[Collection]
     chance = random.Random(3)
     with django_db_blocker.unblock(), transaction.atomic():
         shelf = make_collection("Shelf", language="xx")  # words stay as they are
-        document = Document.objects.create(collection=shelf, title="", content_hash="x")
-        version = DocumentVersion.objects.create(document=document, number=1, size=1)
-        Chunk.objects.bulk_create(
-            Chunk(
-                collection=shelf,
-                document=document,
-                version=version,
-                ordinal=i,
-                searchable=True,
-                text=" ".join(
-                    " ".join([word] * chance.choice((1, 1, 1, 2, 5)))
-                    for word, share in WORDS.items()
-                    if chance.random() < share
-                ),
-                kind="paragraph",
-                start=0,
-                end=1,
-                tokens=30,
-                content_hash=str(i),
+        texts = [
+            " ".join(
+                " ".join([word] * chance.choice((1, 1, 1, 2, 5)))
+                for word, share in WORDS.items()
+                if chance.random() < share
             )
-            for i in range(CHUNKS)
-        )
-        terms.read_terms(version.pk, title="")
-        terms.count_in(version.pk)
+            for _ in range(CHUNKS)
+        ]
+        shelve(shelf, "simple", texts)
         terms.fold()
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE ingestion_chunk")
@@ -70,14 +54,10 @@ def small_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pruning, "SEED_CHUNKS", 60)
 
 
-def profile(**fields: Any) -> Profile:
-    return Profile("test", 1, dict.fromkeys(QueryClass, Weights(0, 1, 0)), **fields)
-
-
 def ranking(text: str, scope: Scope | None = None, **fields: Any) -> list[tuple[int, float]]:
     """The chunks that a search finds with their keyword scores, best first."""
     scope = scope or Scope.of(NOBODY, Filters())
-    found = objects(retrieve(Query(text), scope, profile(**fields)))
+    found = objects(retrieve(Query(text), scope, keywords_only(**fields)))
     scores = [(c.chunk_id, c.raw[Signal.KEYWORD]) for c in found]
     return sorted(scores, key=lambda pair: (-pair[1], pair[0]))
 
@@ -173,27 +153,7 @@ class TestTheBudget:
 
     def test_of_common_words_goes_to_the_chunks_that_hold_several(self, shelf: Collection) -> None:
         """They come last in the table, where a cut by place would lose them."""
-        document = Document.objects.create(collection=shelf, title="", content_hash="y")
-        version = DocumentVersion.objects.create(document=document, number=1, size=1)
-        texts = ["left"] * 200 + ["right"] * 200 + ["left right"] * 12
-        Chunk.objects.bulk_create(
-            Chunk(
-                collection=shelf,
-                document=document,
-                version=version,
-                ordinal=i,
-                searchable=True,
-                text=text,
-                kind="paragraph",
-                start=0,
-                end=1,
-                tokens=1,
-                content_hash=str(i),
-            )
-            for i, text in enumerate(texts)
-        )
-        terms.read_terms(version.pk, title="")
-        terms.count_in(version.pk)
+        shelve(shelf, "simple", ["left"] * 200 + ["right"] * 200 + ["left right"] * 12)
         both = set(Chunk.objects.filter(text="left right").values_list("pk", flat=True))
         best = {chunk for chunk, _ in ranking("left right", keyword_budget=150)[:12]}
         assert best == both

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import date
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from search.retrieval import Filters, Scope, retrieve
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 from tests.support.ranking import objects
+from tests.support.shelf import keywords_only, shelve
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
@@ -41,6 +44,11 @@ DOCUMENTS = {
     "cpp.md": "# C++ for pumps\n\nThe driver of the pump is written in C++ and nothing else.",
     "c.md": "# Plain C\n\nThe old driver of the pump was written in C by someone.",
     "d40.md": "# Region D40\n\nThe pump of D40 stands in the dry gallery.",
+    "airships.md": (
+        "# Airships\n\nAs of now, the airship floats in the view of\nthe **old** mill, and nobody’s"
+        " dog barks at it."
+    ),
+    "hangar.md": "# Hangar\n\n`hangar.num_gondolas` counts, my_propeller turns, RudderView steers.",
 }
 GERMAN = "# Pumpen\n\nDie Pumpen der Station fördern kaltes Wasser aus dem Fluss in den Speicher."
 
@@ -75,7 +83,12 @@ class TestOperators:
         ("text", "found"),
         [
             pytest.param('"pump station"', {"Water pumps"}, id="words in this order"),
-            pytest.param('"pump stations" river', {"Water pumps"}, id="by their stems"),
+            pytest.param('"in the view"', {"Airships"}, id="with its stop words"),
+            pytest.param('"as of now"', {"Airships"}, id="of stop words alone"),
+            pytest.param('"view of the old mill"', {"Airships"}, id="over a line and marks"),
+            pytest.param('"nobody\'s dog"', {"Airships"}, id="with any apostrophe"),
+            pytest.param('"num_gondolas"', {"Hangar"}, id="a name after a dot"),
+            pytest.param('"water pumps"', {"Water pumps"}, id="not inflected"),
             pytest.param('"heat pump" "hot water"', {"Heating"}, id="two phrases"),
             pytest.param('"region d40"', {"Region D40"}, id="in the title"),
             pytest.param('"to be or not to be"', {"Hamlet"}, id="stop words alone"),
@@ -103,6 +116,14 @@ class TestOperators:
             pytest.param("pump -bearings", {"Water pumps"}, id="word"),
             pytest.param("pump -bearing", {"Water pumps"}, id="by its stem"),
             pytest.param('pump -"hot water"', {"Heating"}, id="phrase"),
+            pytest.param('pump -"of the old"', {"Airships"}, id="phrase with stop words"),
+            pytest.param('pump -"cold waters"', set(), id="a phrase is not inflected"),
+            pytest.param("pump -gondolas", {"Hangar"}, id="in a dotted name"),
+            pytest.param("pump -propeller", {"Hangar"}, id="in a snake name"),
+            pytest.param("pump -rudder", {"Hangar"}, id="in a camel name"),
+            pytest.param("pump -num_gondolas", {"Hangar"}, id="a name in a name"),
+            pytest.param("pump -gar", set(), id="not inside a word"),
+            pytest.param('pump -"rudder"', set(), id="a quoted word is no part of a name"),
             pytest.param("driver -C++", {"C++ for pumps"}, id="symbols"),
             pytest.param("D40 -gallery", {"Region D40"}, id="the identifier lane too"),
             pytest.param("pump -title:water", {"Water pumps"}, id="title"),
@@ -114,6 +135,27 @@ class TestOperators:
     def test_leave_out_no_more_than_they_say(self, text: str, gone: set[str]) -> None:
         everything = titles(text.split()[0])
         assert everything - titles(text, choices=INSIST) == gone
+
+    @pytest.mark.parametrize(
+        "text", ['"pump stations"', '"in view"', '"now of as"', '"gondolas"', '"the airship view"']
+    )
+    def test_a_phrase_is_these_words_in_this_order(self, text: str) -> None:
+        assert titles(text, choices=INSIST) == set()
+
+    def test_a_phrase_of_very_common_words_says_what_was_read(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("search.retrieval.phrases.MOST_CHECKED", 1)
+        response = search('"the pump" river', viewer=NOBODY)
+        # Which one was read is the index's order.
+        assert response.total == 1 or response.loosened
+        assert "passages hold all words of “the pump”" in response.notes[0]
+        monkeypatch.undo()
+        assert search('"the pump" river', viewer=NOBODY).notes == ()
+
+    def test_an_excluded_word_spares_the_word_asked_for_with_its_stem(self) -> None:
+        assert titles("pumping -pumps", choices=INSIST) >= {"Stations", "Heating"}
+        assert "Water pumps" not in titles("pumping -pumps", choices=INSIST)
 
     def test_bind_a_search_by_meaning_alone(self) -> None:
         vector = Choices(weights=Weights(1, 0, 0))
@@ -170,6 +212,47 @@ class TestOperators:
         except SearchError:
             return
         assert response.query.original == clean_text(text)
+
+
+WORDS = (
+    "the",
+    "of",
+    "Pump",
+    "pumps",
+    "now",
+    "view",
+    "don’t",
+    "C++",
+    "read-only",
+    "my_view",
+    "Ärzte",
+)
+JOINTS = (" ", "\n", ", ", " **", ". ", " (")
+
+
+def test_phrases_find_the_passages_with_exactly_these_words() -> None:
+    """Against the same rule in Python, over random passages, by the index and by the tables."""
+    random = Random(54)
+    texts = [
+        "".join(random.choice(WORDS) + random.choice(JOINTS) for _ in range(random.randint(3, 12)))
+        for _ in range(80)
+    ]
+    shelf = make_collection("Phrases")
+    chunks = shelve(shelf, "english", texts)
+    within = Scope.of(NOBODY, Filters(collections=(shelf.slug,)))
+    for _ in range(25):
+        words = [random.choice(WORDS) for _ in range(random.randint(1, 4))]
+        pattern = r"\W+".join(map(re.escape, words))
+        held = re.compile(rf"(?<!\w){pattern}(?!\w)", re.IGNORECASE)
+        expected = {pk for pk, text in zip(chunks, texts, strict=True) if held.search(text)}
+        query = Query(" ".join(words), phrases=(" ".join(words),))
+        scope = within.narrowed_by(query)
+        assert set(scope.chunks.values_list("pk", flat=True)) == expected
+        found = retrieve(Query("pump now the view", phrases=query.phrases), scope, keywords_only())
+        assert {each.chunk_id for each in objects(found)} <= expected
+        without = Query("pump", excluded=query.phrases, excluded_exactly=query.phrases)
+        left = within.narrowed_by(without).chunks
+        assert set(left.values_list("pk", flat=True)) == set(chunks) - expected
 
 
 PASTED = 'reported today by my neighbour: the "heat pump" of the station runs hot -again'

@@ -153,7 +153,8 @@ class TestCost:
         ("text", "queries"),
         [
             pytest.param("forward kinematics", 3, id="all known"),
-            pytest.param("how does the gripper move", 4, id="an unknown word, nothing near"),
+            pytest.param("how does the gripper frobnic", 4, id="an unknown word, nothing near"),
+            pytest.param("how does the gripper move", 3, id="an ordinary word that nobody wrote"),
             pytest.param("forward kynematics", 4, id="a suggestion"),
             # The configuration, candidates (no page), spelling; then again for the correction.
             pytest.param("kynematics", 6, id="corrected"),
@@ -173,6 +174,15 @@ class TestCost:
 def test_nothing_typed_is_an_error(text: str, library: None) -> None:
     with suppress(SearchError):
         ask(f"kynematics {text}")
+
+
+def test_ordinary_english_words_are_left_alone() -> None:
+    text = "# Calls\n\nInvoke the broad function, whether it returns or not."
+    make_document(make_collection("Calls", language="en"), text, file_name="calls.md")
+    for word in ("invoice", "bread", "weather"):
+        assert ask(f"function {word}").suggestion == ""
+    assert (ask("bread").total, ask("bread").corrected_from) == (0, "")
+    assert ask("function inwoke brroad").suggestion == "function invoke broad"
 
 
 def test_the_form_meant_may_stand_behind_other_forms_of_its_stem() -> None:

@@ -18,9 +18,9 @@ from search.ranking.confidence import SHIPPED
 from search.tuning.evaluation.calibration import ask, questions
 from search.tuning.evaluation.collections import (
     UNTITLED,
+    DocumentCorpus,
     JudgedCollection,
     corpus_collection,
-    documents_of,
     read,
 )
 from search.tuning.evaluation.reliability import QuestionKind, Sample, measure
@@ -81,15 +81,15 @@ def samples(parts: list[JudgedCollection]) -> list[Sample]:
     ranking = configuration.current().profile("default")
     asked = questions(part, [lender])
     assert {question.kind for question in asked} == set(QuestionKind)
-    documents = documents_of(part, collection)
-    return [s for each in asked for s in ask(each, collection, documents, ranking)]
+    corpus = DocumentCorpus.of(part, collection)
+    return [s for each in asked for s in ask(each, corpus, ranking)]
 
 
 def test_the_shipped_confidence_tells_answered_questions_from_others(
     samples: list[Sample],
 ) -> None:
     (calibration,) = SHIPPED.values()
-    figures = measure(calibration, samples)
+    figures = measure([(calibration, samples)])
     found = {name: figures["both"][name] for name in FLOORS}
     assert not {name for name, floor in FLOORS.items() if found[name] < floor}, figures
     assert figures["both"]["ECE"] < MOST_ERROR, figures

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from search.tuning.evaluation.collections import JudgedCollection, read
+from search.tuning.evaluation.collections import DocumentCorpus, JudgedCollection, read
 from search.tuning.evaluation.loading import load
 from search.tuning.evaluation.runner import MeasuredCollection, evaluate
 
@@ -54,8 +54,8 @@ def part(tmp_path: Path) -> JudgedCollection:
 
 
 def test_shipped_profiles_hold_their_floors(part: JudgedCollection, no_worker: None) -> None:
-    collection = load(part, write=print)
-    found = dict(zip(FLOORS, evaluate(part, collection, list(FLOORS)), strict=True))
+    corpus = DocumentCorpus.of(part, load(part, write=print))
+    found = dict(zip(FLOORS, evaluate(part, corpus, list(FLOORS)), strict=True))
 
     figures = {name: round(ndcg(outcome), 4) for name, outcome in found.items()}
     assert not {name for name in FLOORS if figures[name] < FLOORS[name]}, figures

@@ -263,8 +263,8 @@ def make_eml(subject: str = "Beam handbook", body: str = "A steelyard weighs.") 
         'Content-Type: multipart/alternative; boundary="either"\r\n\r\n--either\r\n'
         f"Content-Type: text/plain; charset=utf-8\r\n\r\n{body}\r\n--either\r\n"
         f"Content-Type: text/html; charset=utf-8\r\n\r\n<p>{body}</p>\r\n--either--\r\n--mixed\r\n"
-        'Content-Type: image/png; name="beam.png"\r\nContent-Transfer-Encoding: base64\r\n'
-        'Content-Disposition: attachment; filename="beam.png"\r\n\r\niVBORw0KGgo=\r\n--mixed\r\n'
+        'Content-Type: image/gif; name="beam.gif"\r\nContent-Transfer-Encoding: base64\r\n'
+        'Content-Disposition: attachment; filename="beam.gif"\r\n\r\nR0lGODlh\r\n--mixed\r\n'
         "Content-Type: message/rfc822\r\n\r\nFrom: cy@example.org\r\nSubject: The hook\r\n\r\n"
         "It must hold.\r\n--mixed--\r\n"
     ).encode()

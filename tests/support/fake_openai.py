@@ -12,16 +12,17 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import threading
-from collections import Counter, deque
+from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
+
+from tests.support.scripted_server import Quiet, ScriptedServer
 
 Vector = npt.NDArray[np.float32]
 
@@ -171,80 +172,12 @@ def same_number() -> Behaviour:
     return lambda request: Reply(embeddings(request, _vectors(request), [0] * len(request.texts)))
 
 
-class FakeOpenAI:
-    """The server, on a free port of the loopback interface while the context is open.
+class JSONServer(ScriptedServer[Reply]):
+    """A scripted server that answers each POST with one reply; JSON, unless it misbehaves."""
 
-    `requests` holds the requests, `received` counts each text in them, and `acknowledged` each text
-    whose vector was sent back correctly.
-    """
-
-    def __init__(self, *script: Behaviour, dimensions: int = 8, api_key: str = "key") -> None:
-        self.dimensions = dimensions
-        self.api_key = api_key
-        self.requests: list[Request] = []
-        self.received: Counter[str] = Counter()
-        self.acknowledged: Counter[str] = Counter()
-        self._script = deque(script)
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._server.block_on_close = False
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
-        )
-
-    @property
-    def base_url(self) -> str:
-        """The value for OPENAI_BASE_URL."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
-
-    def then(self, *behaviours: Behaviour) -> None:
-        """Append behaviours to the script."""
-        with self._lock:
-            self._script.extend(behaviours)
-
-    def __enter__(self) -> FakeOpenAI:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stopping.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(timeout=5)
-
+    @abstractmethod
     def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Reply:
-        """The reply to one request, which is counted."""
-        if path != "/v1/embeddings":
-            return status(404, message=f"no such path: {path}")(_NOTHING)
-        given = body["input"]
-        request = Request(
-            texts=tuple([given] if isinstance(given, str) else given),
-            model=body["model"],
-            dimensions=body.get("dimensions") or self.dimensions,
-            stated_dimensions=body.get("dimensions"),
-            base64=body.get("encoding_format") == "base64",
-            authorization=authorization,
-        )
-        with self._lock:
-            self.requests.append(request)
-            self.received.update(request.texts)
-            behaviour = self._script.popleft() if self._script else ok()
-        if authorization != f"Bearer {self.api_key}":
-            behaviour = status(401, "invalid_api_key")
-        reply = behaviour(request)
-        if reply.delay:
-            self._stopping.wait(reply.delay)
-        if reply.good:
-            with self._lock:
-                self.acknowledged.update(request.texts)
-        return reply
+        """The reply to one request, which is recorded."""
 
     def write(self, stream: BinaryIO, reply: Reply) -> None:
         """Send the body, in drops if the reply says so; stop with the server."""
@@ -259,7 +192,7 @@ class FakeOpenAI:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(Quiet, BaseHTTPRequestHandler):
             # One request per connection: idle ones would outlive the test that opened them.
             protocol_version = "HTTP/1.0"
 
@@ -280,10 +213,50 @@ class FakeOpenAI:
                 except ConnectionError:
                     pass  # the client timed out, as the test intends
 
-            def log_message(self, *args: object) -> None:
-                """Log nothing: the tests' output is for failures."""
-
         return Handler
+
+
+class FakeOpenAI(JSONServer):
+    """The server of embeddings.
+
+    `requests` holds the requests, `received` counts each text in them, and `acknowledged` each text
+    whose vector was sent back correctly.
+    """
+
+    def __init__(self, *script: Behaviour, dimensions: int = 8, api_key: str = "key") -> None:
+        self.dimensions = dimensions
+        self.api_key = api_key
+        self.requests: list[Request] = []
+        self.received: Counter[str] = Counter()
+        self.acknowledged: Counter[str] = Counter()
+        super().__init__(*script)
+
+    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Reply:
+        """The reply to one request, which is counted."""
+        if path != "/v1/embeddings":
+            return status(404, message=f"no such path: {path}")(_NOTHING)
+        given = body["input"]
+        request = Request(
+            texts=tuple([given] if isinstance(given, str) else given),
+            model=body["model"],
+            dimensions=body.get("dimensions") or self.dimensions,
+            stated_dimensions=body.get("dimensions"),
+            base64=body.get("encoding_format") == "base64",
+            authorization=authorization,
+        )
+        with self._lock:
+            self.requests.append(request)
+            self.received.update(request.texts)
+            behaviour = self._next(ok())
+        if authorization != f"Bearer {self.api_key}":
+            behaviour = status(401, "invalid_api_key")
+        reply = behaviour(request)
+        if reply.delay:
+            self._stopping.wait(reply.delay)
+        if reply.good:
+            with self._lock:
+                self.acknowledged.update(request.texts)
+        return reply
 
 
 _NOTHING = Request((), "", 0, None, False, "")

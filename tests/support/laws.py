@@ -15,7 +15,7 @@ def load_profiles() -> None:
     `--hypothesis-profile` comes later and wins. There is no deadline: the time per example depends
     on the machine and is not under test.
     """
-    settings.register_profile("ci", max_examples=40, deadline=None, print_blob=True)
+    settings.register_profile("ci", max_examples=25, deadline=None, print_blob=True)
     settings.register_profile("nightly", max_examples=1_000, deadline=None, print_blob=True)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 

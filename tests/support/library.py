@@ -38,6 +38,16 @@ timeout to five seconds, turn on keepalives, and look at the firewall before the
 | connect_timeout | 5 |
 | pool_timeout | 10 |
 """
+# One passage each: the first answers a question about timeouts, the second does not.
+TIMEOUTS = """# Connection timeouts
+
+A connection that is refused fails at once; a dropped one hangs until the timeout. Set the timeout
+to five seconds, turn on keepalives, and look at the firewall before the server.
+"""
+POOL = """# Pool size
+
+Each process keeps ten connections of its own. The pool is opened lazily and bounded.
+"""
 REGIONS = """# Cave regions
 
 ## Region D40

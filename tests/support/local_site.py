@@ -34,11 +34,12 @@ Route = Answer | Callable[[Mapping[str, str]], Answer]
 
 
 class Site:
-    """The running site: its routes may change, and every request is recorded."""
+    """The running site: its routes may change, and every request is recorded, with its body."""
 
     def __init__(self, port: int, scheme: str) -> None:
         self.routes: dict[str, Route] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
+        self.bodies: list[bytes] = []
         self.port = port
         self._scheme = scheme
 
@@ -73,6 +74,10 @@ def local_site(tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> It
                 self.send_header("Content-Length", str(len(found.body)))
             self.end_headers()
             self.wfile.write(found.body)
+
+        def do_POST(self) -> None:
+            site.bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.do_GET()
 
         def log_message(self, *arguments: object) -> None:
             pass

@@ -49,6 +49,7 @@ from search.query.language import is_adaptive, leaning_on_keywords, unfamiliar
 from search.ranking import applicable, identifiers_lead
 from search.ranking.boosts import sought
 from search.ranking.confidence import CalibrationModels, Ran
+from search.ranking.evidence import KeywordEvidence
 
 Places = Mapping[str, int]
 
@@ -112,8 +113,8 @@ def weigh(
     if unknown:
         weights = leaning_on_keywords(weights)
     elif by_meaning:
-        weights = leaning_on_meaning(settled, columns).weights
-    return surest(
+        weights = leaning_on_meaning(settled, evidence(columns, candidates)).weights
+    return confident(
         settled.query,
         candidates,
         columns.terms,
@@ -123,8 +124,15 @@ def weigh(
         configured.calibration,
         group=group,
         by_meaning=by_meaning and not unknown,
-        may_shift="weights" not in settled.forced and by_meaning and not unknown,
     )
+
+
+def evidence(columns: Candidates, candidates: Sequence[Candidate]) -> KeywordEvidence:
+    """The evidence for the weights, from the candidates as objects."""
+    scores = [each.raw.get(Signal.KEYWORD, 0.0) for each in candidates]
+    matched = sorted((score for score in scores if score > 0), reverse=True)
+    fall = 1 - matched[9] / matched[0] if len(matched) > 9 else 1.0
+    return KeywordEvidence(len(columns.terms), fall)
 
 
 def options_for(settled: Settled, terms: Sequence[TermStatistic]) -> RankingOptions:
@@ -333,9 +341,11 @@ _LINEAR = {
     Signal.TITLE: Normaliser.NONE,
     Signal.RECENCY: Normaliser.NONE,
     Signal.SYNONYM: Normaliser.MAX,
+    Signal.CONCEPT: Normaliser.NONE,
+    Signal.WORDNET: Normaliser.MAX,
 }
 # These run, and appear in a score, only if they have a weight.
-OPTIONAL = (Signal.RECENCY, Signal.SYNONYM)
+OPTIONAL = (Signal.RECENCY, Signal.SYNONYM, Signal.CONCEPT, Signal.WORDNET)
 # These score every chunk; with the others a score of 0 means not found.
 ALWAYS_FIND = (Signal.VECTOR, Signal.RECENCY)
 
@@ -678,17 +688,6 @@ def confidence(
     return calibration.models[evidence.ran].probability(evidence)
 
 
-def shifted(weights: Weights) -> Weights | None:
-    """The weights of the fallback ranking: meaning and keywords share their total weight equally.
-
-    None if they do already, or if one of them has no weight: the profile intends that.
-    """
-    if not (weights.vector and weights.keyword) or weights.vector == weights.keyword:
-        return None
-    half = (weights.vector + weights.keyword) / 2
-    return Weights(**(weights.as_dict() | {"vector": half, "keyword": half}))
-
-
 def _raw(hit: Hit, signal: Signal) -> float:
     return hit.candidate.raw.get(signal, 0.0)
 
@@ -709,15 +708,7 @@ def _lead(shown: Sequence[Hit], signal: Signal) -> float:
     return first - second
 
 
-# --- the fallback ranking -----------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class SecondTry:
-    """The weights and the confidence before the fallback ranking."""
-
-    weights_before: Weights
-    confidence_before: float
+# --- the whole ranking ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -728,7 +719,6 @@ class Ranking:
     hits: tuple[Hit, ...]
     groups: tuple[Group, ...]
     confidence: float | None = None
-    second_try: SecondTry | None = None
 
 
 def ranked(
@@ -747,7 +737,7 @@ def ranked(
     return Ranking(weights, hits, groups)
 
 
-def surest(
+def confident(
     query: Query,
     candidates: Sequence[Candidate],
     terms: Sequence[TermStatistic],
@@ -758,36 +748,22 @@ def surest(
     *,
     group: bool,
     by_meaning: bool = True,
-    may_shift: bool = True,
 ) -> Ranking:
-    """The ranking under `weights`; below the profile's threshold, the fallback ranking if surer.
+    """The ranking under `weights`, with its confidence.
 
-    Without `by_meaning` the confidence ignores the vectors. The fallback ranking is of the same
-    candidates. A third, with the opposite shift, was measured too: to choose among more rankings by
-    confidence made them worse (docs/adr/0017-confidence.md).
+    Without `by_meaning` the confidence ignores the vectors.
     """
-
-    def under(chosen: Weights) -> Ranking:
-        ranking = ranked(candidates, chosen, options, group=group)
-        leading = [each.best for each in ranking.groups]
-        sure = confidence(
-            leading,
-            query,
-            terms,
-            calibration,
-            scorer=profile.keyword_scorer,
-            by_meaning=by_meaning,
-        )
-        return replace(ranking, confidence=sure)
-
-    first = under(weights)
-    again = shifted(weights) if may_shift else None
-    if again is None or first.confidence is None or not is_low(first.confidence, profile):
-        return first
-    second = under(again)
-    if second.confidence is None or second.confidence <= first.confidence:
-        return first
-    return replace(second, second_try=SecondTry(weights, first.confidence))
+    ranking = ranked(candidates, weights, options, group=group)
+    leading = [each.best for each in ranking.groups]
+    sure = confidence(
+        leading,
+        query,
+        terms,
+        calibration,
+        scorer=profile.keyword_scorer,
+        by_meaning=by_meaning,
+    )
+    return replace(ranking, confidence=sure)
 
 
 def is_low(sure: float | None, profile: Profile) -> bool:
@@ -804,6 +780,7 @@ class Reach:
 
     depth: int
     signals: frozenset[Signal]
+    vector_only: bool = False
 
     def brings(self, places: Places) -> bool:
         """Whether the search retrieves a candidate with these places in the wide candidate set."""
@@ -815,6 +792,8 @@ class Reach:
             return max(self.depth, MAX_HOLDERS)
         if finder == PINNED:
             return math.inf
+        if self.vector_only and finder != Signal.VECTOR:
+            return 0
         return self.depth if Signal(finder) in self.signals else 0
 
 
@@ -822,8 +801,8 @@ def as_found_by(
     found: Found, profile: Profile, signals: frozenset[Signal], now: datetime | None
 ) -> tuple[Candidate, ...]:
     """The candidates that a search under the profile retrieves if these signals run."""
-    bounds = Reach(profile.depth, signals)
     by_meaning = found.columns.by_meaning and Signal.VECTOR in signals
+    bounds = Reach(profile.depth, signals, profile.vector_candidates_only and by_meaning)
     fade = recency_of(found, profile, now)
     return tuple(
         _narrowed(candidate, profile.boosts, bounds, by_meaning, fade)

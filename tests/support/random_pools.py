@@ -115,7 +115,13 @@ def random_profile(seed: int, **fields: object) -> Profile:
 
 
 def _weights(chance: random.Random) -> Weights:
-    kinds = ((1, 1, 1, 0, 0), (1, 0, 0, 0, 0), (0, 1, 1, 0, 0), (1, 1, 1, 1, 1), (2, 2, 1, 0, 1))
+    kinds = (
+        (1, 1, 1, 0, 0),
+        (1, 0, 0, 0, 0),
+        (0, 1, 1, 0, 0),
+        (1, 1, 1, 1, 1),
+        (2, 2, 1, 0, 1, 1, 1),
+    )
     shares = [part * chance.choice((1, 1, 2, 3)) for part in chance.choice(kinds)]
     total = sum(shares)
     return Weights(*(share / total for share in shares))
@@ -129,6 +135,9 @@ def _candidate(chance: random.Random, chunk: int, document: int, embedding: byte
         Signal.TITLE: chance.choice([0.0, 0.0, 0.5, 1.0]),
         Signal.RECENCY: chance.choice([0.97, 0.98, 0.999]),
         Signal.SYNONYM: chance.choice([0.0, 0.0, 1.5]),
+        # Drawn from the chunk, so that the other numbers stay those of before.
+        Signal.CONCEPT: (0.0, 0.4, 0.0, 1.0)[chunk % 4],
+        Signal.WORDNET: (0.0, 2.5, 0.0)[chunk % 3],
     }
     if chance.random() < 0.1:
         raw.pop(chance.choice([Signal.VECTOR, Signal.SYNONYM]))

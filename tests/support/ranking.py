@@ -37,11 +37,13 @@ def columns(
     *,
     boosts: Sequence[str] = (),
     places: Sequence[Mapping[str, int]] = (),
+    languages: Sequence[str] = (),
     **fields: Any,
 ) -> Candidates:
     """The candidates as a search retrieves them; `boosts` are the patterns that are counted.
 
-    `places` make the set a wide one: each candidate's place by candidate generator.
+    `languages` are the candidates' documents', "" for unknown. `places` make the set a wide one:
+    each candidate's place by candidate generator.
     """
     order = sorted(range(len(candidates)), key=lambda i: candidates[i].chunk_id)
     ordered = [candidates[i] for i in order]
@@ -58,6 +60,10 @@ def columns(
         row["held_at"], row["strength"] = (match.place, match.strength) if match else (0, 0.0)
         row["raw"] = [each.raw.get(signal, np.nan) for signal in SIGNALS]
         row["counts"] = [each.boosts.get(name, 0) for name in names]
+    codes = tuple(dict.fromkeys(filter(None, languages)))
+    rows["language"] = [
+        codes.index(languages[i]) if languages and languages[i] else ABSENT for i in order
+    ]
     if places:
         rows["places"] = [[places[i].get(name, 0) for name in GENERATORS] for i in order]
     return Candidates(
@@ -66,6 +72,7 @@ def columns(
         stacked([each.embedding for each in ordered]),
         names,
         forms,
+        languages=codes,
         is_wide=bool(places),
         **{"by_meaning": True} | fields,
     )

@@ -28,6 +28,7 @@ _NOISE = (
     (re.compile(r"\b[A-Za-z0-9]{64}\b"), "TOKEN"),
     (re.compile(r'"search_id":"[0-9a-f-]{36}"'), "SEARCH"),
     (re.compile(r"/searches/[0-9a-f-]{36}/"), "SEARCH"),
+    (re.compile(r"\banswer-[0-9a-f]{8}\b"), "ANSWER"),
     (re.compile(r'"exported": ?"[^"]*"'), "EXPORTED"),
     (re.compile(r'"timing_ms":\{[^}]*\}'), "TIMES"),
     (re.compile(r"\b\d+(\.\d+)?(\s|&nbsp;|\u202f|\xa0)*ms\b"), "N ms"),
@@ -230,6 +231,7 @@ _PLAIN: dict[str, Sequence[str]] = {
     "name": ["default"],
     "version": ["1"],
     "key": ["0123456789abcde"],
+    "token": ["no-such-token"],
     "golden": ["00000000-0000-4000-8000-000000000001"],
     "number": ["1"],
     "ordinal": ["0"],
@@ -238,6 +240,9 @@ _PLAIN: dict[str, Sequence[str]] = {
     "experiment": ["1"],
     "optimisation": ["1"],
     "search_id": ["00000000-0000-4000-8000-00000000000a"],
+    "answer_id": ["00000000-0000-4000-8000-00000000000b"],
+    "delivery": ["1"],
+    "thread_id": ["00000000-0000-4000-8000-00000000000c"],
     "app_label": ["ingestion", "search", "tuning", "analytics", "accounts", "auth"],
     "url": ["no/such/page"],
     "rest": ["no/such/address/"],
@@ -253,7 +258,7 @@ def names_subject(route: Route) -> bool:
     model = _MODEL.match(route.route)
     if set(_KEYS) & set(route.parameters) and model:
         return MISSING.object_id(model[1]) is not None
-    return bool({"public_id", "slug", "content_type_id"} & set(route.parameters))
+    return bool({"public_id", "slug", "content_type_id", "model_name"} & set(route.parameters))
 
 
 def addresses(route: Route, subject: Subject) -> list[str]:
@@ -262,7 +267,13 @@ def addresses(route: Route, subject: Subject) -> list[str]:
     A new URL parameter needs an entry here.
     """
     known: list[dict[str, Any]] = [
-        {"public_id": subject.public_id, "slug": subject.slug, "chunk": "0", "pk": "1"}
+        {
+            "public_id": subject.public_id,
+            "slug": subject.slug,
+            "chunk": "0",
+            "pk": "1",
+            "model_name": f"steelyard/{subject.slug}",
+        }
     ]
     if "content_type_id" in route.parameters:
         known = [

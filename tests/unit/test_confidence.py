@@ -1,4 +1,4 @@
-"""How sure a ranking is: hand-worked evidence, the laws of a probability, the fit, second tries."""
+"""How sure a ranking is: hand-worked evidence, the laws of a probability, the fit."""
 
 from __future__ import annotations
 
@@ -17,18 +17,15 @@ from ingestion.lexical import terms as bm25
 from search.domain import (
     Boost,
     Candidate,
-    Classification,
     IdentifierMatch,
     KeywordScorer,
     Query,
     QueryClass,
+    Reading,
     Signal,
     TermStatistic,
     Weights,
 )
-from search.engine.configuration import Configuration
-from search.engine.rank import Ranking, ranking_of
-from search.engine.settle import Settled
 from search.ranking import Batch, Prepared, rank
 from search.ranking.boosts import sought
 from search.ranking.confidence import (
@@ -41,7 +38,6 @@ from search.ranking.confidence import (
     Logistic,
     Ran,
     confidence,
-    shifted,
     shipped,
 )
 from search.tuning.evaluation.reliability import (
@@ -58,7 +54,7 @@ from tests.support.ranking import columns, made, prepared
 QUERY = Query("sliding weights")
 TERMS = (TermStatistic("slide", 3, 2.0), TermStatistic("weight", 9, 0.5))
 MINILM = next(iter(SHIPPED.values()))
-# Reads the first hit's keyword score alone, so that a test can say which ranking is surer.
+# Reads the first hit's keyword score alone.
 BY_KEYWORD = CalibrationModels(
     {
         Ran.BOTH: Logistic(-2.0, {"keyword": 4.0}),
@@ -77,9 +73,13 @@ def shown(
     candidates: Sequence[Candidate],
     query: Query = QUERY,
     terms: Sequence[TermStatistic] = TERMS,
+    unknown: Sequence[str] = (),
 ) -> tuple[Prepared, list[int]]:
-    """The candidates, ranked by chunk, as a confidence reads them."""
-    held = prepared(columns(candidates, query, terms=tuple(terms)))
+    """The candidates of a search over nine chunks, ranked by chunk, as a confidence reads them."""
+    readings = (Reading("english", 9, 2), Reading("german", 0, 2))
+    held = prepared(
+        columns(candidates, query, terms=tuple(terms), unknown=tuple(unknown), readings=readings)
+    )
     return held, np.argsort(held.rows).tolist()
 
 
@@ -87,9 +87,10 @@ def evidence(
     candidates: Sequence[Candidate],
     *options: Any,
     terms: Sequence[TermStatistic] = TERMS,
+    unknown: Sequence[str] = (),
     **more: Any,
 ) -> Evidence | None:
-    return Evidence.of(*shown(candidates, terms=terms), *options, **more)
+    return Evidence.of(*shown(candidates, terms=terms, unknown=unknown), *options, **more)
 
 
 def sure(candidates: Sequence[Candidate], query: Query = QUERY, **options: Any) -> float | None:
@@ -103,6 +104,13 @@ class TestEvidence:
         found = evidence([candidate(1, keyword=3.85)], terms=terms)
         assert found is not None
         assert found.keyword == approx(0.5)
+
+    def test_a_word_that_no_text_holds_raises_it_as_the_rarest_would(self) -> None:
+        """One of two words is held: ln(1 + 9.5 / .5) = ln 20 for the other, of 9 chunks."""
+        found = evidence([candidate(1, keyword=2.2)], terms=(TERMS[0],), unknown=["poise"])
+        assert found is not None
+        assert found.keyword == approx(2.2 / (2.2 * (2.0 + math.log(20))))
+        assert found.terms == approx(math.log(2))
 
     def test_hand_worked(self) -> None:
         found = evidence(
@@ -319,7 +327,7 @@ class TestFit:
     def test_is_calibrated_on_questions_never_seen(self) -> None:
         kept, aside = samples(4_000, 1, TRUTH), samples(4_000, 3, TRUTH)
         found = fit(kept + samples(500, 2, TRUTH, ran=Ran.KEYWORD))
-        figures = measure(found, aside)["both"]
+        figures = measure([(found, aside)])["both"]
         assert figures["ECE"] < 0.04
         assert figures["AUROC"] == figures["AUROC_foreign"] > 0.75
         assert figures["below"]["0.5"]["answerable"] < 0.5 < figures["below"]["0.5"]["foreign"]
@@ -382,90 +390,12 @@ def test_calibration_error_hand_worked() -> None:
     assert calibration_error([True, False], [1.0, 0.0], equal_width=True) == 0
 
 
-class TestShift:
-    @pytest.mark.parametrize(
-        ("weights", "expected"),
-        [
-            (Weights(vector=0.6, keyword=0.3, title=0.1), (0.45, 0.45, 0.1)),
-            (Weights(vector=0.3, keyword=0.55, title=0.15), (0.425, 0.425, 0.15)),
-        ],
-        ids=["towards keywords", "towards meaning"],
-    )
-    def test_goes_to_the_middle(
-        self, weights: Weights, expected: tuple[float, float, float]
-    ) -> None:
-        found = shifted(weights)
-        assert found is not None
-        assert (found.vector, found.keyword, found.title) == approx(expected)
+class TestBaseRate:
+    def test_it_shifts_the_odds(self) -> None:
+        """Even odds become nine to one where nine of ten questions have an answer."""
+        even = CalibrationModels({ran: Logistic(0.0, {}) for ran in Ran})
+        found = even.at_base_rate(0.9)
+        assert [found.models[ran].probability(Evidence(ran)) for ran in Ran] == approx([0.9] * 3)
 
-    @pytest.mark.parametrize(
-        "weights",
-        [
-            Weights(vector=0.5, keyword=0.5, title=0),
-            Weights(vector=1, keyword=0, title=0),
-            Weights(vector=0, keyword=1, title=0),
-        ],
-        ids=["there already", "vectors alone", "keywords alone"],
-    )
-    def test_has_nowhere_to_go(self, weights: Weights) -> None:
-        assert shifted(weights) is None
-
-
-class TestFallbackRanking:
-    WEIGHTS = Weights(vector=0.8, keyword=0.2, title=0)
-    # Under .8/.2 the first scores .8 * .6 + .2 * .25 = .53, the second .8 * .3 + .2 = .44;
-    # half and half makes it .425 against .65.
-    NEAR = candidate(1, vector=0.6, keyword=1.0)
-    WORDS = candidate(2, vector=0.3, keyword=4.0)
-
-    def tried(
-        self,
-        threshold: float,
-        calibration: CalibrationModels | None = BY_KEYWORD,
-        *,
-        forced: tuple[str, ...] = (),
-    ) -> Ranking:
-        settled = Settled(
-            QUERY,
-            made(confidence_threshold=threshold),
-            Classification(QueryClass.GENERAL, "made", 1.0),
-            self.WEIGHTS,
-            frozenset(Signal),
-            forced=forced,
-        )
-        found = columns((self.NEAR, self.WORDS), QUERY, terms=TERMS)
-        configured = Configuration(stamp=1, active=None, published={}, calibration=calibration)
-        return ranking_of(found, settled, configured)
-
-    def test_is_kept_when_surer(self) -> None:
-        found = self.tried(0.9)
-        assert [hit.chunk_id for hit in found.hits] == [2, 1]
-        assert found.settled.weights == Weights(vector=0.5, keyword=0.5, title=0)
-        assert found.fallback is not None
-        assert found.fallback.weights_before == self.WEIGHTS
-        assert found.fallback.confidence_before < (found.confidence or 0)
-
-    def test_is_dropped_when_less_sure(self) -> None:
-        by_cosine = CalibrationModels(
-            {**BY_KEYWORD.models, Ran.BOTH: Logistic(-2, {"cosine": 1.0})}
-        )
-        found = self.tried(0.9, by_cosine)
-        assert [hit.chunk_id for hit in found.hits] == [1, 2]
-        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
-
-    @pytest.mark.parametrize(
-        ("threshold", "calibration", "forced"),
-        [
-            (0.0, BY_KEYWORD, ()),
-            (0.1, BY_KEYWORD, ()),
-            (0.9, BY_KEYWORD, ("weights",)),
-            (1, None, ()),
-        ],
-        ids=["off", "sure enough", "forced weights", "no calibration"],
-    )
-    def test_is_not_made(
-        self, threshold: float, calibration: CalibrationModels | None, forced: tuple[str, ...]
-    ) -> None:
-        found = self.tried(threshold, calibration, forced=forced)
-        assert (found.settled.weights, found.fallback) == (self.WEIGHTS, None)
-        assert [hit.chunk_id for hit in found.hits] == [1, 2]
+    def test_half_changes_nothing(self) -> None:
+        assert MINILM.at_base_rate(0.5) == MINILM

@@ -19,6 +19,8 @@ import pytest
 from pytest import approx
 
 from ingestion.identifiers import DEFAULT_PATTERNS
+from search.answers.checking import field_factor, source_credit
+from search.answers.modes import escalates
 from search.domain import Candidate, Hit, Profile, QueryClass, Signal
 from search.presets import PRESETS
 from search.query import classifiers, parse
@@ -31,15 +33,6 @@ BY_NAME = {preset.name: preset.profile for preset in PRESETS}
 Case = Mapping[str, Any]
 exactly = {"abs": 1e-6, "rel": 0}
 
-# What the file holds that no search preset can answer, by (preset, kind).
-ELSEWHERE = {
-    ("mind", "source_credit"): "verifies an answer's sources; there are no answers here",
-    ("mind", "field_confidence"): "verifies an answer's fields; there are no answers here",
-    ("mind", "escalate"): "asks a language model to try again; there is none here",
-    ("concept-rag:chunk", "fuse"): "needs the signals concept and wordnet",
-    ("concept-rag:concept", "fuse"): "needs the signals concept and wordnet",
-    ("concept-rag:adr22", "fuse"): "needs the signals concept and wordnet",
-}
 # The bm25_term case is arithmetic of the database: tests/postgres/test_presets.py holds it. The
 # physical-ai rows are labels: tests/unit/test_classifiers.py measures the accuracy on them.
 OTHER_TESTS = {("concept-rag", "bm25_term"), ("physical-ai:shipped", "classify")}
@@ -86,13 +79,10 @@ def lists(case: Mapping[str, Any], names: Mapping[str, Signal]) -> dict[str, dic
     return raw
 
 
-def test_every_case_is_tested_or_named_with_its_reason() -> None:
+def test_every_case_is_tested() -> None:
     kinds = Counter((case["preset"], case["kind"]) for case in cases())
-    left = {key: count for key, count in kinds.items() if key in ELSEWHERE}
-    assert set(ELSEWHERE) == set(left)
-    assert sum(left.values()) == 11
     here = {key for keys in HERE.values() for key in keys}
-    assert set(kinds) == here | set(ELSEWHERE) | OTHER_TESTS
+    assert set(kinds) == here | OTHER_TESTS
     assert sum(kinds.values()) == len(cases())
 
 
@@ -181,6 +171,22 @@ def fuse_concept_rag(case: Case) -> None:
     assert 1 - hit.score == approx(expected.get("distance", 1 - expected["hybrid"]), **exactly)
 
 
+def fuse_five_signals(case: Case) -> None:
+    """F2-03, F2-04: every signal in 0-1; the best of BM25 and WordNet has 1, here another one."""
+    given = case["input"]
+    raw = {
+        Signal.VECTOR: given["vector"],
+        Signal.KEYWORD: given["bm25"],
+        Signal.TITLE: given["title"],
+        Signal.CONCEPT: given["concept"],
+        Signal.WORDNET: given["wordnet"],
+    }
+    best = {Signal.VECTOR: 0.0, Signal.KEYWORD: 1.0, Signal.WORDNET: 1.0}
+    name = {"concept-rag:adr22": "concept-rag:five"}.get(case["preset"], case["preset"])
+    hits = ranked(BY_NAME[name], {"one": raw, "best": best}, QueryClass.GENERAL)
+    assert hits["one"].score == approx(case["expect"]["hybrid"], **exactly)
+
+
 def fuse_textbook(case: Case) -> None:
     """S3-22 to S3-24, S3-32, S3-36: the raw cosine, BM25 over its maximum, missing is 0."""
     raw = lists(case["input"], {"semantic": Signal.VECTOR, "bm25": Signal.KEYWORD})
@@ -209,6 +215,17 @@ def rrf_mind(case: Case) -> None:
     assert scores(hits) == approx(expected, **exactly)
 
 
+def source_credit_mind(case: Case) -> None:
+    """S4-16."""
+    given = case["input"]
+    assert source_credit(given["exists"], given["snippet"]) == approx(case["expect"], **exactly)
+
+
+def field_confidence_mind(case: Case) -> None:
+    """S4-17."""
+    assert field_factor(case["input"]) == approx(case["expect"], **exactly)
+
+
 def fuse_physical_ai(case: Case) -> None:
     """F5-02: vector / max, the keyword score as it is, then a term by the chunk's kind."""
     given, expected = case["input"], case["expect"]
@@ -235,6 +252,12 @@ def fuse_physical_ai(case: Case) -> None:
     assert [str(hit.candidate.chunk_id) for hit in boosted] == expected["order"]
 
 
+def escalate_mind(case: Case) -> None:
+    """S4-15: strictly below, with a language model."""
+    given = case["input"]
+    assert escalates(given["confidence"], given["llm"]) is case["expect"]
+
+
 _MIXTURES = ("100/0", "0/100", "50/50", "60/40", "80/20")
 HERE: dict[Callable[[Case], None], tuple[tuple[str, str], ...]] = {
     fuse_indexfoundry: (("indexfoundry", "fuse"),),
@@ -246,9 +269,15 @@ HERE: dict[Callable[[Case], None], tuple[tuple[str, str], ...]] = {
     fuse_concept_rag: tuple(
         (name, "fuse") for name in ("concept-rag", "concept-rag:titles", "concept-rag:semantics")
     ),
+    fuse_five_signals: tuple(
+        (name, "fuse") for name in ("concept-rag:chunk", "concept-rag:concept", "concept-rag:adr22")
+    ),
     fuse_textbook: (("textbook", "fuse"), *((f"textbook:{mix}", "fuse") for mix in _MIXTURES)),
     classify_mind: (("mind", "classify"),),
     rrf_mind: (("mind", "rrf"),),
+    escalate_mind: (("mind", "escalate"),),
+    source_credit_mind: (("mind", "source_credit"),),
+    field_confidence_mind: (("mind", "field_confidence"),),
     fuse_physical_ai: (("physical-ai:shipped", "fuse"),),
 }
 

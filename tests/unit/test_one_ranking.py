@@ -48,7 +48,6 @@ def assert_alike(ours: Ranking, theirs: old_ranking.Ranking) -> None:
             assert scores[mine.chunk_id] == approx(other.score, rel=NEAR, abs=NEAR)
         assert mine.explanation.tier == other.explanation.tier
     assert ours.settled.weights == theirs.weights
-    assert (ours.fallback is None) == (theirs.second_try is None)
     assert ours.confidence == (theirs.confidence and approx(theirs.confidence))
 
 

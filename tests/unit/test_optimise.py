@@ -16,12 +16,20 @@ from search.domain import (
     Query,
     QueryClass,
     Signal,
+    TermStatistic,
     Weights,
 )
 from search.tuning.evaluation.measures import interval
 from search.tuning.evaluation.whatif import Case, WhatIf
 from search.tuning.optimiser.verdict import Optimised
-from search.tuning.optimiser.weight_search import NothingToLearn, Target, _simplex, _whole, optimise
+from search.tuning.optimiser.weight_search import (
+    LEANS,
+    NothingToLearn,
+    Target,
+    _simplex,
+    _whole,
+    optimise,
+)
 from tests.support.random_pools import configuration
 from tests.support.ranking import columns
 
@@ -36,8 +44,16 @@ PRESENT = Profile(
 CANDIDATES = 20
 
 
-def case(seed: int, telling: Signal | None, query_class: QueryClass = QueryClass.CONCEPT) -> Case:
-    """A query with one right document, which `telling` knows; the other signals are chance."""
+def case(
+    seed: int,
+    telling: Signal | None,
+    query_class: QueryClass = QueryClass.CONCEPT,
+    words: int = 0,
+) -> Case:
+    """A query with one right document, which `telling` knows; the other signals are chance.
+
+    `words` are its known words.
+    """
     chance = random.Random(seed)
     right = chance.randint(1, CANDIDATES)
     candidates, places = [], []
@@ -50,7 +66,8 @@ def case(seed: int, telling: Signal | None, query_class: QueryClass = QueryClass
             raw[telling] = chance.uniform(0.6, 0.9) if document == right else raw[telling] / 1.5
         candidates.append(Candidate(document, document, raw))
         places.append({Signal.VECTOR.value: document})
-    pool = columns(candidates, Query("pumps", original="pumps"), places=places)
+    terms = tuple(TermStatistic(f"word{i}", 1, 1.0) for i in range(words))
+    pool = columns(candidates, Query("pumps", original="pumps"), places=places, terms=terms)
     return Case(str(seed), pool, {right: 1}, query_class)
 
 
@@ -77,6 +94,18 @@ class TestFinding:
         assert found.fitted >= found.measured + found.gain.mean - 0.05
         # Nobody asked about the others.
         assert weights[QueryClass.DEBUG] == EQUAL
+
+    def test_short_questions_lean_where_that_tells(self) -> None:
+        """One class: its short questions are answered by meaning, its long ones by keywords."""
+        short = [case(seed, Signal.VECTOR, words=1) for seed in range(30)]
+        long = [case(seed, Signal.KEYWORD, words=12) for seed in range(100, 130)]
+        found = optimised(short, long)
+        assert found.profile.short_lean == max(LEANS)
+        weights = found.profile.weights[QueryClass.CONCEPT]
+        assert weights.keyword > weights.vector
+        kept = optimised(short, long, wanted=Target(normalisers=False))
+        assert kept.profile.short_lean == PRESENT.short_lean
+        assert found.fitted > kept.fitted
 
     def test_the_same_seed_finds_the_same(self) -> None:
         group = cases(20, Signal.VECTOR, QueryClass.CONCEPT)

@@ -21,7 +21,8 @@ from search.domain import (
     Signal,
     Weights,
 )
-from search.models.profiles import NAME, check_regex
+from search.models.profiles import check_regex
+from search.models.versions import NAME
 from search.presets import PRESETS, SEEDS
 from search.query import classifiers
 from search.ranking.boosts import anchors as boost_anchors
@@ -34,7 +35,7 @@ classes = st.sampled_from(list(QueryClass))
 every = pytest.mark.parametrize("profile", BY_NAME.values(), ids=list(BY_NAME))
 
 share = st.floats(0, 1, allow_nan=False)
-SIGNALS = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE)
+SIGNALS = (Signal.VECTOR, Signal.KEYWORD, Signal.TITLE, Signal.CONCEPT, Signal.WORDNET)
 raw_scores = st.fixed_dictionaries(dict.fromkeys(SIGNALS, share))
 # Some signals miss some candidates; a boost counts for some.
 candidate_lists = st.lists(
@@ -87,6 +88,19 @@ class TestWeights:
             pytest.param("concept-rag", {}, (0.4, 0.3, 0.3), id="S2-08"),
             pytest.param("concept-rag:titles", {}, (0.3, 0.2, 0.5), id="S2-17"),
             pytest.param("concept-rag:semantics", {}, (0.6, 0.2, 0.2), id="S2-18"),
+            pytest.param("concept-rag:strict", {}, (0.4, 0.3, 0.3), id="D13"),
+            pytest.param(
+                "concept-rag:five", {}, (0.25, 0.25, 0.2, 0, 0, 0.2, 0.1), id="F2-03 ADR-0022"
+            ),
+            pytest.param(
+                "concept-rag:catalog", {}, (0.3, 0.25, 0.2, 0, 0, 0.15, 0.1), id="F2-03 catalog"
+            ),
+            pytest.param(
+                "concept-rag:chunk", {}, (0.35, 0.3, 0, 0, 0, 0.2, 0.15), id="F2-03 chunks"
+            ),
+            pytest.param(
+                "concept-rag:concept", {}, (0.3, 0.2, 0.4, 0, 0, 0, 0.1), id="F2-03 concepts"
+            ),
             pytest.param("textbook", {}, (0.7, 0.3, 0), id="S3-09"),
             pytest.param("textbook:rrf", {}, (0.5, 0.5, 0), id="S3-34"),
             pytest.param("textbook:100/0", {}, (1, 0, 0), id="S3-22"),
@@ -144,8 +158,8 @@ class TestWeights:
     def test_are_the_seeds(
         self,
         name: str,
-        by_class: dict[str, tuple[float, float, float]],
-        rest: tuple[float, float, float],
+        by_class: dict[str, tuple[float, ...]],
+        rest: tuple[float, ...],
     ) -> None:
         for query_class, weights in BY_NAME[name].weights.items():
             assert weights == Weights(*by_class.get(query_class.value, rest))
@@ -161,6 +175,13 @@ class TestWeights:
                 "mind", {"rrf_k": 60, "both_factor": 1.2, "both_first": True}, id="part 2, presets"
             ),
             pytest.param("physical-ai", {"depth": 50}, id="S5-04 S5-05"),
+            pytest.param(
+                "concept-rag:strict", {"depth": 30, "vector_candidates_only": True}, id="D13"
+            ),
+            pytest.param("concept-rag:five", {"depth": 30, "wordnet_cap": 0}, id="F2-03"),
+            pytest.param("concept-rag:catalog", {"wordnet_cap": 0.25}, id="F2-05 catalog"),
+            pytest.param("concept-rag:chunk", {"wordnet_cap": 0.3}, id="F2-05 chunk"),
+            pytest.param("concept-rag:concept", {"wordnet_cap": 0.2}, id="F2-05 concept"),
             pytest.param("mind:v4", {"rrf_k": 60, "depth": 120}, id="F4-01 limits"),
             pytest.param(
                 "physical-ai:shipped",
@@ -171,6 +192,13 @@ class TestWeights:
     )
     def test_other_constants_are_the_seeds(self, name: str, fields: dict[str, object]) -> None:
         assert {each: getattr(BY_NAME[name], each) for each in fields} == fields
+
+    def test_a_base_differs_in_its_classes_alone(self) -> None:
+        """S5-43: what the classes of Physical AI gain is measured against this."""
+        base, adaptive = BY_NAME["physical-ai:70/30"], BY_NAME["physical-ai"]
+        assert set(base.weights.values()) == {Weights(0.7, 0.3, 0)}
+        kept = {"name": "", "weights": {}, "classifier": Classifier.NONE}
+        assert replace(base, **kept) == replace(adaptive, **kept)
 
 
 class TestAsData:
@@ -297,7 +325,7 @@ class TestErrata:
     )
     def test_concept_rags_scores(self, raw: tuple[float, float, float], score: float) -> None:
         profile = BY_NAME["concept-rag"]
-        one = Candidate(1, 1, dict(zip(SIGNALS, raw, strict=True)))
+        one = Candidate(1, 1, dict(zip(SIGNALS[:3], raw, strict=True)))
         found = scores([one], profile, QueryClass.GENERAL, profile.weights[QueryClass.GENERAL])
         assert found[1] == approx(score)
 

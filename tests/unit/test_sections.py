@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingestion.chunking.sections import Neighbour, section_of
+from ingestion.chunking.sections import Neighbour, lead, repeated, section_of
 
 
 def chunks(*made: tuple[str, int]) -> list[Neighbour]:
@@ -72,3 +72,34 @@ def test_laws(made: list[tuple[str, int]], data: st.DataObject) -> None:
     assert all(chunk.path[: len(section.path)] == section.path for chunk in inside)
     assert section.tokens == sum(chunk.tokens for chunk in inside)
     assert section.tokens <= max(budget, book[ordinal].tokens)
+
+
+@pytest.mark.parametrize(
+    ("gap", "kinds", "expected"),
+    [
+        (1, ("paragraph", "paragraph"), " "),
+        (0, ("paragraph", "table"), " "),
+        (1, ("table", "table"), "\n"),
+        (1, ("code", "code"), "\n"),
+        (2, ("table", "table"), "\n\n"),
+        (-5, ("paragraph", "paragraph"), " "),
+    ],
+)
+def test_the_whitespace_between_two_chunks(gap: int, kinds: tuple[str, str], expected: str) -> None:
+    assert lead(10, 10 + gap, *kinds) == expected
+
+
+@pytest.mark.parametrize(
+    ("start", "text", "original", "expected"),
+    [
+        (10, "Text.", "", 0),
+        (12, "Text.", "", 0),
+        (6, "end. More.", "", 4),
+        (6, "end. Else.", "end. More.", 4),
+        (6, "Anew. More.", "end. More.", 0),
+    ],
+)
+def test_the_words_that_a_chunk_repeats(
+    start: int, text: str, original: str, expected: int
+) -> None:
+    assert repeated(10, start, text, original) == expected

@@ -36,6 +36,75 @@ def deleted(administrator: User) -> Document:
     return document
 
 
+class TestDeletion:
+    def delete(self, user: User, document: Document) -> Any:
+        client = signed_in(user)
+        page = f"{DOCUMENTS}{document.pk}/delete/"
+        assert "Move to the bin?" in client.get(page).content.decode()
+        return client.post(page, {"post": "yes"}, follow=True)
+
+    def test_says_that_it_goes_to_the_bin_and_undoes_it(self, administrator: User) -> None:
+        document = make_document(make_collection("Handbook"), TIDES)
+        page = self.delete(administrator, document).content.decode()
+        assert "“Tides” moved to the bin, restorable for 30 days." in page
+        assert not search("high water", viewer=None).results
+        undo = f"{DOCUMENTS}put-back/"
+        assert f'action="{undo}"' in page
+        assert f'name="id" value="{document.pk}"' in page
+
+        back = signed_in(administrator).post(undo, {"id": [document.pk, "x"]})
+        assert said(back) == "1 restored."
+        assert search("high water", viewer=None).results[0].title == "Tides"
+        again = signed_in(administrator).post(undo, {"id": [document.pk]})
+        assert said(again) == "Nothing was restored: it is no longer in the bin."
+
+    def test_several_at_once_and_a_collection(self, administrator: User) -> None:
+        shelf = make_collection("Handbook")
+        both = [make_document(shelf, TIDES), make_document(shelf, EBB)]
+        client = signed_in(administrator)
+        chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in both]}
+        asked = client.post(DOCUMENTS, chosen).content.decode()
+        assert "Move to the bin?" in asked
+        assert "restores it as it was" in asked
+        done = client.post(DOCUMENTS, chosen | {"post": "yes"}, follow=True).content.decode()
+        assert "2 documents moved to the bin" in done
+        client.post(f"{DOCUMENTS}put-back/", {"id": [row.pk for row in both]})
+        assert Document.objects.kept().count() == 2
+
+        collections = "/admin/ingestion/collection/"
+        gone = client.post(f"{collections}{shelf.pk}/delete/", {"post": "yes"}, follow=True)
+        assert "“Handbook” moved to the bin" in gone.content.decode()
+        assert said(client.post(f"{collections}put-back/", {"id": shelf.pk})) == "1 restored."
+        assert search("high water", viewer=None).results
+
+    def test_undo_is_for_who_may_change_and_restores_nothing_hidden(
+        self, administrator: User
+    ) -> None:
+        document = make_document(make_collection("Handbook"), TIDES)
+        cleaner = staff("cleaner", "view_document", "delete_document")
+        page = self.delete(cleaner, document).content.decode()
+        assert "moved to the bin" in page
+        assert "put-back" not in page
+        undo = f"{DOCUMENTS}put-back/"
+        assert signed_in(cleaner).post(undo, {"id": document.pk}).status_code == 403
+
+        cabin = make_collection("Cabin", visibility="groups", groups=["insiders"])
+        hidden = make_document(cabin, EBB)
+        services.delete([hidden], acting_user=administrator)
+        editor = staff("editor", "view_document", "change_document")
+        assert "Nothing was restored" in said(signed_in(editor).post(undo, {"id": hidden.pk}))
+        assert signed_in(editor).get(undo).status_code == 405
+
+    def test_without_a_bin_says_that_it_is_final(self, administrator: User, settings: Any) -> None:
+        settings.DELETION_GRACE_DAYS = 0
+        document = make_document(make_collection("Handbook"), TIDES)
+        client, page = signed_in(administrator), f"{DOCUMENTS}{document.pk}/delete/"
+        assert "Delete permanently?" in client.get(page).content.decode()
+        done = client.post(page, {"post": "yes"}, follow=True).content.decode()
+        assert "“Tides” deleted." in done
+        assert "put-back" not in done
+
+
 class TestBin:
     def test_says_what_was_deleted_by_whom_and_for_how_long(
         self, administrator: User, deleted: Document

@@ -146,8 +146,8 @@ class TestConflicts:
             administrator, PINS, **pin
         )
         curator = staff("curator", "add_pin")
-        other.collection.visibility = "private"
-        other.collection.save()
+        other.collection = make_collection("Board", visibility="private")
+        other.save()
         assert "Another document is already pinned" in self.errors(curator, PINS, **pin)
         assert self.errors(administrator, PINS, **{**pin, "position": 2}) == ""
 
@@ -223,3 +223,18 @@ class TestTrying:
         assert writer.get(f"{PINS}try/").status_code == 403
         page = writer.get(f"{PINS}add/").content.decode()
         assert 'data-url="/admin/search/pin/try/"' in page
+
+
+@pytest.mark.parametrize("page", [PINS, HIDES])
+def test_a_hidden_document_is_neither_named_nor_chosen(page: str, rules: Document) -> None:
+    """Its number in the address, or posted, tells nothing of it."""
+    secret = make_document(make_collection("Board", visibility="groups"), "# Takeover\n\nThe plan.")
+    client = signed_in(staff("curator", "add_pin", "view_pin", "add_hide", "view_hide"))
+    assert "Takeover" not in client.get(f"{page}add/?document={secret.pk}").content.decode()
+    assert "Rules" in client.get(f"{page}add/?document={rules.pk}").content.decode()
+    data = {"query": "the plan", "document": secret.pk, "position": 1, "enabled": "on"}
+    response = client.post(f"{page}add/", data)
+    assert "Select a valid choice" in str(response.context["adminform"].form.errors)
+    assert "Takeover" not in response.content.decode()
+    assert not Pin.objects.exists()
+    assert not Hide.objects.exists()

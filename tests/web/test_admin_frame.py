@@ -7,11 +7,17 @@ import datetime
 import pytest
 from django.contrib import admin
 from django.template import Context, Template
+from django.test import Client
 from django.urls import reverse
 
 from common.accounts.models import User
 from kbsite.unfold import UNFOLD
-from tests.support.admin_client import signed_in
+from search.analytics.models import SearchEvent
+from search.models import SearchProfile
+from search.tuning.golden import judging
+from search.tuning.models import ProfileChange
+from tests.support.admin_client import signed_in, staff
+from tests.support.factories import make_collection, make_document
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +31,59 @@ def test_the_sidebar_names_every_list_there_is() -> None:
     }
     assert registered - set(listed) == set()
     assert len(listed) == len(set(listed))
+
+
+def test_signing_in_leads_to_where_the_person_works(
+    client: Client, administrator: User, reader: User
+) -> None:
+    staff("newcomer")
+    for name, place in (("administrator", "/admin/"), ("reader", "/"), ("newcomer", "/")):
+        form = {"username": name, "password": f"pw-{name}"}
+        assert client.post("/login/", form).headers["Location"] == place, name
+        asked = client.post("/login/", {**form, "next": "/threads/"})
+        assert asked.headers["Location"] == "/threads/"
+
+
+def test_the_admin_has_the_sign_in_page_of_the_site(client: Client, reader: User) -> None:
+    page = client.get("/admin/ingestion/document/", follow=True)
+    assert page.redirect_chain[-1][0] == "/login/?next=/admin/ingestion/document/"
+    client.force_login(reader)
+    page = client.get("/admin/ingestion/document/", follow=True)
+    assert "You are signed in as reader, whose account lacks access" in page.content.decode()
+
+
+class TestFrontPage:
+    def test_offers_the_first_steps_until_they_are_taken(self, administrator: User) -> None:
+        def steps() -> list[bool]:
+            return [
+                step.is_done for step in signed_in(administrator).get("/admin/").context["steps"]
+            ]
+
+        assert steps() == [False, False, False, False]
+        document = make_document(make_collection("Handbook"), "# Tides\n\nHigh water.\n")
+        assert steps() == [True, False, False, False]
+        SearchEvent.objects.create(query="tides", folded="tides", total=1, milliseconds=1.0)
+        judging.judge("tides", [], document, 3, acting_user=administrator)
+        assert steps() == [True, True, True, False]
+        profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+        published = ProfileChange.Action.PUBLISHED
+        ProfileChange.objects.create(profile=profile, action=published, user=administrator)
+        assert steps() == []
+
+    def test_offers_steps_that_the_person_may_take(self) -> None:
+        looker = staff("looker", "view_document")
+        assert signed_in(looker).get("/admin/").context["steps"] == []
+
+    def test_shows_the_chosen_period(self, administrator: User) -> None:
+        page = signed_in(administrator).get("/admin/?days=90")
+        assert "in the 90 days since" in page.content.decode()
+        assert 'href="?days=90" aria-current="true"' in page.content.decode()
+        charts = page.context["searching"]["charts"]
+        assert {len(chart.marks) for chart in charts} == {90}
+        assert {chart.bottom for chart in charts} == {"0", "0.0"}
+        assert "in the 30 days since" in (
+            signed_in(administrator).get("/admin/?days=1e9").content.decode()
+        )
 
 
 @pytest.mark.parametrize("app", ["ingestion", "search"])

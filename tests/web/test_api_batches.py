@@ -60,7 +60,7 @@ class TestUploads:
         files = [
             file("a.md", b"# A\n\nOne.\n"),
             file("empty.md", b""),
-            file("picture.png", b"\x89PNG\r\n\x1a\n" + b"\0" * 20),
+            file("picture.gif", b"GIF89a" + b"\0" * 20),
             file("again.md", b"# Held\n\nAlready here.\n"),
             file("b.md", b"# B\n\nTwo.\n"),
         ]
@@ -76,7 +76,7 @@ class TestUploads:
         assert told == [
             ("a.md", "queued", "added", None),
             ("empty.md", None, None, "empty_file"),
-            ("picture.png", None, None, "unsupported_type"),
+            ("picture.gif", None, None, "unsupported_type"),
             ("again.md", "ready", "duplicate", None),
             ("b.md", "queued", "added", None),
         ]
@@ -190,7 +190,7 @@ class TestIdempotencyKeys:
         document = make_document(shelf, "# A\n\nOne.\n")
         address, fields = {
             "version": (f"{DOCUMENTS}{document.public_id}/versions/", {"file": file()}),
-            "batch": (BATCH, {"files": [file(), file("x.png", b"\x89PNG\r\n\x1a\n")]}),
+            "batch": (BATCH, {"files": [file(), file("x.gif", b"GIF89a")]}),
             "import": (IMPORTS, {"manifest": file("m.csv", b"url,title\nhttps://a.b/c,C\n")}),
         }[kind]
 

@@ -42,6 +42,9 @@ def assert_shape(response: Any, status: int, code: str) -> dict[str, Any]:
         "/api/v1/collections/no-such/",
         "/api/v1/profiles/no-such/",
         f"/api/v1/profiles/default@{'9' * 40}/",
+        f"/api/v1/profiles/default@{'9' * 5000}/",
+        "/api/v1/profiles/a%00b/",
+        f"/api/v1/imports/{'9' * 5000}/",
     ],
 )
 def test_what_is_not_there_is_one_404(api: APIClient, address: str) -> None:
@@ -60,9 +63,16 @@ def test_a_forgotten_slash_is_forgiven_to_readers(api: APIClient) -> None:
     assert_shape(api.post("/api/v1/auth/token", {}), 404, "not_found")
 
 
-@pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
-def test_a_method_that_is_not_there(api: APIClient, method: str) -> None:
-    response = getattr(api, method)("/api/v1/search/")
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        *((method, "/api/v1/search/") for method in ("put", "patch", "delete", "options")),
+        ("post", "/api/schema/"),
+        ("delete", "/api/docs/"),
+    ],
+)
+def test_a_method_that_is_not_there(api: APIClient, method: str, address: str) -> None:
+    response = getattr(api, method)(address)
 
     assert_shape(response, 405, "method_not_allowed")
     assert "GET" in response.headers["Allow"]
@@ -74,14 +84,36 @@ def test_a_method_that_is_not_there(api: APIClient, method: str) -> None:
         (b"{", "application/json", 400, "parse_error"),
         (b"\xff\xfe", "application/json", 400, "parse_error"),
         (b'{"username": "\\u0000", "password": "x"}', "application/json", 400, "invalid"),
+        (b'{"other": [{"\\ud800": 1}]}', "application/json", 400, "invalid"),
+        (b'{"\\ud800": 1}', "application/json", 400, "invalid"),
+        (b'{"username": 1e999}', "application/json", 400, "invalid"),
+        (b'{"username": %s}' % (b"9" * 5000), "application/json", 400, "parse_error"),
+        (b"[]", "application/json", 400, "invalid"),
         (b'{"username": "\\ud800", "password": "x"}', "application/json", 400, "invalid"),
         (b"{}", "application/json", 400, "invalid"),
         (b"1", "application/json", 400, "invalid"),
         (b'{"username": NaN}', "application/json", 400, "parse_error"),
+        (b"[" * 200_000, "application/json", 400, "parse_error"),
         (b"<a/>", "application/xml", 415, "unsupported_media_type"),
         (b" " * (3 * 1024 * 1024), "application/json", 413, "body_too_large"),
     ],
-    ids=["torn", "binary", "nul", "surrogate", "empty", "number", "nan", "xml", "large"],
+    ids=[
+        "torn",
+        "binary",
+        "nul",
+        "surrogate",
+        "within",
+        "name",
+        "infinite",
+        "digits",
+        "list",
+        "empty",
+        "number",
+        "nan",
+        "deep",
+        "xml",
+        "large",
+    ],
 )
 def test_a_body_that_cannot_be_read(
     api: APIClient, body: bytes, content_type: str, status: int, code: str

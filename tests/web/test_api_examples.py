@@ -144,7 +144,9 @@ def test_every_command_is_understood(
     _, token = AuthToken.objects.create(user=administrator)
     variables = {
         "KB": "/api/v1", "AUTH": f"Authorization: Token {token}", "ID": str(document.public_id),
-        "SEARCH": found["search_id"], "JSON": "Content-Type: application/json",
+        "ANSWER": "00000000-0000-4000-8000-00000000000b", "V1": "/v1", "TOKEN": token,
+        "THREAD": "00000000-0000-4000-8000-00000000000c", "SEARCH": found["search_id"],
+        "JSON": "Content-Type: application/json",
     }  # fmt: skip
 
     told, count = [], 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from html import unescape
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +12,10 @@ from django.core.management import call_command
 from drf_spectacular.generators import SchemaGenerator
 from rest_framework.test import APIClient
 
+from common.accounts.models import User
 from common.api.schema import ERRORS, error_response
 from ingestion import services
+from ingestion.models import Visibility
 from search.api.examples import SEARCH, SEARCH_EXPLAINED
 from tests.support.factories import make_collection, make_document
 
@@ -98,9 +102,53 @@ def test_the_schema_is_served(api: APIClient, schema: dict[str, Any]) -> None:
 
 
 def test_the_documentation_loads_nothing_from_elsewhere(api: APIClient) -> None:
-    page = api.get("/api/docs/", headers={"accept": "text/html"})
+    html = documentation(api)
 
-    assert page.status_code == 200
-    html = page.content.decode()
     assert "swagger-ui-bundle" in html
     assert re.findall(r"(?:src|href)=[\"'](?:https?:)?//", html) == []
+    assert "<script>" not in html
+    # The program itself would ask a validator on the internet about the schema.
+    assert "validatorUrl: null" in Path("static/search/api_docs.js").read_text()
+
+
+def test_it_opens_with_commands_for_this_site(api: APIClient, reader: User) -> None:
+    make_collection("Harbour")
+    make_collection("Crew", visibility=Visibility.GROUPS)
+    api.force_login(reader)
+
+    html = unescape(documentation(api))
+
+    assert '<html lang="en">' in html
+    commands = "\n".join(re.findall(r"<code>(.*?)</code>", html, re.DOTALL))
+    for part in (
+        "KB=http://testserver/api/v1\n",
+        '{"username": "reader", "password": "correct horse"}',
+        "$KB/auth/token/",
+        "$KB/search/",
+        "$KB/documents/",
+        "collection=harbour ",
+    ):
+        assert part in commands
+    assert "crew" not in html.lower()
+
+
+def documentation(api: APIClient) -> str:
+    page = api.get("/api/docs/", headers={"accept": "text/html"})
+    assert page.status_code == 200
+    return page.content.decode()
+
+
+def test_search_comes_first_and_every_group_has_a_description(schema: dict[str, Any]) -> None:
+    described = [tag["name"] for tag in schema["tags"]]
+    used = {tag for _, _, operation in operations(schema) for tag in operation["tags"]}
+
+    assert described[0] == "search"
+    assert sorted(described) == sorted(used)
+
+
+def test_bodies_that_refuse_unknown_fields_say_so(schema: dict[str, Any]) -> None:
+    components = schema["components"]["schemas"]
+
+    for name in ("CredentialsRequest", "SearchParametersRequest", "PatchedPinRequest"):
+        assert components[name]["additionalProperties"] is False
+    assert "additionalProperties" not in components["SearchResponse"]

@@ -320,7 +320,7 @@ def test_a_signed_in_reader_finds_more(library: Collection, api: APIClient, read
 
 
 def test_profiles_are_listed_with_their_weights(api: APIClient) -> None:
-    body = api.get("/api/v1/profiles/").json()
+    body = api.get("/api/v1/profiles/", {"page_size": 100}).json()
 
     by_name = {profile["name"]: profile for profile in body["results"]}
     assert {"default", "concept-rag", "textbook"} <= set(by_name)

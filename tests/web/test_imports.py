@@ -142,7 +142,13 @@ def test_the_admin_starts_shows_and_stops_an_import(administrator: User, shelf: 
     page = f"/admin/ingestion/import/{of.pk}/change/"
     assert answer["Location"] == page
     assert "Stop" in client.get(page).content.decode()
+    part = f"/admin/ingestion/import/{of.pk}/status/"
+    assert f'data-live="{part}"' in client.get(page).content.decode()
+    assert "/stop/" in client.get(part).content.decode()
     client.post(f"/admin/ingestion/import/{of.pk}/stop/")
+    ended = client.get(part).content.decode()
+    assert "<html" not in ended
+    assert ("/stop/" in ended, "/resume/" in ended, "data-live" in ended) == (False, True, False)
     client.post(f"/admin/ingestion/import/{of.pk}/resume/")
     runner.run(of.pk)
     shown = client.get(page).content.decode()
@@ -208,6 +214,11 @@ def test_a_large_deletion_is_confirmed_in_the_admin(
     shown = client.get(page).content.decode()
     assert "2 of 3 files are missing" in shown
     assert "delete 2 documents" in shown
+    part = f"/admin/ingestion/watchedfolder/{folder.pk}/status/"
+    assert f'data-live="{part}"' in shown
+    assert "delete 2 documents" in client.get(part).content.decode()
+    assert "delete_sweep" not in signed_in(helper).get(part).content.decode()
+    assert signed_in(staff("other")).get(part).status_code in (403, 404)
     client.post(confirm)
     scan(folder.pk)
     assert folder.collection.documents.kept().count() == 1

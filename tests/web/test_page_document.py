@@ -108,6 +108,66 @@ def test_odd_words_are_no_error(client: Client, library: SimpleNamespace, q: str
     assert ordinals(read(client, library.connections, q=q, chunk=0))
 
 
+def here(html: str) -> list[str]:
+    return re.findall(r'aria-current="location">([^<]+)<', html)
+
+
+def test_the_contents_say_where_the_passage_stands(
+    client: Client, library: SimpleNamespace
+) -> None:
+    html = read(client, library.connections)
+    assert re.findall(r'data-ordinal="\d+"[^>]*>([^<]+)<', html) == [
+        "Connection pool",
+        "Connection timeouts",
+    ]
+    # A heading on this page is a step away; one beyond the window opens it.
+    assert len(re.findall(r'<a href="#chunk-\d" data-ordinal', html)) == 2
+    html = read(client, library.logbook, chunk=50, q="noon")
+    chunk = library.logbook.current.chunks.get(ordinal=50)
+    assert here(html) == [chunk.heading_path[-1]]
+    assert 'href="?chunk=0&amp;q=noon#chunk-0"' in html
+
+
+def test_hits_lead_from_one_to_the_next(client: Client, library: SimpleNamespace) -> None:
+    # "day 7" alone is one passage of ninety that hold "barometer": the best hold both words.
+    html = read(client, library.logbook, q="barometer 907")
+    assert "1 hit<" in html
+    [following] = re.findall(r'data-hit="next"[^>]* href="([^"]+)"', html)
+    html = client.get(library.logbook.get_absolute_url() + following.replace("&amp;", "&"))
+    asked = passage(html.content.decode(), int(re.findall(r"chunk=(\d+)", following)[0]))
+    assert "at <mark>907</mark>" in asked
+    assert "1 of 1" in html.content.decode()
+
+    html = read(client, library.logbook, q="barometer", chunk=3)
+    total = library.logbook.current.chunk_count
+    assert f"4 of {total}" in html
+    assert re.findall(r'data-hit="(\w+)"[^>]*chunk=(\d+)&amp;q=barometer#chunk-', html) == [
+        ("previous", "2"),
+        ("next", "4"),
+    ]
+    # What nobody asked has no hits, nor what no passage holds.
+    assert "data-hit" not in read(client, library.logbook)
+    assert "data-hit" not in read(client, library.logbook, q="zeppelin")
+
+
+def test_a_passage_has_an_address_of_its_own(client: Client, library: SimpleNamespace) -> None:
+    html = read(client, library.logbook, q="noon")
+    [address] = re.findall(r'class="permalink" href="([^"]+)"', passage(html, 5))
+    assert address == "?chunk=5#chunk-5"
+    html = read(client, library.logbook, chunk=5)
+    assert re.findall(r'class="passage asked" id="chunk-(\d+)"', html) == ["5"]
+
+
+def test_contents_and_hits_hold_nothing_that_is_disabled(client: Client) -> None:
+    long = " and quiet, with the lamp lit and the gate watched" * 8
+    text = f"# Top\n\n## Open\n\nA harbour is open{long}.\n\n## Shut\n\nA harbour is shut{long}.\n"
+    document = make_document(make_collection("Edits"), text)
+    document.current.chunks.filter(text__contains="is shut").update(searchable=False)  # type: ignore[union-attr]
+    html = read(client, document, q="harbour")
+    assert "1 hit<" in html
+    assert re.findall(r'data-ordinal="\d+"[^>]*>([^<]+)<', html) == ["Open"]
+
+
 def test_text_that_two_chunks_share_is_shown_once(client: Client) -> None:
     shelf = make_collection("Long prose", chunk_tokens=40, overlap_tokens=15)
     sentences = [f"Sentence number {n} tells of the harbour master." for n in range(40)]
@@ -116,6 +176,27 @@ def test_text_that_two_chunks_share_is_shown_once(client: Client) -> None:
     assert len(ordinals(html)) > 5
     for n in range(40):
         assert html.count(f"number {n} tells") == 1
+
+
+def test_prose_that_ends_in_two_colons_is_prose_and_what_follows_is_code(client: Client) -> None:
+    text = (
+        "Title\n=====\n\nSay what it is called::\n\n    beam = Beam()\n    beam.weigh(7)\n\n"
+        "It answers *in* grams\n\n>>> beam.grams\n7\n\n* the hook\n* the mark\n"
+    )
+    html = read(client, make_document(make_collection("Code"), text, file_name="beam.rst"))
+    shown = passage(html, 0)
+    assert re.findall(r'<p class="prose">([^<]+)</p>', shown) == [
+        "Say what it is called:",
+        "It answers in grams",
+    ]
+    assert re.findall(r"<code>([^<]+)</code>", shown) == [
+        "beam = Beam()\nbeam.weigh(7)",
+        "&gt;&gt;&gt; beam.grams\n7",
+    ]
+    assert re.findall(r'<p class="prose item depth-0">([^<]+)</p>', shown) == [
+        "the hook",
+        "the mark",
+    ]
 
 
 def test_markup_in_a_document_is_text(client: Client, library: SimpleNamespace) -> None:
@@ -200,7 +281,8 @@ def test_what_a_document_costs(
     client: Client, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     address = library.logbook.get_absolute_url()
-    with django_assert_num_queries(2) as captured:
+    # The document, its concepts, the passages, the contents, the hits.
+    with django_assert_num_queries(5) as captured:
         client.get(address, {"chunk": 40, "q": "noon"})
     # The extracted text may be 50 MB; the page must not read it.
     assert not any('"text",' in query["sql"].split("FROM")[0] for query in captured[:1])

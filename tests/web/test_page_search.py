@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles import finders
 from django.test import Client
 from pytest import approx
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
+from ingestion.models import Document
 from search.models import SearchProfile
+from tests.support.factories import make_collection, make_document
 from tests.support.library import lasting_library
+from tests.support.shown_results import documents as titles
+from tests.support.shown_results import headings, results, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -38,16 +45,8 @@ def ask(client: Client, query: str = "", **parameters: Any) -> str:
     return response.content.decode()
 
 
-def titles(html: str) -> list[str]:
-    return re.findall(r'class="result-link"[^>]*>([^<]*)<', html)
-
-
 def places(html: str) -> list[str]:
     return re.findall(r'class="result-link" href="([^"]+)"', html)
-
-
-def text_of(html: str) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
 
 
 # --- results -----------------------------------------------------------------------------------
@@ -57,10 +56,10 @@ def test_a_result_says_where_it_stands_and_marks_the_words(client: Client) -> No
     html = ask(client, "connection timeouts")
     first = html[html.index('<li class="result">') :].split("</li>")[0]
 
-    assert titles(first) == ["Database connections"]
+    assert headings(first) == ["Connection timeouts"]
     assert '<span class="shelf">Handbook</span>' in first
     # The space lets a long path wrap between its headings, and stands before each separator.
-    assert ' <span class="crumb">Connection timeouts</span>' in first
+    assert ' <span class="crumb">Database connections</span>' in first
     assert "<mark>connection</mark>" in first
     assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+&amp;q=connection', first)
 
@@ -90,14 +89,23 @@ def test_a_bar_is_as_long_as_its_score(client: Client) -> None:
     assert sum(widths) == approx(float(score[1]) * 100, abs=0.2)
 
 
-def test_the_page_names_class_rule_profile_and_weights(client: Client) -> None:
+def test_one_line_names_the_class_and_opens_to_rule_profile_and_weights(
+    client: Client, member: User
+) -> None:
     text = text_of(ask(client, "what is a connection pool"))
     weights = SearchProfile.objects.get(state="active").class_weights.get(query_class="concept")
 
-    assert "Concept rule: asks what it is" in text
-    assert "Profile default v2" in text
+    assert "Concept question · weights" in text
+    assert "Profile default v2; rule: asks what it is." in text
     assert f"Meaning {float(weights.vector) * 100:g} %" in text
-    assert re.search(r"\d+ passages, ranked in \d+ ms", text)
+    # Times and stems say nothing to readers.
+    assert not re.search(r"\d ms\b|query terms", text)
+    member.is_staff = True
+    member.save()
+    client.force_login(member)
+    assert re.search(
+        r"retrieval [\d.]+ ms .* query terms connect", text_of(ask(client, "connections"))
+    )
 
 
 def test_a_named_identifier_comes_first_and_says_so(client: Client) -> None:
@@ -121,6 +129,36 @@ def test_a_slow_model_is_admitted(client: Client, settings: Any) -> None:
 
     assert "Meaning-based matching is unavailable; showing keyword and title matches." in html
     assert titles(html)[0] == "Database connections"
+
+
+def test_a_sentence_comes_before_the_figures(client: Client) -> None:
+    first = results(ask(client, "connection timeouts"))[0]
+    why = first.split('<details class="why">')[1].split("</details>")[0]
+
+    sentence = "The nearest in meaning; holds all 2 of your words; its heading names Connection, "
+    assert text_of(why).startswith(f"Why here? {sentence}timeouts")
+    assert why.index("your words") < why.index('<div class="figures">')
+
+
+def test_two_documents_of_one_name_are_told_apart(client: Client) -> None:
+    shelf = make_collection("Annex")
+    for number in (1, 2):
+        text = f"# Obelisk\n\nThe obelisk of site {number} leans to the {number * 7}th stone."
+        make_document(shelf, text, file_name=f"site-{number}.md")
+    found = results(ask(client, "the leaning obelisk", collection="annex", group="false"))
+
+    assert {re.findall(r'class="leaf file">([^<]+)<', one)[0] for one in found} == {
+        "site-1.md",
+        "site-2.md",
+    }
+    assert "leaf file" not in ask(client, "connection timeouts", collection="handbook")
+
+
+def test_code_keeps_its_lines_and_a_name_its_mark(client: Client) -> None:
+    first = results(ask(client, "pool_size return"))[0]
+
+    assert '<pre class="snippet"><code>' in first
+    assert "def <mark>pool_size</mark>() -&gt; int:\n    <mark>return</mark> 10" in first
 
 
 # --- filters -----------------------------------------------------------------------------------
@@ -155,10 +193,51 @@ def test_a_search_keeps_its_filters_in_the_form_and_in_every_address(client: Cli
     )
 
 
+def test_facets_count_what_was_found_and_chips_take_filters_off(client: Client) -> None:
+    everything = ask(client)
+    found = ask(client, "barometer", collection="ships-papers", type="text/markdown")
+
+    counts = dict(re.findall(r'value="([^"]+)"[^>]*>\s*<span>[^<]*</span> <small>(\d+)<', found))
+    assert counts == {"ships-papers": "1", "text/markdown": "1", "en": "1"}
+    labels = re.compile(
+        r'value="handbook">\s*<span>Handbook</span>(?: <small>(\d+)</small>)?</label>'
+    )
+    assert [held[1] for held in labels.finditer(found)] == [None]  # could be added
+    assert [held[1] for held in labels.finditer(everything)] == ["4"]
+    chips = found.split('<ul class="chips"')[1].split("</ul>")[0]
+    assert re.findall(r'href="([^"]+)"', chips) == [
+        "/?q=barometer&amp;type=text%2Fmarkdown",
+        "/?q=barometer&amp;collection=ships-papers",
+        "/?q=barometer",
+    ]
+    assert "Ship&#x27;s papers" in chips
+
+
+def test_results_by_date_begin_with_the_newest_that_says_something_of_it(
+    client: Client, library: SimpleNamespace
+) -> None:
+    Document.objects.filter(pk=library.connections.pk).update(created="2020-01-01T00:00Z")
+    Document.objects.filter(pk=library.urlaub.pk).update(created="2030-01-01T00:00Z")
+    shelf = make_collection("Annex")
+    text = "# Pool\n\nA pool of connections is bounded, and each connection has a timeout."
+    new = make_document(shelf, text, file_name="pool.md")
+    Document.objects.filter(pk=new.pk).update(created="2025-01-01T00:00Z")
+    asked = "timeout of a connection in the pool"
+    html = ask(client, asked, sort="date")
+
+    order = titles(html)
+    assert order.index("Pool") < order.index("Database connections")
+    assert order.index("Database connections") < order.index("Urlaub")  # newest, and beside it
+    assert '<b aria-current="true">Newest</b>' in html
+    assert "sort=date" in html.split('rel="next"')[-1] or 'rel="next"' not in html
+    assert sorted(order) == sorted(titles(ask(client, asked)))
+
+
 def test_what_a_reader_may_not_see_leaves_no_trace(client: Client, member: User) -> None:
     for query in ("", "zanzibar harbour lighthouse", "connection"):
-        # The query itself stands in the box, in the title and in addresses.
-        html = re.sub(r"zanzibar([+ ]|%2B|%20)harbour", "", ask(client, query))
+        # The query itself stands in the box, in the title and in addresses, and its words in the
+        # notice that no document which the reader may see contains them.
+        html = re.sub(r"zanzibar([+ ]|%2B|%20)harbour|“zanzibar”", "", ask(client, query))
         assert "anzibar" not in html
         assert "CSV" not in html
     assert "5 searchable documents" in ask(client)
@@ -363,15 +442,33 @@ def test_the_markup_allows_a_strict_content_security_policy(client: Client, quer
     assert not re.search(r'(src|href|action)="(https?:)?//', html)
 
 
+def test_a_page_of_ten_results_is_small(client: Client) -> None:
+    """Packed, as the server sends what is static and a proxy the rest: at most 60 kB in all."""
+    html = ask(client, "barometer at noon", group="false")
+    addresses = re.findall(r'(?:src|href)="/static/([^"]+\.(?:css|js|svg))"', html)
+    files = [finders.find(address) for address in addresses]
+    assert len(results(html)) == 10
+    assert len(files) >= 6
+    sizes = {
+        address: len(gzip.compress(Path(file).read_bytes(), 6))
+        for address, file in zip(addresses, files, strict=True)
+        if isinstance(file, str)
+    }
+    sizes["the page"] = len(gzip.compress(html.encode(), 6))
+    assert sum(sizes.values()) <= 60_000, sizes
+
+
 @pytest.mark.parametrize(
     ("parameters", "headers", "queries"),
     [
-        ({"q": "connection"}, {}, 5),
-        ({"q": "barometer", "collection": "ships-papers", "group": "false", "page": "2"}, {}, 5),
-        ({"q": "connection"}, HTMX, 5),
+        ({"q": "connection"}, {}, 6),
+        # The values that could be added are those of all documents.
+        ({"q": "barometer", "collection": "ships-papers", "group": "false", "page": "2"}, {}, 7),
+        ({"q": "connection", "sort": "date"}, {}, 7),
+        ({"q": "connection"}, HTMX, 7),
         ({}, {}, 3),
     ],
-    ids=["search", "filtered", "htmx", "welcome"],
+    ids=["search", "filtered", "by date", "htmx", "welcome"],
 )
 def test_what_a_page_costs(
     client: Client,
@@ -381,17 +478,19 @@ def test_what_a_page_costs(
     queries: int,
 ) -> None:
     client.get("/", {"q": "warm"})
-    # The search is recorded by one of them; what may still be being typed, by two.
+    # The search is recorded by one of them; what may still be being typed, by two. One finds the
+    # concepts that the results share, one counts their facets.
     with django_assert_num_queries(queries):
         client.get("/", parameters, headers=headers)
 
 
-def test_a_signed_in_reader_costs_a_session_and_a_user_more(
+def test_a_signed_in_reader_costs_a_session_a_user_and_a_history_more(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, reader: User
 ) -> None:
     client.force_login(reader)
     client.get("/", {"q": "warm"})
-    with django_assert_num_queries(7):
+    # After the answer: whether the reader keeps a history, and its entry.
+    with django_assert_num_queries(8 + 2):
         client.get("/", {"q": "connection"})
 
 

@@ -18,6 +18,7 @@ from django.contrib.admin import site
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client, RequestFactory
+from knox.models import AuthToken
 
 from common.accounts.models import User
 from ingestion.models import Collection, Document, State, Visibility
@@ -48,8 +49,10 @@ Niemand ausser dem Kapitän wusste, wo der Schlüssel zu dieser Truhe aufbewahrt
 FILE_NAME = "schatzkarte.html"
 COLLECTION = "Kapitaenskajuete"
 FAILED_NAME = "logbuch.pdf"
+# Not "7788" alone: a microsecond of any row's date may hold it.
 TRACES = (
-    TITLE, HEADING, "Freibeuter", "Goldtruhe", "Lagune", "Kapitän", "7788", "schatzkarte",
+    TITLE, HEADING, "Freibeuter", "Goldtruhe", "Lagune", "Kapitän", "2031-7788", "20317788",
+    "schatzkarte",
     "Kapitaenskajuete", "kapitaenskajuete", "logbuch",
 )  # fmt: skip
 
@@ -105,6 +108,7 @@ AUTOCOMPLETE = [
 def unrecorded(settings: Any) -> None:
     """The walk's own searches would change what it sees: see test_watching_visibility.py."""
     settings.SEARCH_EVENTS = False
+    settings.HISTORY_DAYS = 0
 
 
 @pytest.fixture
@@ -259,6 +263,59 @@ def test_a_hidden_document_changes_nothing_that_others_see(
     assert {*searches, "/api/v1/documents/?state=failed"} <= after.keys()
 
 
+QUESTIONS = ("Goldtruhe", "PII-2031-7788", "robbers of the sea burying their treasure", "the")
+
+
+def answers_to(client: Client) -> dict[str, str]:
+    """What is answered to questions that X would answer, over the API and OpenAI's protocol."""
+    seen = {}
+    for place, question in enumerate(QUESTIONS):
+        body: dict[str, Any] = {"q": question, "stream": bool(place % 2)}
+        seen[f"answer: {question}"] = told(client, "/api/v1/answers/", body)
+        body = {
+            "model": "steelyard",
+            "messages": [{"role": "user", "content": question}],
+            "stream": not place % 2,
+        }
+        seen[f"chat: {question}"] = told(client, "/v1/chat/completions", body)
+    body = {"q": "Truhe", "collection": ["kapitaenskajuete"]}
+    seen["collection"] = told(client, "/api/v1/answers/", body)
+    for model in ("kapitaenskajuete", "kapitaenskajuete:instant"):
+        body = {"model": f"steelyard/{model}", "messages": [{"role": "user", "content": "Truhe"}]}
+        seen[model] = told(client, "/v1/chat/completions", body)
+    return seen
+
+
+# What differs from one answer to the next: ids, times, and how long it took.
+ONE_TIME = re.compile(
+    r'"(?:id|answer)": ?"[^"]*"|"created": ?\d+|"(?:first_token_)?milliseconds": ?[\d.e-]+'
+)
+
+
+def told(client: Client, address: str, body: dict[str, Any]) -> str:
+    seen = answer(client, "post", address, data=body, content_type="application/json")
+    return ONE_TIME.sub("", f"{seen.status} {seen.body}")
+
+
+@pytest.mark.parametrize("make", VIEWERS, ids=lambda make: make.__name__)
+def test_answers_say_nothing_of_a_hidden_document(
+    open_document: Document, client_of: Callable[[Make], Client], make: Make
+) -> None:
+    """S5-31. By their sessions at /api/, by tokens at /v1/."""
+    client = client_of(make)
+    user = User.objects.filter(username=make.__name__).first()
+    if user is not None:
+        client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {AuthToken.objects.create(user=user)[1]}"
+    before = answers_to(client)
+    hidden, _ = hide()
+
+    after = answers_to(client)
+
+    traced = {asked: traces_in(seen, asked, hidden) for asked, seen in after.items()}
+    assert {asked: found for asked, found in traced.items() if found} == {}
+    assert after == before
+
+
 @pytest.mark.parametrize("make", VIEWERS, ids=lambda make: make.__name__)
 def test_an_address_of_a_hidden_document_answers_like_one_of_none(
     open_document: Document, client_of: Callable[[Make], Client], make: Make
@@ -382,6 +439,7 @@ class TestMembers:
             assert seen.status == 200, address
             return seen.text
 
+        assert "vergruben ihre Goldtruhe" in answers_to(insider)["answer: Goldtruhe"]
         assert "Goldtruhe" in body(f"/documents/{subject.public_id}/")
         assert FILE_NAME in body(f"/documents/{subject.public_id}/original/")
         assert TITLE in body(f"/api/v1/documents/{subject.public_id}/")

@@ -197,7 +197,7 @@ class TestPreview:
         monkeypatch.setattr("search.tuning.workbench.preview.ranking_of", counting)
         first = ask(client, "preview", body(client, active, "barometer", **KEYWORDS))
         assert len(ranked) == 2
-        monkeypatch.setattr("search.presentation.results._read", None)
+        monkeypatch.setattr("search.presentation.results.read_rows", None)
         for feedback in ("0.1", "0.2"):
             moved = body(client, active, "barometer", feedback=feedback, **KEYWORDS)
             assert ask(client, "preview", moved).status_code == 200

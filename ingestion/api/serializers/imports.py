@@ -60,7 +60,9 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
 class ImportItemSerializer(serializers.ModelSerializer[ImportItem]):
     """One file or page of an import: its path or address, and its result."""
 
-    document = serializers.UUIDField(source="document.public_id", default=None, read_only=True)
+    document = serializers.UUIDField(
+        source="document.public_id", default=None, read_only=True, allow_null=True
+    )
 
     class Meta:
         model = ImportItem

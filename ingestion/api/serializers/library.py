@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import Group
 from django.utils.text import slugify
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -25,6 +25,15 @@ def sees_groups(request: Request) -> bool:
     return any(request.user.has_perm(f"ingestion.{verb}_collection") for verb in verbs)
 
 
+@extend_schema_field({"type": "array", "items": {"type": "string"}, "nullable": True})
+class GroupNamesField(serializers.ManyRelatedField):
+    """Groups by their names."""
+
+    def __init__(self, **options: Any) -> None:
+        names = serializers.SlugRelatedField(slug_field="name", queryset=Group.objects.all())
+        super().__init__(child_relation=names, **options)
+
+
 class CollectionSerializer(CleanSerializer[Collection]):
     """A collection with the number of documents in it, and of those that search can find.
 
@@ -33,9 +42,7 @@ class CollectionSerializer(CleanSerializer[Collection]):
     """
 
     slug = serializers.SlugField(required=False, max_length=120, help_text="Made from the name.")
-    groups = serializers.SlugRelatedField(
-        slug_field="name", queryset=Group.objects.all(), many=True, required=False, allow_null=True
-    )
+    groups = GroupNamesField(required=False, allow_null=True)
     language = LanguageField(required=False, allow_blank=True, max_length=35)
     documents = serializers.IntegerField(source="document_count", read_only=True)
     searchable = serializers.IntegerField(source="searchable_count", read_only=True)
@@ -43,8 +50,9 @@ class CollectionSerializer(CleanSerializer[Collection]):
     class Meta:
         model = Collection
         fields = (
-            "slug", "name", "description", "visibility", "groups", "language", "chunk_tokens",
-            "overlap_tokens", "metadata_keys", "documents", "searchable", "created", "warnings",
+            "slug", "name", "icon", "description", "visibility", "groups", "language",
+            "chunk_tokens", "overlap_tokens", "metadata_keys",
+            "documents", "searchable", "created", "warnings",
         )  # fmt: skip
         read_only_fields = ("created",)
         validators: ClassVar[list[Any]] = []  # the model's own, see CleanSerializer
@@ -185,6 +193,7 @@ class SpaceSerializer(serializers.Serializer[Report]):
         return f"{report.spent:.4f}"
 
 
+@extend_schema_serializer(many=False)
 class SpaceListSerializer(serializers.Serializer[Any]):
     """All embedding spaces, not paged."""
 

@@ -10,10 +10,18 @@ naming          -> the file name of a fetched page
 from ingestion.errors import AddressRefused, FetchError, PauseWanted, RobotsRefused, TooLong
 from ingestion.intake.fetching.crawling import CrawledPage, Robots, Sitemap, read_page, read_sitemap
 from ingestion.intake.fetching.fetch import Admit, Fetched, Known, Policy, fetch
-from ingestion.intake.fetching.guard import Guard, Rule, Target, read_rules, read_target
+from ingestion.intake.fetching.guard import (
+    MAX_URL_CHARS,
+    Guard,
+    Rule,
+    Target,
+    read_rules,
+    read_target,
+)
 from ingestion.intake.fetching.naming import file_name
 
 __all__ = [
+    "MAX_URL_CHARS",
     "AddressRefused",
     "Admit",
     "CrawledPage",

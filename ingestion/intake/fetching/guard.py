@@ -105,12 +105,15 @@ class Guard:
     """The hosts, ports and addresses that may be reached. `deny` takes precedence over `allow`.
 
     `allow` permits internal addresses, by host name or network; a rule with a port permits that
-    port as well. A host name alone never permits link-local and metadata addresses.
+    port as well. A host name alone never permits link-local and metadata addresses. Refusals name
+    the settings that an administrator can change.
     """
 
     allow: tuple[Rule, ...] = ()
     deny: tuple[Rule, ...] = ()
     ports: frozenset[int] = frozenset(SCHEMES.values())
+    allow_setting: str = "URL_IMPORT_ALLOW"
+    ports_setting: str = "URL_IMPORT_PORTS"
 
     def check(self, target: Target) -> None:
         """Raise AddressRefused if the URL itself is not allowed, without resolving its host."""
@@ -137,7 +140,7 @@ class Guard:
             logger.warning("Refused to fetch from %s, which is at %s (%s)", host, address, reason)
             raise AddressRefused(
                 f"{host} is an internal address, or resolves to one. Only public addresses are "
-                "fetched; an administrator can allow others in URL_IMPORT_ALLOW."
+                f"allowed; an administrator can add others to {self.allow_setting}."
             )
 
     def _may_use_port(self, host: str, address: Address | None, port: int) -> bool:
@@ -155,7 +158,7 @@ class Guard:
         allowed = ", ".join(map(str, sorted(self.ports)))
         return AddressRefused(
             f"Port {port} is not allowed, only {allowed}. An administrator can add it to "
-            "URL_IMPORT_PORTS."
+            f"{self.ports_setting}."
         )
 
 

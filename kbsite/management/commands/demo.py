@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
 from contextlib import suppress
 from typing import Any
@@ -12,10 +13,11 @@ from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
 from ingestion.management.base import PlainCommand
-from kbsite.demo import documents, examples, site
+from kbsite.demo import documents, examples, judged, site
 from kbsite.embedded import EmbeddedServersError
-from kbsite.supervisor import Supervisor, SupervisorError, alone, stop_running
+from kbsite.supervisor import AlreadyRunning, Supervisor, SupervisorError, alone, stop_running
 
+FIRST_PORT = 8000
 INTERRUPTED = 130  # what a shell shows for a program that Ctrl-C ended
 
 
@@ -25,12 +27,21 @@ class Command(PlainCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="Exit after the example searches.")
         parser.add_argument("--host", default="127.0.0.1")
-        parser.add_argument("--port", type=int, default=8000, help="Or the next free port.")
+        parser.add_argument(
+            "--port",
+            type=int,
+            help=f"Or the next free one. Default: that of the last start, at first {FIRST_PORT}.",
+        )
         parser.add_argument(
             "--corpus",
             choices=("all", "samples"),
             default="all",
             help="samples: only documents that need no download.",
+        )
+        parser.add_argument(
+            "--verbose",
+            action="store_true",
+            help="Show a line for each request, and what the programs print while they stop.",
         )
         parser.add_argument(
             "--stop", action="store_true", help="Stop a running demo and the embedded servers."
@@ -50,6 +61,10 @@ class Command(PlainCommand):
             self._say("Stopped. The data is kept.")
             if options["once"]:
                 sys.exit(INTERRUPTED)
+        except AlreadyRunning as error:
+            if dead := site.start_dead_servers():
+                self._say(f"{' and '.join(dead)} did not answer and was started again.")
+            raise CommandError(str(error)) from error
         except (
             SupervisorError,
             EmbeddedServersError,
@@ -61,20 +76,34 @@ class Command(PlainCommand):
     def _run(self, options: dict[str, Any]) -> None:
         site.migrate(self._say)
         site.collect_static(self._say)
-        password = site.make_administrator()
-        with site.listen(options["host"], options["port"]) as listener:
-            port = listener.getsockname()[1]
-            url = _url(options["host"], port)
-            if port != options["port"]:
-                self._say(f"Port {options['port']} is taken, so this one is used: {port}")
+        with self._listener(options["host"], options["port"]) as listener:
+            url = _url(options["host"], listener.getsockname()[1])
+            password = site.make_administrator()
+            # Now and at the end: an interrupted first start must not take the password with it.
+            self._show_addresses(url, password)
             with Supervisor(
-                site.site_programs(listener, options["host"]),
+                site.site_programs(listener, options["host"], verbose=options["verbose"]),
                 run_dir=settings.VAR_DIR / "run",
                 url=url,
                 write=self._say,
+                servers=site.embedded_servers(),
                 colour=sys.stdout.isatty(),
+                verbose=options["verbose"],
             ) as supervisor:
                 self._use(supervisor, url, password, options)
+
+    def _listener(self, host: str, given: int | None) -> socket.socket:
+        """The socket that the site listens at, on the port of the last start if none is given."""
+        last = site.last_port()
+        wanted = given or last or FIRST_PORT
+        listener = site.listen(host, wanted)
+        port = listener.getsockname()[1]
+        if port != wanted:
+            before = "" if given or not last else " (that of the last start)"
+            self._say(f"Port {wanted}{before} is taken, so this one is used: {port}")
+        if given or not last:
+            site.remember_port(port)
+        return listener
 
     def _use(
         self, supervisor: Supervisor, url: str, password: str, options: dict[str, Any]
@@ -96,6 +125,7 @@ class Command(PlainCommand):
         documents.wait(received, supervisor.check, self._say)
         for problem in received.problems:
             self._say(self.style.ERROR(problem))
+        judged.load_golden_queries(self._say)
         asked = examples.EVERYTHING if everything else examples.SAMPLES
         self._say("Three searches over the API:")
         examples.run(url, asked, self._say)

@@ -10,19 +10,26 @@ from common.admin.charts import bars, line
 from ingestion.models.library import Viewer
 from search.analytics import gaps, reporting
 
+# The periods that the front page offers, in days.
+RANGES = (7, 30, 90, 365)
 DAYS = 30
 GAPS_SHOWN = 5
 
 
-def searching() -> dict[str, Any]:
-    """The search figures of the last DAYS days with their charts; one query."""
-    period = reporting.figures(days=DAYS)
+def days_of(text: str) -> int:
+    """The chosen period in days; DAYS for anything that is not offered."""
+    return int(text) if text in map(str, RANGES) else DAYS
+
+
+def searching(length: int = DAYS) -> dict[str, Any]:
+    """The search figures of the last `length` days with their charts; one query."""
+    period = reporting.figures(days=length)
     whole, days = period.whole, period.days.items()
     return {
-        "days": DAYS,
+        "days": length,
         "since": period.since,
         "searches": whole.searches,
-        "per_day": whole.searches / DAYS,
+        "per_day": whole.searches / length,
         "figures": [
             (gettext("No results"), _percent(whole.zero_rate), gettext("of searches")),
             (gettext("Low confidence"), _percent(whole.unsure_rate), gettext("of searches")),
@@ -45,14 +52,19 @@ def searching() -> dict[str, Any]:
                 gettext("No results, %"),
                 [(day, _hundredths(each.zero_rate)) for day, each in days],
                 "{:.1f}",
+                from_zero=True,
             ),
             line(
                 gettext("Low confidence, %"),
                 [(day, _hundredths(each.unsure_rate)) for day, each in days],
                 "{:.1f}",
+                from_zero=True,
             ),
             line(
-                gettext("95th percentile, ms"), [(day, each.p95_ms) for day, each in days], "{:.0f}"
+                gettext("95th percentile, ms"),
+                [(day, each.p95_ms) for day, each in days],
+                "{:.0f}",
+                from_zero=True,
             ),
         ],
     }

@@ -55,6 +55,7 @@ class SearchEvent(models.Model):
     class Channel(models.TextChoices):
         PAGE = "page", _("Search page")
         API = "api", _("API")
+        MCP = "mcp", _("Agent (MCP)")
 
     search_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     at = models.DateTimeField(default=timezone.now, db_index=True)

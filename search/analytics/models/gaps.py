@@ -21,6 +21,7 @@ class Sign(models.TextChoices):
     REFORMULATED = "reformulated", _("Asked again in other words")
     UNSURE = "unsure", _("Low confidence")
     NO_CLICK = "no_click", _("Nothing opened")
+    ANSWER = "answer", _("Answer not helpful")
 
 
 class GapQuerySet(models.QuerySet["Gap"]):

@@ -106,6 +106,9 @@ class ExplanationSerializer(serializers.Serializer[Explanation]):
     score = serializers.FloatField()
     tier = TierSerializer()
     contributions = ContributionSerializer(many=True)
+    note = serializers.CharField(
+        allow_blank=True, help_text="Why its weights are not the query's; mostly empty."
+    )
     tree = serializers.SerializerMethodField()
 
     @extend_schema_field(_TREE_SCHEMA)

@@ -8,8 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from search.api.serializers.results import ResultSerializer, TermSerializer
-from search.domain import MIXED, Trial
-from search.engine.rank import FallbackRanking
+from search.domain import MIXED, Stage, Trial
 from search.pipeline import SearchResponse
 from search.tuning.api.serializers.profiles import (
     CLASSES,
@@ -18,13 +17,6 @@ from search.tuning.api.serializers.profiles import (
     ProfileNameSerializer,
     SignalValuesSerializer,
 )
-
-
-class SecondTrySerializer(serializers.Serializer[FallbackRanking]):
-    """The weights and confidence of the first ranking, which the fallback ranking replaced."""
-
-    weights_before = SignalValuesSerializer()
-    confidence_before = ConfidenceField()
 
 
 class TrialSerializer(serializers.Serializer[Trial]):
@@ -65,22 +57,27 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     low_confidence = serializers.BooleanField(
         help_text="Whether that is below the profile's threshold."
     )
-    second_try = SecondTrySerializer(
-        allow_null=True, help_text="Null unless the fallback ranking replaced the first ranking."
-    )
     weights = SignalValuesSerializer()
     forced = serializers.ListField(
         child=serializers.ChoiceField(choices=["profile", "class", "weights"]),
         help_text="Settings given by the caller.",
     )
     degraded = serializers.ListField(
-        child=serializers.ChoiceField(choices=SIGNALS), help_text="Signals that could not run."
+        child=serializers.ChoiceField(choices=[*SIGNALS, *Stage]),
+        help_text="Signals that could not run, and `reranker` if the profile gives it a share and "
+        "it gave no answer.",
     )
     notes = serializers.ListField(
         child=serializers.CharField(),
         source="sentences",
         help_text="Which quotes and hyphens did not bind (see `insist`), what was left out of a "
         "long question, and why the weights differ from those of the class.",
+    )
+    unknown_words = serializers.ListField(
+        child=serializers.CharField(),
+        source="unknown",
+        help_text="Words of the query that none of the searched collections contains; other "
+        "filters do not count.",
     )
     did_you_mean = serializers.CharField(
         source="suggestion",

@@ -4,6 +4,7 @@ from search.tuning.admin.experiments import ExperimentAdmin
 from search.tuning.admin.gate import ProfileChangeAdmin, PublicationAdmin, PublishGateAdmin
 from search.tuning.admin.golden import GoldenQueryAdmin
 from search.tuning.admin.golden_pages import JudgementAdmin
+from search.tuning.admin.learning import LearnedClassifierAdmin
 from search.tuning.admin.profiles import SearchProfileAdmin
 from search.tuning.admin.runs import EvaluationRunAdmin
 
@@ -12,6 +13,7 @@ __all__ = [
     "ExperimentAdmin",
     "GoldenQueryAdmin",
     "JudgementAdmin",
+    "LearnedClassifierAdmin",
     "ProfileChangeAdmin",
     "PublicationAdmin",
     "PublishGateAdmin",

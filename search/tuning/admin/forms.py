@@ -10,13 +10,14 @@ from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminDecimalFieldWidget, UnfoldAdminTextareaWidget
 
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import SearchProfile
 from search.tuning.admin.weights import check_sums, shares_of, weight_fields
-from search.tuning.models import ProfileChange
+from search.tuning.evaluation.targets import NAMES as TARGETS
+from search.tuning.models import ProfileChange, ProfileTargets
 from search.tuning.publishing import activation, drafts
 from search.tuning.publishing.drafts import edit_stamp
 
@@ -54,10 +55,22 @@ COSTS = {
         "The share of the keywords' weight that moves to meaning for questions of one or two "
         "known words. Raising it finds answers in other words, and loses exact ones."
     ),
+    "wordnet_cap": _(
+        "The most that WordNet may weigh if its weight depends on the question: more for one word "
+        "or no known concept, less for more than three words. 0: the weight is fixed."
+    ),
+    "vector_candidates_only": _(
+        "Only meaning finds passages; the other signals score them. Passages that only keywords "
+        "or titles find are lost."
+    ),
     "feedback": _(
         "The weight of similarity to the first results (relevance feedback), "
         "relative to the best score. Raising it brings related passages together, "
         "and drifts away from the question if the first results are wrong."
+    ),
+    "rerank": _(
+        "The reranker's share of the scores of the first 20 results, where a reranker is set up. "
+        "Raising it lets the model decide more of their order, and each search waits for it."
     ),
     "recency_half_life": _(
         "Days after which a document counts half as recent. Applies only if recency has a weight."
@@ -155,6 +168,22 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
                 "version first, reload the profile."
             ) % {"profile": held, "edits": edits or gettext("by someone")}
         return message
+
+
+class TargetsForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The targets of a profile; an empty field expects nothing."""
+
+    class Meta:
+        model = ProfileTargets
+        fields = TARGETS
+        widgets = {
+            name: UnfoldAdminDecimalFieldWidget(
+                attrs={"min": 0, "step": 1}
+                if name == "p95_ms"
+                else {"min": 0, "max": 1, "step": "any"}
+            )
+            for name in TARGETS
+        }
 
 
 def template_profile() -> SearchProfile | None:

@@ -17,7 +17,7 @@ from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
 from common.admin.pages import ActionPages, AuditedByServices, ReadOnly, actor
-from search.tuning.admin.publishing import differences_from_active
+from search.tuning.admin.publishing import differences_from_active, targets_context
 from search.tuning.evaluation.golden_runs import QueryRow, query_rows
 from search.tuning.models import EvaluationRun, ProfileChange, Publication, PublishGate
 from search.tuning.publishing import gate, gate_inputs, publications
@@ -104,6 +104,7 @@ class PublicationAdmin(ReadOnly, ActionPages[Publication], ModelAdmin):  # type:
             "may_override": refused
             and request.user.has_perms((publications.PUBLISH, publications.OVERRIDE)),
             "may_publish": request.user.has_perm(publications.PUBLISH),
+            **targets_context(publication.profile, publication.run),
             **_lost_and_won(publication, request),
         }
         return super().change_view(  # type: ignore[no-any-return]
@@ -189,6 +190,7 @@ class ProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
             "refused": "danger",
             "overridden": "warning",
             "rolled_back": "success",
+            "targets": "info",
             "exp_started": "info",
             "exp_refused": "danger",
             "exp_ended": "info",

@@ -64,11 +64,13 @@ class OptimisationForm(forms.Form):
         ),
     )
     normalisers = forms.BooleanField(
-        label=_("Normalisation"),
+        label=_("Normalisation and lean"),
         required=False,
         initial=True,
         widget=UnfoldBooleanWidget,
-        help_text=_("Also tries other normalisations of the signals."),
+        help_text=_(
+            "Also tries other normalisations of the signals, and other leans of short questions."
+        ),
     )
     folds = forms.IntegerField(
         min_value=2,

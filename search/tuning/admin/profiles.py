@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db import transaction
-from django.db.models import Case, QuerySet, When
+from django.db.models import QuerySet
 from django.forms import Script
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.loader import render_to_string
-from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
-from unfold.decorators import display
 
 from common.admin.pages import actor, become
+from common.admin.versions import STATE_LABELS, VersionPages
 from search.domain import About, columns_about
 from search.models import SearchProfile
 from search.presentation.results import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
-from search.tuning.admin.publishing import PublishingPages, differences_from_active, gate_page
+from search.tuning.admin.publishing import (
+    PublishingPages,
+    differences_from_active,
+    gate_page,
+    targets_context,
+)
 from search.tuning.admin.weights import SIGNAL_HELP, beams, class_rows
 from search.tuning.publishing import activation, drafts
 
-STATE_LABELS = {
-    SearchProfile.State.DRAFT: "warning",
-    SearchProfile.State.ACTIVE: "success",
-    SearchProfile.State.RETIRED: "",
-}
-
 
 @admin.register(SearchProfile)
-class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
+class SearchProfileAdmin(VersionPages, PublishingPages, ModelAdmin):  # type: ignore[misc]
+    audit = "admin:tuning_profilechange_changelist"
+    never_deleted = _("published search profiles (they are never deleted)")
     form = ProfileForm
     list_display = ("profile", "state_label", "weights", "depth", "published_at")
     list_filter = ("state", "name")
@@ -60,27 +57,10 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
         queryset: QuerySet[SearchProfile] = super().get_queryset(request)
         return queryset.prefetch_related("class_weights")
 
-    def get_ordering(self, request: HttpRequest) -> tuple[Any, ...]:
-        """The active profile first, then drafts, before the many shipped profiles."""
-        places = (SearchProfile.State.ACTIVE, SearchProfile.State.DRAFT)
-        cases = (When(state=state, then=place) for place, state in enumerate(places))
-        return (Case(*cases, default=len(places)), "name", "-version")
-
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        return ("name",) if obj else ()
-
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         source = template_profile()
         held = {name: getattr(source, name) for name in activation.FIELDS} if source else {}
         return {**held, "description": "", **super().get_changeform_initial_data(request)}
-
-    @admin.display(description=_("profile"), ordering="name")
-    def profile(self, profile: SearchProfile) -> str:
-        return str(profile)
-
-    @display(description=_("state"), ordering="state", label=STATE_LABELS)
-    def state_label(self, profile: SearchProfile) -> tuple[str, str]:
-        return profile.state, profile.get_state_display()
 
     @admin.display(description=_("published"), ordering="published")
     def published_at(self, profile: SearchProfile) -> str:
@@ -111,18 +91,9 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
             "from_active": differences_from_active(profile) if profile else [],
             "may_publish": self.has_publish_permission(request),
             "may_go_back": self.may_go_back(request, profile),
+            **(targets_context(profile) if profile else {}),
         }
         return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
-        """Redirect to the audit of all versions of the profile."""
-        profile = self.get_object(request, object_id)
-        if profile is None:
-            raise Http404
-        query = urlencode({"profile__name": profile.name})
-        return redirect(f"{reverse('admin:tuning_profilechange_changelist')}?{query}")
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         may = request.user.has_perm(activation.ROLL_BACK)
@@ -193,37 +164,3 @@ class SearchProfileAdmin(PublishingPages, ModelAdmin):  # type: ignore[misc]
 
     def response_change(self, request: HttpRequest, obj: SearchProfile) -> HttpResponse:
         return gate_page(getattr(request, "_publication", None)) or self.back_to(obj.pk)
-
-    def log_addition(self, request: HttpRequest, obj: Any, message: Any) -> None:
-        """Do nothing: ProfileChange is the audit."""
-
-    log_change = log_addition
-
-    # --- deletion: drafts only ----------------------------------------------------------------
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        allowed: bool = super().has_delete_permission(request, obj)
-        return allowed and (not isinstance(obj, SearchProfile) or obj.is_draft)
-
-    def get_deleted_objects(self, objs: Iterable[SearchProfile], request: HttpRequest) -> Any:
-        profiles = list(objs)
-        lacking = set() if self.has_delete_permission(request) else {gettext("search profile")}
-        if any(not profile.is_draft for profile in profiles):
-            lacking.add(gettext("published search profiles (they are never deleted)"))
-        return (
-            [str(profile) for profile in profiles],
-            {gettext("drafts"): len(profiles)},
-            lacking,
-            [],
-        )
-
-    def delete_model(self, request: HttpRequest, obj: SearchProfile) -> None:
-        self.delete_queryset(request, SearchProfile.objects.filter(pk=obj.pk))
-
-    @transaction.atomic
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[SearchProfile]) -> None:
-        # A draft may have been published during the confirmation.
-        pks = [profile.pk for profile in queryset]
-        locked = SearchProfile.objects.select_for_update().filter(pk__in=pks)
-        drafts = [profile.pk for profile in locked if profile.is_draft]
-        SearchProfile.objects.filter(pk__in=drafts).delete()

@@ -1,4 +1,4 @@
-"""The admin pages to publish a profile and to roll back."""
+"""The admin pages to publish a profile, to roll back, and to set its targets."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from django.utils.translation import gettext
 from common.admin.pages import ActionPages, actor, whole_number
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import SearchProfile
-from search.tuning.admin.forms import template_profile
+from search.tuning.admin.forms import TargetsForm, template_profile
 from search.tuning.admin.weights import beams
+from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
-from search.tuning.models import Publication
-from search.tuning.publishing import activation, gate_inputs, publications
+from search.tuning.models import EvaluationRun, Publication
+from search.tuning.publishing import activation, drafts, gate_inputs, publications
 
 
 class PublishingPages(ActionPages[SearchProfile]):
@@ -26,6 +27,7 @@ class PublishingPages(ActionPages[SearchProfile]):
         return [
             self.own_page("<int:pk>/publish/", self.publish_view, "publish"),
             self.own_page("<int:pk>/rollback/", self.rollback_view, "rollback"),
+            self.own_page("<int:pk>/targets/", self.targets_view, "targets"),
             *super().get_urls(),
         ]
 
@@ -55,6 +57,8 @@ class PublishingPages(ActionPages[SearchProfile]):
             "active": template_profile(),
             "fingerprint": fingerprint(profile.as_profile()),
             "gate": gate_inputs.preview(),
+            "reason": drafts.last_reason(profile),
+            **targets_context(profile),
         }
         return self.shown(
             request,
@@ -84,6 +88,23 @@ class PublishingPages(ActionPages[SearchProfile]):
             gettext("Roll back to %(profile)s") % {"profile": profile},
             context,
         )
+
+    def targets_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show the form of the profile's targets, or save them; published versions included."""
+        profile = self.seen(request, pk)
+        if not self.has_change_permission(request):
+            raise PermissionDenied
+        row = targets.held_by(profile)
+        form = TargetsForm(request.POST or None, instance=row)
+        reason = request.POST.get("reason", "").strip()
+        if request.method == "POST" and form.is_valid():
+            wanted = {name: form.cleaned_data[name] for name in targets.NAMES}
+            drafts.set_targets(profile, wanted, acting_user=actor(request), reason=reason)
+            self.message_user(request, gettext("The targets were saved."), messages.SUCCESS)
+            return self.back_to(profile.pk)
+        title = gettext("Targets of %(profile)s") % {"profile": profile}
+        context = {"profile": profile, "form": form, "reason": reason, **targets_context(profile)}
+        return self.shown(request, "search/searchprofile/targets.html", title, context)
 
     def publish(
         self, request: HttpRequest, profile: SearchProfile, reason: str, *, expected: str = ""
@@ -125,6 +146,15 @@ class PublishingPages(ActionPages[SearchProfile]):
                 gettext("%(profile)s is active again from the next search.") % {"profile": profile},
                 messages.SUCCESS,
             )
+
+
+def targets_context(profile: SearchProfile, run: EvaluationRun | None = None) -> dict[str, object]:
+    """The profile's targets against `run`, or against its own last run; empty without targets."""
+    held = targets.held_by(profile)
+    if held._state.adding:
+        return {}
+    run = run or targets.last_run(profile)
+    return {"targets": targets.outcomes(held, run), "targets_run": run}
 
 
 def gate_page(publication: Publication | None) -> HttpResponse | None:

@@ -19,6 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.admin.pages import ActionPages, ReadOnly, actor
 from search.models import SearchProfile
+from search.presentation.results import measure_label
 from search.tuning.admin.gate import split
 from search.tuning.evaluation import golden_runs, measures
 from search.tuning.evaluation.golden_runs import query_rows
@@ -159,8 +160,9 @@ class EvaluationRunAdmin(ReadOnly, ActionPages[EvaluationRun], ModelAdmin):  # t
 
 def _figures(run: EvaluationRun) -> list[dict[str, Any]]:
     """A row for each measure, with its difference to the baseline if there is one."""
+    names = run.measures if run.kind == EvaluationRun.Kind.ANSWERS else measures.NAMES
     return [
-        {"name": name, "value": run.measures[name], **run.differences.get(name, {})}
-        for name in measures.NAMES
+        {"name": measure_label(name), "value": run.measures[name], **run.differences.get(name, {})}
+        for name in names
         if name in run.measures
     ]

@@ -41,6 +41,14 @@ SIGNAL_HELP = {
         "Finds synonyms of the question's words. Raising it lets a synonym count "
         "as much as the word itself."
     ),
+    Signal.CONCEPT: _(
+        "Prefers documents whose concepts, their characteristic phrases, are in the question. "
+        "Raising it ranks every passage of such a document above better ones."
+    ),
+    Signal.WORDNET: _(
+        "Finds synonyms and broader terms of English words, from the WordNet database. Raising it "
+        "lets a related word count as much as the word itself."
+    ),
 }
 
 
@@ -126,6 +134,11 @@ class ClassRow:
     name: str
     description: str
     signals: tuple[SignalRow, ...]
+
+    @property
+    def leans(self) -> bool:
+        """Whether the class's short questions lean to meaning: all but lookups do."""
+        return self.query_class != QueryClass.LOOKUP
 
     @property
     def errors(self) -> list[str]:

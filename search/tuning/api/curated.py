@@ -1,24 +1,25 @@
-"""Pins, hides, synonyms and classifier rules over HTTP, under the rules of the admin."""
+"""Pins, hides, synonyms, rules and profiles by scope over HTTP, under the rules of the admin."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django_filters import filters
 
 from common.api.lists import ChoicesFilter, FilterSet
 from common.api.requests import actor
 from common.api.viewsets import EditableViewSet, Row
-from ingestion.models import Document
-from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, Synonym
+from ingestion.models import Collection, Document
+from search.models import QUERY_CLASSES, ClassRule, Hide, Pin, ScopeProfile, Synonym
 from search.query.expand import query_key
 from search.tuning import curated
 from search.tuning.api.serializers.profiles import (
     ClassRuleSerializer,
     HideSerializer,
     PinSerializer,
+    ScopeProfileSerializer,
     SynonymSerializer,
 )
 
@@ -92,3 +93,23 @@ class ClassRuleViewSet(CuratedViewSet[ClassRule]):
     serializer_class = ClassRuleSerializer
     filterset_class = ClassRuleFilter
     queryset = ClassRule.objects.all()
+
+
+class ScopeFilter(FilterSet):  # type: ignore[misc]
+    collection = filters.CharFilter(field_name="collection__slug", help_text="A slug.")
+    media_type = filters.CharFilter(help_text="The media type of a document type.")
+
+
+class ScopeProfileViewSet(CuratedViewSet[ScopeProfile]):
+    """The profiles that collections and document types name for themselves.
+
+    Searches restricted to exactly one of them use its profile.
+    """
+
+    serializer_class = ScopeProfileSerializer
+    filterset_class = ScopeFilter
+    queryset = ScopeProfile.objects.select_related("collection")
+
+    def get_queryset(self) -> Any:
+        readable = Collection.objects.visible_to(self.request.user)
+        return super().get_queryset().filter(Q(collection=None) | Q(collection__in=readable))

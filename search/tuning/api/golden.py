@@ -40,9 +40,11 @@ from search.tuning.api.serializers.golden import (
 )
 from search.tuning.api.serializers.publishing import SyntheticMadeSerializer, SyntheticSerializer
 from search.tuning.golden import exchange, from_clicks, judging, queries, synthetic
+from search.tuning.golden.formats import FORMATS
 from search.tuning.models import GoldenQuery, Judgement
 
 JUDGE = "tuning.add_judgement"
+MEDIA_TYPES = {(200, each.media_type): OpenApiTypes.BINARY for each in FORMATS.values()}
 ADD, VIEW, DELETE = "tuning.add_goldenquery", "tuning.view_judgement", "tuning.delete_goldenquery"
 
 
@@ -61,6 +63,7 @@ class GoldenQueryViewSet(ReadViewSet[GoldenQuery]):
     """The golden queries of collections that you may read."""
 
     serializer_class = GoldenQuerySerializer
+    error_statuses = (404,)
     filterset_class = GoldenQueryFilter
     lookup_field = "public_id"
     lookup_url_kwarg = "golden"
@@ -162,13 +165,14 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
     """Judgements of documents that you may read."""
 
     serializer_class = JudgementSerializer
+    error_statuses = (404,)
     queryset = Judgement.objects.none()
 
     def get_queryset(self) -> QuerySet[Judgement]:
         rows = Judgement.objects.visible_to(self.request.user).select_related("query")
         return rows.order_by("-updated", "-pk")
 
-    @extend_schema(request=NewJudgementSerializer, responses=JudgementSerializer)
+    @extend_schema(request=NewJudgementSerializer, responses={200: JudgementSerializer})
     def create(self, request: Request) -> Response:
         """Judge a document for any query.
 
@@ -207,7 +211,7 @@ class JudgementViewSet(mixins.ListModelMixin, ApiViewSet[Judgement]):
 
     @extend_schema(
         parameters=[ExportParameters],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses=MEDIA_TYPES,
     )
     @action(detail=False)
     @requires(VIEW)

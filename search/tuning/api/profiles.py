@@ -29,12 +29,17 @@ from search.tuning.api.serializers.profiles import (
     NewProfileSerializer,
     ProfileEditSerializer,
     ProfileSerializer,
+    TargetsEditSerializer,
+    TargetsSerializer,
     named_profile,
     visible_profiles,
 )
 from search.tuning.api.serializers.publishing import PublicationSerializer, PublishSerializer
+from search.tuning.evaluation import targets
 from search.tuning.evaluation.golden import fingerprint
 from search.tuning.publishing import activation, drafts, publications
+
+CHANGE_PROFILE = "search.change_searchprofile"
 
 
 class DifferenceParameters(Parameters):
@@ -64,6 +69,12 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
     lookup_url_kwarg = "profile"
     lookup_value_converter = "profile"
     queryset = SearchProfile.objects.none()
+
+    @property
+    def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
+        """A name without a version can only be read."""
+        writes = ("partial_update", "destroy", "publish", "set_targets")
+        return (405,) if getattr(self, "action", "") in writes else ()
 
     def get_queryset(self) -> QuerySet[SearchProfile]:
         return visible_profiles(self.request.user).prefetch_related("class_weights")
@@ -106,6 +117,7 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
                 acting_user=user,
                 reason=given["reason"],
             )
+            targets.copy(base, draft)
         else:
             made = activation.draft_from(base, acting_user=user, reason=given["reason"])
             draft = drafts.edit(made, form.settings, form.shares, acting_user=user).profile
@@ -175,6 +187,39 @@ class ProfileViewSet(ReadViewSet[SearchProfile]):
             expected=given["fingerprint"],
         )
         return outcome(publication)
+
+    @extend_schema(responses=TargetsSerializer)
+    @action(detail=True)
+    @requires(SEE_DRAFTS)
+    def targets(self, request: Request, profile: str) -> Response:
+        """Show the targets of a profile.
+
+        And whether its last run over the golden queries met them.
+        """
+        return self._targets(self.get_object())
+
+    @extend_schema(request=TargetsEditSerializer, responses=TargetsSerializer)
+    @targets.mapping.patch
+    @requires(CHANGE_PROFILE)
+    def set_targets(self, request: Request, profile: str) -> Response:
+        """Set the targets of a profile.
+
+        Of a published version, too: targets change no ranking. Omitted ones are unchanged, null
+        removes one.
+        """
+        row, given = (
+            self.get_object(),
+            dict(read_body(request, TargetsEditSerializer).validated_data),
+        )
+        reason = given.pop("reason", "")
+        drafts.set_targets(row, given, acting_user=actor(request), reason=reason)
+        return self._targets(row)
+
+    def _targets(self, profile: SearchProfile) -> Response:
+        row, run = targets.held_by(profile), targets.last_run(profile)
+        held = {name: getattr(row, name) for name in targets.NAMES}
+        found = {**held, "run": run.pk if run else None, "outcomes": targets.outcomes(row, run)}
+        return Response(TargetsSerializer(found).data)
 
     def _fresh(self, profile: SearchProfile, code: int) -> Response:
         return self.shown(self.get_queryset().get(pk=profile.pk), code)

@@ -82,7 +82,7 @@ class RollbackViewSet(ApiViewSet[Any]):
     serializer_class = ProfileNameSerializer
     permission = activation.ROLL_BACK
 
-    @extend_schema(request=RollbackSerializer, responses=ProfileNameSerializer)
+    @extend_schema(request=RollbackSerializer, responses={200: ProfileNameSerializer})
     def create(self, request: Request) -> Response:
         """Roll back to a profile that was active before."""
         given = read_body(request, RollbackSerializer).validated_data

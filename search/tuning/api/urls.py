@@ -9,9 +9,11 @@ from search.tuning.api.curated import (
     ClassRuleViewSet,
     HideViewSet,
     PinViewSet,
+    ScopeProfileViewSet,
     SynonymViewSet,
 )
 from search.tuning.api.golden import GoldenQueryViewSet, JudgementViewSet, OwnJudgementViewSet
+from search.tuning.api.learning import LearnedClassifierViewSet
 from search.tuning.api.profiles import ProfileViewSet
 from search.tuning.api.publishing import (
     ChangeViewSet,
@@ -24,9 +26,12 @@ from search.tuning.api.workbench import OptimisationViewSet, RunViewSet, Workben
 
 
 class ProfileConverter:
-    """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @."""
+    """`name` or `name@version`. A name may hold a slash (textbook:60/40), and never an @.
 
-    regex = "[^@]+@[0-9]+|[^@]+"
+    A version fits Postgres' integer, and a name its text.
+    """
+
+    regex = r"[^@\0]+@[0-9]{1,9}|[^@\0]+"
 
     def to_python(self, value: str) -> str:
         return value
@@ -50,6 +55,8 @@ router.register("pins", PinViewSet, "pin")
 router.register("hides", HideViewSet, "hide")
 router.register("synonyms", SynonymViewSet, "synonym")
 router.register("classifier-rules", ClassRuleViewSet, "classifier-rule")
+router.register("learned-classifiers", LearnedClassifierViewSet, "learned-classifier")
+router.register("scope-profiles", ScopeProfileViewSet, "scope-profile")
 router.register("tuning/optimisations", OptimisationViewSet, "optimisation")
 router.register("tuning", WorkbenchViewSet, "tuning")
 

@@ -70,6 +70,7 @@ class WorkbenchViewSet(ViewSet):
     """Try weights and settings before anything is stored."""
 
     permission_classes = (MaySeeProfiles,)
+    needs_scope = "tune"
 
     @extend_schema(
         request=PreviewRequestSerializer,
@@ -100,9 +101,9 @@ class WorkbenchViewSet(ViewSet):
     def what_if(self, request: Request) -> Response:
         """Measure a draft over the golden queries.
 
-        nDCG@10, MRR, recall@10, P@5 and hit@1 of the active profile and of a draft, from the
-        candidates kept for the golden queries: no search is run. `complete` is false where these
-        do not cover the draft; start a live run for its figures.
+        nDCG@10, MRR@10, Recall@10, Precision@5 and Hit@1 of the active profile and of a draft,
+        from the candidates kept for the golden queries: no search is run. `complete` is false
+        where these do not cover the draft; start a live run for its figures.
         """
         asked = read_body(request, TrialSerializer)
         found = compare(configuration.current().profile(), asked.trial())

@@ -8,17 +8,25 @@ from collections.abc import Sequence
 from django.utils.translation import gettext_lazy
 
 from common.accounts.models import User
+from common.backoff import patiently
 from ingestion import spaces
-from search.domain import QueryClass
+from search.domain import Classifier, QueryClass, Signal, Stage
 from search.engine import configuration
+from search.engine.classifying import model_of
 from search.errors import InvalidFilter, NothingAsked, QueryTooLong
 from search.pipeline import DEFAULT_PAGE_SIZE, Choices, SearchResponse, search
-from search.query import classify
+from search.query.classifiers import classify_by
 from search.retrieval import Filters
 
 NO_MODEL = gettext_lazy(
     "The embedding model did not answer, so the figures would be those of a "
     "search without it. Check that it is running, then retry."
+)
+
+
+NO_RERANKER = gettext_lazy(
+    "The reranker did not answer, so the figures would be those of a search without it. Check "
+    "RERANKER_URL and that its server is running, then retry."
 )
 
 
@@ -36,20 +44,30 @@ def response_to(
 ) -> SearchResponse | None:
     """The search response in these collections; None if the search rejects the query."""
     try:
-        return search(
-            text,
-            viewer=evaluator(),
-            filters=Filters(collections=tuple(collections)),
-            choices=choices,
-            page_size=page_size,
-        )
+        with patiently():
+            return search(
+                text,
+                viewer=evaluator(),
+                filters=Filters(collections=tuple(collections)),
+                choices=choices,
+                page_size=page_size,
+            )
     except (QueryTooLong, InvalidFilter, NothingAsked):
         return None
 
 
+def problem_of(response: SearchResponse) -> str:
+    """The reason why the response must not be measured; empty if everything ran."""
+    # A WordNet that is not installed is a lasting state, which readers search with, too.
+    if Signal.VECTOR in response.degraded:
+        return str(NO_MODEL)
+    return str(NO_RERANKER) if Stage.RERANKER in response.degraded else ""
+
+
 def class_by_our_rules(response: SearchResponse) -> QueryClass:
     """The query's class by the default rules, so that all profiles' classes are comparable."""
-    return classify(response.query, configuration.current().rules).query_class
+    held = configuration.current()
+    return classify_by(Classifier.RULES, response.query, held.rules, model_of(held)).query_class
 
 
 def embed(text: str) -> None:

@@ -1,35 +1,43 @@
 """Judged and unanswerable questions -> the calibration of the active space's confidences.
 
 Questions run through the search's own pipeline, as readers' do. Half of them have an answer in
-the collection that they are asked of; see `QuestionKind` for the others.
+the collection that they are asked of; see `QuestionKind` for the others. `own_calibration` asks the
+site's own golden queries.
 """
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-import numpy as np
 from django.db import transaction
 
-from ingestion.models import Collection
-from search.domain import Booleans, Candidates, Profile
+from search.domain import Candidates, Profile, Signal
 from search.engine import configuration
 from search.models import Calibration
 from search.pipeline import Choices, SearchResponse
 from search.ranking import Batch, prepare, rank
-from search.ranking.confidence import FIRST_PAGE, Evidence
+from search.ranking.confidence import FIRST_PAGE, CalibrationModels, Evidence
 from search.ranking.grouping import grouped, leaders
 from search.tuning.evaluation.asking import embed, response_to
-from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
-from search.tuning.evaluation.reliability import QuestionKind, Sample, fit, is_held_out, measure
+from search.tuning.evaluation.collections import (
+    Corpus,
+    EvaluationError,
+    JudgedCollection,
+    Searchable,
+)
+from search.tuning.evaluation.reliability import (
+    QuestionKind,
+    Sample,
+    fit,
+    is_held_out,
+    measure,
+)
 
-UNANSWERABLE = "unanswerable.jsonl"
-
-Loaded = tuple[JudgedCollection, Collection]
+Loaded = tuple[JudgedCollection, Corpus]
+Progress = Callable[[int, int], None]
 T = TypeVar("T")
 
 
@@ -49,7 +57,7 @@ def calibrate(
     limit: int | None = None,
     seed: int = 0,
     profile: str = "",
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> Calibration:
     """Fit, evaluate on held-out questions, and store the active space's calibration; return it.
 
@@ -57,31 +65,50 @@ def calibrate(
     others about the same document or of the same title; about half are. `profile` is a name as in
     `Configuration.profile`. Raises EvaluationError when nothing can be fitted.
     """
+    ranking = profile_to_calibrate(profile)
+    samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
+    kept = [sample for sample in samples if not is_held_out(sample.group, seed)]
+    held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
+    fitted = fitted_to(kept, ranking)
+    names = ", ".join(judged.name for judged, _ in loaded)
+    return store(
+        fitted,
+        measure([(fitted, held_out)]),
+        f"{names}; {len(kept)} rankings by {ranking.name} v{ranking.version}"
+        f", {len(held_out)} set aside; seed {seed}",
+    )
+
+
+def profile_to_calibrate(name: str) -> Profile:
+    """The profile of this name. Raises EvaluationError without an active embedding space."""
     configured = configuration.current()
-    ranking = configured.profile(profile)
     if configured.space is None:
         raise EvaluationError(
             "There is no active embedding space to calibrate. Upload a document first."
         )
-    samples = list(collect(loaded, ranking, limit=limit, seed=seed, progress=progress))
-    kept = [sample for sample in samples if not is_held_out(sample.group, seed)]
-    held_out = [sample for sample in samples if is_held_out(sample.group, seed)]
+    return configured.profile(name)
+
+
+def fitted_to(samples: Sequence[Sample], ranking: Profile) -> CalibrationModels:
+    """The models fitted to the samples. Raises EvaluationError when nothing can be fitted."""
     try:
-        fitted = fit(kept)
+        return fit(samples)
     except ValueError as error:
         raise EvaluationError(
             f"{error} {ranking.name} must weigh vectors and score keywords by BM25; or take more "
             "questions."
         ) from error
-    names = ", ".join(judged.name for judged, _ in loaded)
+
+
+def store(fitted: CalibrationModels, measures: dict[str, Any], trained_on: str) -> Calibration:
+    """Store the calibration of the active space, replacing an earlier one."""
     with transaction.atomic():
         row, _ = Calibration.objects.update_or_create(
-            space=configured.space,
+            space=configuration.current().space,
             defaults={
                 "coefficients": fitted.as_json(),
-                "measures": measure(fitted, held_out),
-                "trained_on": f"{names}; {len(kept)} rankings by {ranking.name} v{ranking.version}"
-                f", {len(held_out)} set aside; seed {seed}",
+                "measures": measures,
+                "trained_on": trained_on,
             },
         )
     return row
@@ -93,20 +120,19 @@ def collect(
     *,
     limit: int | None = None,
     seed: int = 0,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> Iterator[Sample]:
     """Yield the samples of all questions; each collection is also asked the others' questions."""
     asked = [
-        (questions(judged, _others(judged, loaded), limit=limit, seed=seed), judged, collection)
-        for judged, collection in loaded
+        (questions(judged, _others(judged, loaded), limit=limit, seed=seed), corpus)
+        for judged, corpus in loaded
     ]
-    done, total = 0, sum(len(each) for each, _, _ in asked)
-    for each, judged, collection in asked:
-        documents = documents_of(judged, collection)
+    done, total = 0, sum(len(each) for each, _ in asked)
+    for each, corpus in asked:
         for question in each:
             progress(done, total)
             done += 1
-            yield from ask(question, collection, documents, profile)
+            yield from ask(question, corpus, profile)
 
 
 def _others(judged: JudgedCollection, loaded: Sequence[Loaded]) -> list[JudgedCollection]:
@@ -125,7 +151,7 @@ def questions(
     Those without come in equal parts from each available kind. The same seed draws the same.
     """
     chance = random.Random(seed)  # noqa: S311 - to sample questions
-    titles = {passage.id: passage.title for passage in judged.passages()}
+    titles = judged.groups()
 
     def group(passage: str) -> str:
         return f"{judged.name}: {titles.get(passage) or passage}"
@@ -138,7 +164,7 @@ def questions(
         )
     unanswerable = [
         Question(QuestionKind.UNANSWERABLE, text, group(paragraph))
-        for text, paragraph in _unanswerable(judged)
+        for text, paragraph in judged.unanswerable()
     ]
     foreign = [
         Question(QuestionKind.FOREIGN, text, f"{other.name}: {query}")
@@ -157,50 +183,27 @@ def _drawn(items: Sequence[T], limit: int | None, chance: random.Random) -> list
     return chance.sample(items, limit)
 
 
-def _unanswerable(judged: JudgedCollection) -> Iterator[tuple[str, str]]:
-    """Yield the text of each question, and the passage that it was written against."""
-    path = judged.folder / UNANSWERABLE
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                row = json.loads(line)
-                yield str(row["text"]), str(row["paragraph"])
-            except (ValueError, TypeError, KeyError) as error:
-                raise EvaluationError(
-                    f"Line {number} of {path} is not a JSON object with a text and a paragraph."
-                ) from error
-
-
-def ask(
-    question: Question,
-    collection: Collection,
-    documents: Mapping[int, Sequence[str]],
-    profile: Profile,
-) -> Iterator[Sample]:
+def ask(question: Question, corpus: Searchable, profile: Profile) -> Iterator[Sample]:
     """Yield a sample of the question's ranking with the vector signal and one without.
 
     Yield nothing if the search rejects the question: there is no ranking then.
     """
-    response = _response(question, collection, profile)
+    response = _response(question, corpus, profile)
     if response is None:
         return
     candidates = response.ranking.candidates
     if question.kind is QuestionKind.WITHHELD:
-        candidates = candidates.only(~_holds(candidates, documents, question.relevant))
+        candidates = candidates.only(~corpus.holds(candidates, question.relevant))
     for kept in (candidates, candidates.without_vectors()):
-        if sample := _sample(question, kept, documents, response):
+        if sample := _sample(question, kept, corpus, response):
             yield sample
 
 
-def _response(
-    question: Question, collection: Collection, profile: Profile
-) -> SearchResponse | None:
+def _response(question: Question, corpus: Searchable, profile: Profile) -> SearchResponse | None:
     embed(question.text)
     choices = Choices(profile=f"{profile.name}@{profile.version}")
-    response = response_to(question.text, [collection.slug], choices, page_size=1)
-    if response is not None and response.degraded:
+    response = response_to(question.text, corpus.slugs, choices, page_size=1)
+    if response is not None and Signal.VECTOR in response.degraded:
         raise EvaluationError(
             "The embedding model did not answer, so nothing can be calibrated. Check that it is "
             "running, then retry."
@@ -211,7 +214,7 @@ def _response(
 def _sample(
     question: Question,
     candidates: Candidates,
-    documents: Mapping[int, Sequence[str]],
+    corpus: Searchable,
     response: SearchResponse,
 ) -> Sample | None:
     """The sample of a ranking of the candidates; None if the ranking has no evidence."""
@@ -227,19 +230,6 @@ def _sample(
         for group in grouped(prepared, order)[:FIRST_PAGE]
         for column in (group.best, *group.copies)
     ]
-    holds = _holds(candidates, documents, question.relevant)[prepared.rows[shown]]
+    holds = corpus.holds(candidates, question.relevant)[prepared.rows[shown]]
     answered = question.kind is QuestionKind.ANSWERABLE and bool(holds.any())
     return Sample(question.kind, question.group, answered, evidence)
-
-
-def _holds(
-    candidates: Candidates, documents: Mapping[int, Sequence[str]], relevant: frozenset[str]
-) -> Booleans:
-    """Whether each candidate's document is a relevant one."""
-    return np.array(
-        [
-            not relevant.isdisjoint(documents.get(document, ()))
-            for document in candidates.rows["document"].tolist()
-        ],
-        np.bool_,
-    )

@@ -1,7 +1,8 @@
 """Judged collections in BEIR layout, read from disk and loaded through the upload path.
 
 A corpus row becomes a text file named by its title. Rows with the same text become one document,
-as for any upload; the judgements of each of their ids apply to it.
+as for any upload; the judgements of each of their ids apply to it. Collections whose judgements
+name sections of documents instead are in `sections`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ import hashlib
 import io
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
+import numpy as np
 from django.db.models import F
 
 from ingestion import services
 from ingestion.models import Collection, Document, State, Visibility
+from search.domain import Booleans, Candidates
+from search.engine.rank import Ranking
 from search.errors import SearchError
 
 CORPUS, QUERIES, QRELS = "corpus.jsonl", "queries.jsonl", "qrels.tsv"
+UNANSWERABLE = "unanswerable.jsonl"
 # Every document needs a title; this one occurs in all of them, so that its idf is near 0.
 UNTITLED = "untitled.txt"
 
@@ -65,7 +70,7 @@ class JudgedCollection:
     qrels: Mapping[str, Mapping[str, int]]
 
     def passages(self) -> Iterator[CorpusPassage]:
-        for row in _rows(self.folder / CORPUS):
+        for row in rows(self.folder / CORPUS):
             yield CorpusPassage(
                 str(row["_id"]), str(row.get("title") or "").strip(), str(row.get("text") or "")
             )
@@ -74,6 +79,74 @@ class JudgedCollection:
         """SHA-256 of the corpus file."""
         with (self.folder / CORPUS).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
+
+    def groups(self) -> Mapping[str, str]:
+        """The source of each judged passage that has one, by id: passages of one title share it."""
+        return {passage.id: passage.title for passage in self.passages()}
+
+    def unanswerable(self) -> Iterator[tuple[str, str]]:
+        """Yield the text of each question without an answer, and the passage it is written against.
+
+        Raises EvaluationError at a line of the file that is not such a question.
+        """
+        path = self.folder / UNANSWERABLE
+        if not path.is_file():
+            return
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    row = json.loads(line)
+                    yield str(row["text"]), str(row["paragraph"])
+                except (ValueError, TypeError, KeyError) as error:
+                    raise EvaluationError(
+                        f"Line {number} of {path} is not a JSON object with a text and a paragraph."
+                    ) from error
+
+
+class Searchable(Protocol):
+    """Documents to ask questions about, under the names that judgements use."""
+
+    @property
+    def slugs(self) -> Sequence[str]:
+        """The collections to search; empty: all."""
+
+    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
+        """Whether each candidate has one of these names."""
+
+
+class Corpus(Searchable, Protocol):
+    """A judged collection's documents."""
+
+    @property
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        """The grades of what can be found here, by query."""
+
+    def ranked(self, query: str, ranking: Ranking) -> list[str]:
+        """The names of the results of a judged query, best first, without repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentCorpus:
+    """A corpus that was loaded passage by passage: `documents` has the corpus ids of each document.
+
+    A document stands where its best passage stands.
+    """
+
+    slugs: tuple[str, ...]
+    qrels: Mapping[str, Mapping[str, int]]
+    documents: Mapping[int, Sequence[str]]
+
+    @classmethod
+    def of(cls, judged: JudgedCollection, collection: Collection) -> Self:
+        return cls((collection.slug,), judged.qrels, documents_of(judged, collection))
+
+    def ranked(self, query: str, ranking: Ranking) -> list[str]:
+        return [name for each in ranking.documents for name in self.documents.get(each, ())]
+
+    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
+        documents = candidates.rows["document"].tolist()
+        names = (self.documents.get(document, ()) for document in documents)
+        return np.array([not relevant.isdisjoint(each) for each in names], np.bool_)
 
 
 def read(folder: Path) -> JudgedCollection:
@@ -84,8 +157,8 @@ def read(folder: Path) -> JudgedCollection:
             f"{folder} is not a judged collection: {', '.join(missing)} is missing. It needs "
             f"{CORPUS}, {QUERIES} and {QRELS}, as BEIR lays them out."
         )
-    qrels = _qrels(folder / QRELS)
-    queries = {str(row["_id"]): str(row["text"]) for row in _rows(folder / QUERIES)}
+    qrels = qrels_of(folder / QRELS)
+    queries = {str(row["_id"]): str(row["text"]) for row in rows(folder / QUERIES, "text")}
     judged = {query: text for query, text in queries.items() if any(qrels.get(query, {}).values())}
     if not judged:
         raise EvaluationError(f"No query of {folder} has a relevant passage in {QRELS}.")
@@ -100,7 +173,7 @@ def find(name: str, root: Path | None) -> JudgedCollection:
             return read(folder)
     raise EvaluationError(
         f"There is no folder {name!r}{f' and none in {root}' if root else ''}. Give the path of "
-        "a judged collection."
+        "a judged collection; without --collection, the one that ships is used."
     )
 
 
@@ -183,27 +256,30 @@ def _latest(document: Document) -> int:
     return document.latest_id
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
+def rows(path: Path, *keys: str) -> Iterator[dict[str, Any]]:
+    """The objects of a file of JSON lines. Raises EvaluationError for one without _id or a key."""
+    needed = ("_id", *keys)
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
             try:
                 row = json.loads(line)
-                row["_id"]
+                if any(row[key] is None for key in needed):
+                    raise ValueError
             except (ValueError, TypeError, KeyError) as error:
                 raise EvaluationError(
-                    f"Line {number} of {path} is not a JSON object with an _id."
+                    f"Line {number} of {path} is not a JSON object with {' and '.join(needed)}."
                 ) from error
             yield row
 
 
-def _qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Grades by query and passage; BEIR's header line is optional."""
+def qrels_of(path: Path) -> dict[str, dict[str, int]]:
+    """The grades in a file, by query and passage; BEIR's header line is optional."""
     grades: dict[str, dict[str, int]] = defaultdict(dict)
     with path.open(encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE), 1):
-            if number == 1 and row[-1:] == ["score"]:
+            if number == 1 and row[-1:] in (["score"], ["grade"]):
                 continue
             try:
                 query, passage, grade = row

@@ -27,10 +27,10 @@ from search.errors import RunFailed
 from search.pipeline import Choices, SearchResponse
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.asking import (
-    NO_MODEL,
     class_by_our_rules,
     embedding_time,
     latency,
+    problem_of,
     response_to,
 )
 from search.tuning.models import GoldenQuery, Judgement
@@ -73,14 +73,16 @@ class GoldenRanking:
 
     `ranking` holds documents' public ids by their best passage, without repeats; empty if the
     search rejected the query. `query_class` is the class by the default rules, whatever the
-    profile classifies by. `degraded`: a signal could not run, so the answer must not be measured.
+    profile classifies by. `problem` says why the answer must not be measured; empty if it may be.
+    `confidence` is None if unknown.
     """
 
     ranking: tuple[str, ...]
     milliseconds: float
     query_class: QueryClass | None
-    degraded: bool = False
+    problem: str = ""
     refused: bool = False
+    confidence: float | None = None
 
     @property
     def first(self) -> str:
@@ -167,7 +169,8 @@ def ask(golden: Golden, profile: Profile, *, embedding: float | None = None) -> 
         ranking=_public_ids(response),
         milliseconds=latency(response, embedding),
         query_class=golden.query_class or class_by_our_rules(response),
-        degraded=bool(response.degraded),
+        problem=problem_of(response),
+        confidence=response.confidence,
     )
 
 
@@ -260,7 +263,7 @@ def compare(
     """Measure the golden set under both profiles.
 
     `progress` gets the number of searches done and their total.
-    Raises RunFailed if the embedding model does not answer.
+    Raises RunFailed if the embedding model or the reranker does not answer.
     """
     sides = [MeasuredProfile(candidate), *([MeasuredProfile(baseline)] if baseline else [])]
     rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
@@ -290,8 +293,8 @@ def _embedding_time(golden: Golden) -> float | None:
 
 def _ask(side: MeasuredProfile, golden: Golden, embedding: float | None) -> None:
     answer = ask(golden, side.profile, embedding=embedding)
-    if answer.degraded:
-        raise RunFailed(str(NO_MODEL))
+    if answer.problem:
+        raise RunFailed(answer.problem)
     side.answers.setdefault(golden.key, answer)
     if not answer.refused:
         side.milliseconds[golden.key].append(answer.milliseconds)

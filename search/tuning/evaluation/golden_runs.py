@@ -194,6 +194,7 @@ def _query_row(golden: Golden, measured: MeasuredPair) -> dict[str, object]:
         "text": golden.text,
         "class": answer.query_class.value if answer.query_class else "",
         "measures": side.values.get(golden.key, {}),
+        "confidence": answer.confidence,
         "first": answer.first,
         "must": golden.must_be_first,
     }

@@ -38,9 +38,17 @@ def load(
     Running workers do the work; without any, `processes` local ones do.
     """
     collection = corpus_collection(judged)
-    versions = receive_missing(judged, collection)
+    finish(receive_missing(judged, collection), write=write, processes=processes)
+    return collection
+
+
+def finish(versions: Sequence[int], *, write: Callable[[str], None], processes: int = 1) -> None:
+    """Wait until uploaded versions are searchable. Raises EvaluationError if one failed.
+
+    Running workers do the work; without any, `processes` local ones do.
+    """
     if not versions:
-        return collection
+        return
     watch = Watch(versions)
     with ProgressView(write) as view:
         if worker_answers():
@@ -57,7 +65,6 @@ def load(
             f"{len(failures)} of {len(versions)} passages could not be loaded. The first: "
             f"{failures[0].error}"
         )
-    return collection
 
 
 def _advance_in_processes(

@@ -23,6 +23,7 @@ from search.ranking.confidence import FEATURES, CalibrationModels, Evidence, Log
 BINS = 15
 # In units of standardised slopes: keeps them finite where a feature separates the classes.
 RIDGE = 1.0
+FOLDS = 5  # as the optimiser's
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 Numbers = npt.NDArray[np.float64]
@@ -57,7 +58,12 @@ class Sample:
 
 def is_held_out(group: str, seed: int) -> bool:
     """True for about half of all groups, the same ones for the same seed."""
-    return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0] % 2 == 1
+    return _digest(group, seed) % 2 == 1
+
+
+def _digest(group: str, seed: int) -> int:
+    """A number from 0 to 255 that is the same for the same group and seed."""
+    return hashlib.sha256(f"{seed}:{group}".encode()).digest()[0]
 
 
 def fit(samples: Sequence[Sample]) -> CalibrationModels:
@@ -74,16 +80,40 @@ def fit(samples: Sequence[Sample]) -> CalibrationModels:
     )
 
 
-def measure(calibration: CalibrationModels, samples: Sequence[Sample]) -> dict[str, Any]:
-    """AUROC, calibration error and related figures of `samples`, by the signals that ran.
+Fold = tuple[CalibrationModels, Sequence[Sample]]
+"""Models, and samples that they were not fitted to."""
+
+
+def cross_validated(samples: Sequence[Sample], seed: int, parts: int = FOLDS) -> list[Fold]:
+    """Models fitted without each part of the samples, with that part. Groups are not divided.
+
+    Raises ValueError if the samples of one combination of signals, without a part, are all
+    answered, or all unanswered.
+    """
+    places = [_digest(sample.group, seed) % parts for sample in samples]
+    folds: list[Fold] = []
+    for part in sorted(set(places)):
+        own = [each for each, place in zip(samples, places, strict=True) if place == part]
+        rest = [each for each, place in zip(samples, places, strict=True) if place != part]
+        folds.append((fit(rest), own))
+    return folds
+
+
+def measure(folds: Sequence[Fold]) -> dict[str, Any]:
+    """AUROC, calibration error and related figures of all samples, by the signals that ran.
 
     `AUROC_<kind>` compares the answered with one other kind; `below` gives the share of each
     kind whose confidence is below a threshold.
     """
     figures = {}
     for ran in (Ran.BOTH, Ran.KEYWORD):
-        if of_ran := _that_ran(samples, ran):
-            figures[ran.value] = _measure(calibration.models[ran], of_ran)
+        judged = [
+            (sample, models.models[ran].probability(sample.evidence))
+            for models, samples in folds
+            for sample in _that_ran(samples, ran)
+        ]
+        if judged:
+            figures[ran.value] = _measure(judged)
     return figures
 
 
@@ -153,11 +183,11 @@ def _newton(design: Numbers, targets: Numbers) -> Numbers:
     return found
 
 
-def _measure(model: Logistic, samples: Sequence[Sample]) -> dict[str, Any]:
-    confidences = [model.probability(sample.evidence) for sample in samples]
-    answered = [sample.answered for sample in samples]
+def _measure(judged: Sequence[tuple[Sample, float]]) -> dict[str, Any]:
+    confidences = [value for _, value in judged]
+    answered = [sample.answered for sample, _ in judged]
     by_kind = defaultdict(list)
-    for sample, value in zip(samples, confidences, strict=True):
+    for sample, value in judged:
         by_kind[sample.kind].append((sample.answered, value))
     sure = [(True, value) for truth, value in zip(answered, confidences, strict=True) if truth]
     kinds = [kind for kind in QuestionKind if kind in by_kind]

@@ -16,9 +16,11 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from search.presentation.results import measure_label
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
 from search.tuning.evaluation.runner import MeasuredCollection, code_version
+from search.tuning.evaluation.sections import source_of
 
 BEGIN, END = "<!-- relevance tables: begin -->", "<!-- relevance tables: end -->"
 # The code that decides a ranking.
@@ -49,10 +51,10 @@ def as_text(outcomes: Sequence[MeasuredCollection]) -> str:
     """One collection's outcomes as tables for a terminal: overall, then by query class."""
     first = outcomes[0]
     width = max(len(outcome.profile.name) for outcome in outcomes) + 2
-    head = "".join(f"{name:>11}" for name in (*NAMES, "p50 ms", "p95 ms"))
+    head = "".join(f"{name:>12}" for name in (*map(measure_label, NAMES), "p50 ms", "p95 ms"))
     lines = [f"{first.judged.name}: {len(first.values)} queries", " " * width + head]
     for outcome in outcomes:
-        times = "".join(f"{value:>11.1f}" for value in outcome.latency.values())
+        times = "".join(f"{value:>12.1f}" for value in outcome.latency.values())
         lines.append(f"{outcome.profile.name:<{width}}{_figures(outcome.means)}{times}")
     lines += [
         f"  {outcome.profile.name} against {first.profile.name}: {_difference(outcome)}"
@@ -81,6 +83,45 @@ def as_markdown(outcomes: Sequence[MeasuredCollection]) -> str:
     for name, of_collection in groupby(outcomes, key=lambda outcome: outcome.judged.name):
         tables.append(_markdown_table(name, list(of_collection)))
     return "\n\n".join([_overview(outcomes), *tables])
+
+
+def by_question(outcome: MeasuredCollection, ids: Sequence[str] = ()) -> str:
+    """A Markdown table of one profile's first result for each query, or for those of `ids`.
+
+    A passage is right if no other has a higher grade, a document if it has such a passage. Raises
+    EvaluationError for an unknown id.
+    """
+    if unknown := [each for each in ids if each not in outcome.rankings]:
+        raise EvaluationError(
+            f"{outcome.judged.name} has no measured query {', '.join(unknown)}. Its ids are the "
+            "_id of queries.jsonl."
+        )
+    head = ("question", "first result", "grade", "right passage first", "rank of right document")
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    first, top3 = 0, 0
+    for query in ids or outcome.rankings:
+        grades, ranking = outcome.qrels[query], outcome.rankings[query]
+        best = max(grades.values())
+        documents = {source_of(name) for name, grade in grades.items() if grade == best}
+        ordered = list(dict.fromkeys(map(source_of, ranking)))
+        rank = next((n for n, each in enumerate(ordered, 1) if each in documents), 0)
+        grade = grades.get(ranking[0], 0) if ranking else 0
+        first, top3 = first + (grade == best), top3 + (0 < rank <= 3)
+        cells = (
+            outcome.judged.queries[query],
+            ranking[0].replace("|", "\\|") if ranking else "none",
+            f"{grade} of {best}",
+            "yes" if grade == best else "no",
+            str(rank or "-"),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    count = len(lines) - 2
+    lines.append(
+        f"\nRight passage first in {first} of {count}, right document among the first three in "
+        f"{top3} of {count} ({outcome.profile.name} v{outcome.profile.version}, commit "
+        f"{code_version()}, {timezone.now():%Y-%m-%d})."
+    )
+    return "\n".join(lines)
 
 
 def rewrite(path: Path, outcomes: Sequence[MeasuredCollection]) -> None:
@@ -153,7 +194,14 @@ def _markdown_table(name: str, outcomes: Sequence[MeasuredCollection]) -> str:
         f"**{name}**, {len(first.values)} queries; differences in {LEADING} to {first.profile.name}"
     )
     bases = {outcome.profile.name: outcome for outcome in outcomes}
-    columns = ("profile", *NAMES, "p50 ms", "p95 ms", "difference (95%)", "other top 10")
+    columns = (
+        "profile",
+        *map(measure_label, NAMES),
+        "p50 ms",
+        "p95 ms",
+        "difference (95%)",
+        "other top 10",
+    )
     lines = [title, "", f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     for outcome in outcomes:
         cells = [f"{value:.3f}" for value in outcome.means.values()]
@@ -180,7 +228,7 @@ def _changed(outcome: MeasuredCollection, bases: Mapping[str, MeasuredCollection
 
 
 def _figures(means: dict[str, float]) -> str:
-    return "".join(f"{means[name]:>11.4f}" for name in NAMES)
+    return "".join(f"{means[name]:>12.4f}" for name in NAMES)
 
 
 def _difference(outcome: MeasuredCollection) -> str:

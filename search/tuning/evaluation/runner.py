@@ -8,21 +8,20 @@ from dataclasses import asdict, dataclass, field
 
 from django.conf import settings
 
-from ingestion.models import Collection
 from search.domain import Profile, QueryClass
 from search.engine import configuration
 from search.engine.find import warm_up
 from search.models import SearchProfile
-from search.pipeline import Choices, SearchResponse
+from search.pipeline import Choices
 from search.tuning.evaluation import measures
 from search.tuning.evaluation.asking import (
-    NO_MODEL,
     class_by_our_rules,
     embedding_time,
     latency,
+    problem_of,
     response_to,
 )
-from search.tuning.evaluation.collections import EvaluationError, JudgedCollection, documents_of
+from search.tuning.evaluation.collections import Corpus, EvaluationError, JudgedCollection
 from search.tuning.evaluation.measures import Interval
 from search.tuning.models import EvaluationRun
 
@@ -43,6 +42,7 @@ class MeasuredCollection:
     refused: int = 0
     values: dict[str, dict[str, float]] = field(default_factory=dict)
     differences: dict[str, Interval] = field(default_factory=dict)
+    qrels: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def means(self) -> dict[str, float]:
@@ -59,7 +59,7 @@ class MeasuredCollection:
 
 def evaluate(
     judged: JudgedCollection,
-    collection: Collection,
+    corpus: Corpus,
     profiles: Sequence[str],
     *,
     limit: int | None = None,
@@ -72,9 +72,11 @@ def evaluate(
     """
     configured = configuration.current()
     chosen = [configured.profile(name) for name in profiles]
-    outcomes = [MeasuredCollection(judged, profile, chosen[0]) for profile in chosen]
-    queries = _spread(judged.queries, limit)
-    documents = documents_of(judged, collection)
+    outcomes = [
+        MeasuredCollection(judged, profile, chosen[0], qrels=corpus.qrels) for profile in chosen
+    ]
+    measured = {query: text for query, text in judged.queries.items() if query in corpus.qrels}
+    queries = _spread(measured, limit)
     warm_up()
     for done, (query, text) in enumerate(queries.items()):
         progress(done, len(queries))
@@ -82,9 +84,9 @@ def evaluate(
         # The first search pays for cold caches, so the profiles alternate.
         for turn in range(len(outcomes)):
             outcome = outcomes[(done + turn) % len(outcomes)]
-            _ask(outcome, query, text, collection, documents, embedding)
+            _ask(outcome, query, text, corpus, embedding)
     for outcome in outcomes:
-        outcome.values = measures.measure(judged.qrels, outcome.rankings)
+        outcome.values = measures.measure(corpus.qrels, outcome.rankings)
         outcome.differences = {
             name: measures.difference(outcome.values, outcomes[0].values, name)
             for name in measures.NAMES
@@ -142,24 +144,17 @@ def _ask(
     outcome: MeasuredCollection,
     query: str,
     text: str,
-    collection: Collection,
-    documents: Mapping[int, Sequence[str]],
+    corpus: Corpus,
     embedding: float,
 ) -> None:
     outcome.rankings[query] = []
     choices = Choices(profile=f"{outcome.profile.name}@{outcome.profile.version}")
-    response = response_to(text, [collection.slug], choices)
+    response = response_to(text, corpus.slugs, choices)
     if response is None:
         outcome.refused += 1
         return
-    if response.degraded:
-        raise EvaluationError(str(NO_MODEL))
-    outcome.rankings[query] = _documents(response, documents)
+    if problem := problem_of(response):
+        raise EvaluationError(problem)
+    outcome.rankings[query] = corpus.ranked(query, response.ranking)
     outcome.classes[query] = class_by_our_rules(response)
     outcome.milliseconds.append(latency(response, embedding))
-
-
-def _documents(response: SearchResponse, documents: Mapping[int, Sequence[str]]) -> list[str]:
-    """The corpus ids of the hits' documents, each at the rank of its best chunk."""
-    ordered = response.ranking.documents
-    return [passage for document in ordered for passage in documents.get(document, ())]

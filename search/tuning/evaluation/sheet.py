@@ -87,8 +87,12 @@ def facts(candidates: Candidates, depth: int) -> dict[str, Any]:
         "boosts": list(candidates.boosts),
         "forms": list(candidates.forms),
         "terms": [[each.lexeme, each.chunks, each.idf, each.times] for each in candidates.terms],
+        "unknown": list(candidates.unknown),
         "readings": [[each.config, each.chunks, each.words] for each in candidates.readings],
+        "languages": list(candidates.languages),
         "by_meaning": candidates.by_meaning,
+        "reranked": sorted(candidates.reranked.items()),
+        "expanded": candidates.expanded,
         "dimensions": 0 if vectors is None else int(vectors.shape[1]),
     }
 
@@ -105,8 +109,12 @@ def from_facts(
         boosts,
         tuple(facts["forms"]),
         terms=tuple(TermStatistic(*values) for values in facts["terms"]),
+        unknown=tuple(facts["unknown"]),
         readings=tuple(Reading(*values) for values in facts["readings"]),
         by_meaning=facts["by_meaning"],
+        reranked=dict(facts.get("reranked", ())),
+        languages=tuple(facts["languages"]),
+        expanded=facts["expanded"],
         is_wide=True,
         at=at,
     )

@@ -20,7 +20,7 @@ from search.domain import Booleans, Classification, Floats, Integers, Profile, S
 from search.engine.configuration import Configuration
 from search.engine.rank import rankings
 from search.engine.settle import Choices, Settled, classified, settled_as
-from search.ranking import Batch, Prepared, prepare
+from search.ranking import Batch, Prepared, Ranked, prepare
 from search.ranking.batch import prepared_by
 from search.tuning.evaluation.sheet import DISCOUNTS, Case, Sheet
 
@@ -97,8 +97,8 @@ class WhatIfResult:
     """Rankings of the cases at `places` under one profile, and their measures.
 
     `order` are columns of the sheet, best first; `scores` are by column. `values` are by measure,
-    one for each case. `confidence` is NaN if unknown; `is_fallback` is set if the ranking is the
-    fallback ranking.
+    one for each case. `unread` is set if a first result lacks the strength that the reranker gives
+    it live.
     """
 
     places: tuple[int, ...]
@@ -107,7 +107,7 @@ class WhatIfResult:
     order: Integers
     scores: Floats
     confidence: Floats
-    is_fallback: Booleans
+    unread: Booleans
     values: Mapping[str, Floats]
 
     def ranking(self, place: int) -> list[tuple[int, float]]:
@@ -172,9 +172,8 @@ class WhatIf:
         ]
         with self._lock:
             sheet = self._sheet(places, settled, profile)
-        found = rankings(sheet.batch, settled, self._configured, profile)
-        again = np.zeros(len(places), np.bool_)
-        again[list(found.fallbacks)] = True
+        confident = profile.confidence_threshold > 0
+        found = rankings(sheet.batch, settled, self._configured, profile, confident=confident)
         return WhatIfResult(
             places,
             sheet,
@@ -182,24 +181,28 @@ class WhatIf:
             found.ranked.order,
             found.ranked.scores,
             found.confidence,
-            again,
+            _unread(found.ranked),
             measure(sheet, found.ranked.order),
         )
 
     def classes(self, profile: Profile) -> list[Classification]:
         """How the profile classifies each case."""
         key = (profile.classifier, profile.bypass)
-        if key not in self._classes:
-            self._classes[key] = [
-                classified(
-                    case.pool.query,
-                    self._configured,
-                    profile,
-                    Choices(query_class=case.query_class),
-                )
-                for case in self.cases
-            ]
-        return self._classes[key]
+        if key in self._classes:
+            return self._classes[key]
+        found = [
+            classified(
+                case.pool.query,
+                self._configured,
+                profile,
+                Choices(query_class=case.query_class),
+            )
+            for case in self.cases
+        ]
+        # A classifier that failed may answer the next time.
+        if not any(each.note for each in found):
+            self._classes[key] = found
+        return found
 
     def _sheet(
         self, places: tuple[int, ...], settled: Sequence[Settled], profile: Profile
@@ -219,6 +222,17 @@ class WhatIf:
             )
             _room(self._sheets, key, Sheet.of([self.cases[place] for place in places], batch))
         return self._sheets[key]
+
+
+def _unread(ranked: Ranked) -> Booleans:
+    """Whether each query has a first result that the profile's reranker has not read."""
+    unread = np.zeros(len(ranked.batch.prepared), np.bool_)
+    for place, held in enumerate(ranked.batch.prepared if ranked.profile.rerank else ()):
+        reranking = ranked.rerankings.get(place)
+        unread[place] = len(held) and (
+            reranking is None or (reranking.first > reranking.read).any()
+        )
+    return unread
 
 
 def _room(kept: dict[object, Value], key: object, value: Value) -> Value:

@@ -159,10 +159,13 @@ def finish(experiment: Experiment, *, reason: str, user: User | None) -> Experim
     return held
 
 
-def finish_running(*, reason: str, user: User | None) -> None:
-    """End the running experiment, if there is one."""
+def finish_running(profile: SearchProfile, user: User | None, **_signal: Any) -> None:
+    """End the running experiment, if there is one: `profile` became active (`activated`).
+
+    Its visitors must get that profile, too.
+    """
     for experiment in Experiment.objects.filter(state=State.RUNNING):
-        finish(experiment, reason=reason, user=user)
+        finish(experiment, reason=f"{profile} became active.", user=user)
 
 
 def audit(

@@ -16,8 +16,22 @@ from ingestion.errors import IngestionError
 from ingestion.management.base import PlainCommand
 from ingestion.models import Collection
 from search.errors import SearchError
-from search.tuning.evaluation.collections import JudgedCollection
+from search.tuning.evaluation.collections import (
+    Corpus,
+    DocumentCorpus,
+    JudgedCollection,
+    find,
+    find_all,
+)
 from search.tuning.evaluation.loading import load
+from search.tuning.evaluation.sections import SectionCollection, resolve, shipped
+
+SHIPPED = "demo"
+ELSEWHERE = (
+    "Others are read in BEIR's layout (corpus.jsonl, queries.jsonl, qrels.tsv), from RELEVANCE_DIR "
+    "or the path of --collection: for instance Cranfield, MED, NFCorpus, SciFact, SQuAD 2.0 and "
+    "XQuAD. Each has a licence of its own, some for research only: read it before you download one."
+)
 
 
 class JudgedCommand(PlainCommand):
@@ -31,7 +45,8 @@ class JudgedCommand(PlainCommand):
             action="extend",
             required=required,
             metavar="PATH",
-            help=f"A folder, or its name under RELEVANCE_DIR; repeatable{said}",
+            help="A folder, its name under RELEVANCE_DIR, or demo, the one that ships; "
+            f"repeatable{said}",
         )
         parser.add_argument(
             "--processes",
@@ -52,6 +67,31 @@ class JudgedCommand(PlainCommand):
     def load(self, judged: JudgedCollection, options: dict[str, Any]) -> Collection:
         """The collection that holds the corpus, loaded if it is not yet."""
         return load(judged, write=self.stdout.write, processes=options["processes"])
+
+    def collections(self, names: list[str] | None) -> list[JudgedCollection]:
+        """The named judged collections; else all of RELEVANCE_DIR, or the one that ships."""
+        folder = relevance_folder()
+        if names:
+            return [shipped(name) or find(name, folder) for name in dict.fromkeys(names)]
+        own = shipped(SHIPPED)
+        if folder.is_dir() or own is None:
+            return find_all(folder)
+        self.stdout.write(f"{folder} is missing, so the judged collection that ships is used.")
+        self.stdout.write(ELSEWHERE)
+        return [own]
+
+    def corpus(self, judged: JudgedCollection, options: dict[str, Any]) -> Corpus:
+        """The documents of a judged collection, loaded if they are not yet."""
+        if not isinstance(judged, SectionCollection):
+            return DocumentCorpus.of(judged, self.load(judged, options))
+        found = resolve(judged, *judged.load(self.stdout.write, options["processes"]))
+        if found.missing:
+            self.stdout.write(
+                f"{judged.name}: {len(found.missing)} judged sections are not in the documents, "
+                f"which have changed since, and are left out: {', '.join(found.missing[:5])}"
+                + (", ..." if len(found.missing) > 5 else "")
+            )
+        return found
 
 
 def relevance_folder() -> Path:

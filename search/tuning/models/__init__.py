@@ -1,6 +1,6 @@
 """Golden queries, evaluation runs, publications, experiments, and the audit of profiles."""
 
-from search.tuning.models.evaluation import Alert, EvaluationRun, QualityRun
+from search.tuning.models.evaluation import Alert, EvaluationRun, ProfileTargets, QualityRun
 from search.tuning.models.experiments import Experiment, Optimisation
 from search.tuning.models.golden import (
     CandidatePool,
@@ -22,6 +22,7 @@ __all__ = [
     "Optimisation",
     "PoolBuild",
     "ProfileChange",
+    "ProfileTargets",
     "Publication",
     "PublishGate",
     "QualityRun",

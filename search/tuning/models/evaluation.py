@@ -1,8 +1,9 @@
-"""Evaluation runs, scheduled quality runs and their alerts."""
+"""Evaluation runs, the targets they are held against, scheduled quality runs and alerts."""
 
 from __future__ import annotations
 
 from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
@@ -14,7 +15,8 @@ from search.models.profiles import SearchProfile
 
 
 class EvaluationRun(Job):
-    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set.
+    """The measures of a profile on a judged collection (`manage.py evaluate`) or the golden set,
+    or of the answers that it leads to (`manage.py evaluate_answers`).
 
     `measures` are means by name; `by_class` has `queries` and `measures` by query class.
     `differences` has `mean`, `low` and `high` by measure, against `baseline` on the same queries.
@@ -24,6 +26,7 @@ class EvaluationRun(Job):
     class Kind(models.TextChoices):
         COLLECTION = "collection", _("Judged collection")
         GOLDEN = "golden", _("Golden queries")
+        ANSWERS = "answers", _("Answers on a judged collection")
 
     State = JobState
     TASK = "search.tasks.measure_run"
@@ -36,8 +39,8 @@ class EvaluationRun(Job):
     corpus_hash = models.CharField(_("corpus (SHA-256)"), max_length=64, blank=True)
     queries = models.PositiveIntegerField(default=0)
     # By golden query (its pk): `text`, `class`, `measures` (empty if no document answers it),
-    # `first`, the public id of the first document, and `must`, that of the must-be-first document;
-    # of the baseline, `was` (its measures) and `was_first`.
+    # `confidence` (null if unknown), `first`, the public id of the first document, and `must`, that
+    # of the must-be-first document; of the baseline, `was` (its measures) and `was_first`.
     by_query = models.JSONField(default=dict, blank=True)
     user = user_or_none()
     measures = models.JSONField(default=dict)
@@ -60,6 +63,70 @@ class EvaluationRun(Job):
 
     def __str__(self) -> str:
         return f"{self.profile} on {self.collection or 'the golden queries'}"
+
+
+SHARE = [MinValueValidator(0), MaxValueValidator(1)]
+
+
+class ProfileTargets(models.Model):
+    """What is expected of a profile's measures; a null expects nothing.
+
+    Expectations, not weights: they rank nothing, are in no fingerprint, and can change for a
+    published version, too, which itself never changes (ADR 5). Drafts start with a copy.
+    """
+
+    profile = models.OneToOneField(SearchProfile, models.CASCADE, related_name="targets")
+    p95_ms = models.PositiveIntegerField(
+        _("search time (ms)"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text=_("The 95th percentile of search time, in milliseconds, is at most this."),
+    )
+    p_at_5 = models.FloatField(
+        _("Precision@5"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The share of answers among the first five results is at least this, 0 to 1."),
+    )
+    hit_at_5 = models.FloatField(
+        _("Hit@5"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The share of questions with an answer among the first five, 0 to 1."),
+    )
+    confidence = models.FloatField(
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("The confidence that a share of the questions should reach, 0 to 1."),
+    )
+    confident_share = models.FloatField(
+        _("share of confident questions"),
+        null=True,
+        blank=True,
+        validators=SHARE,
+        help_text=_("At least this share of the questions reaches that confidence, 0 to 1."),
+    )
+
+    class Meta:
+        default_permissions = ()
+        verbose_name_plural = _("targets")
+        constraints = (
+            models.CheckConstraint(
+                condition=Q(confidence=None, confident_share=None)
+                | Q(confidence__isnull=False, confident_share__isnull=False),
+                name="targets_confidence_with_its_share",
+                violation_error_message=_(
+                    "Enter both the confidence and the share of questions, or neither."
+                ),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Targets of {self.profile}"
 
 
 class QualityRun(models.Model):

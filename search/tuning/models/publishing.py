@@ -17,7 +17,7 @@ from search.tuning.models.evaluation import EvaluationRun
 # Named as in `evaluation.measures`; a test keeps the two consistent.
 MEASURES = {
     "nDCG@10": _("nDCG@10: best answers ranked early"),
-    "RR@10": _("Reciprocal rank: how early the first answer appears"),
+    "RR@10": _("MRR@10: how early the first answer appears"),
     "R@10": _("Recall@10: share of the answers among the first ten results"),
     "R@100": _("Recall@100: share of the answers among the first hundred results"),
     "P@5": _("Precision@5: share of answers among the first five results"),
@@ -143,6 +143,7 @@ class ProfileChange(models.Model):
         REFUSED = "refused", _("Publishing refused")
         OVERRIDDEN = "overridden", _("Published over the gate’s refusal")
         ROLLED_BACK = "rolled_back", _("Rolled back to")
+        TARGETS = "targets", _("Targets changed")
         TRIED = "exp_started", _("Experiment started with")
         NOT_TRIED = "exp_refused", _("Experiment refused")
         TRIAL_ENDED = "exp_ended", _("Experiment ended")

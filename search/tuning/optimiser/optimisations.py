@@ -195,6 +195,8 @@ def _of_weights(
     reason = _reason(row)
     draft = activation.draft_from(base, acting_user=acting_user, reason=reason)
     fields = {f"{signal}_normaliser": name for signal, name in found["normalisers"].items()}
+    if lean := found.get("short_lean"):  # results before 0.2 have none
+        fields["short_lean"] = lean["after"]
     told = f"{base.description}\n\n{reason}".strip()
     weights = {
         QueryClass(each["class"]): Weights(**each["after"])

@@ -139,7 +139,9 @@ def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
     return {
         "verdict": found.verdict,
         "reliable": found.is_reliable,
-        "changed": bool(changed) or any(each["before"] != each["after"] for each in classes),
+        "changed": bool(changed)
+        or found.profile.short_lean != profile.short_lean
+        or any(each["before"] != each["after"] for each in classes),
         "measure": found.measure,
         "queries": found.queries,
         "measured": found.measured,
@@ -149,6 +151,7 @@ def as_json(profile: Profile, found: Optimised) -> dict[str, Any]:
         "worse": sum(each < 0 for each in found.differences.values()),
         "more_queries": None if found.is_reliable else found.more_queries,
         "normalisers": {signal.value: normaliser.value for signal, normaliser in sorted(changed)},
+        "short_lean": {"before": profile.short_lean, "after": found.profile.short_lean},
         "classes": classes,
     }
 

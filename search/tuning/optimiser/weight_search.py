@@ -1,12 +1,10 @@
 """Judged queries -> better weights, and how far to trust them. No database access.
 
 For each query class, SciPy's DIRECT (Jones, Perttunen & Stuckman 1993) searches all shares of
-the signals, once for each choice of normalisers. It is deterministic and needs no gradient, which
-a ranking does not have; and as it begins with the same weights every time, the folds share most
-measurements. The reported gain is always that on held-out queries: k-fold, by query.
-
-The search leaves out the fallback ranking of low-confidence searches, which takes most of the time
-and changes few rankings; the reported figures include it.
+the signals, once for each choice of normalisers and of the lean of short questions. It is
+deterministic and needs no gradient, which a ranking does not have; and as it begins with the same
+weights every time, the folds share most measurements. The reported gain is always that on held-out
+queries: k-fold, by query.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +45,9 @@ NORMALISERS: tuple[Mapping[Signal, Normaliser], ...] = (
     {Signal.VECTOR: Normaliser.ZSCORE, Signal.KEYWORD: Normaliser.ZSCORE},
 )
 
+# The leans of short questions that are tried (ADR 37): none, half of the shipped one, all of it.
+LEANS = (0.0, 0.4, 0.8)
+
 Progress = Callable[[int, int], None]
 """Called with the steps done and their total."""
 
@@ -56,6 +58,7 @@ class Target:
 
     `signals` are those that may have a share; None: meaning, keywords, title, and those with a
     share in the profile. `classes`: the classes to optimise; None: all. `measure` is maximised.
+    `normalisers`: try other normalisers, and other leans of short questions, too.
     """
 
     seed: int = 1
@@ -76,7 +79,7 @@ def optimise(
     wanted: Target | None = None,
     progress: Progress = lambda done, of: None,
 ) -> Optimised:
-    """Better weights for the profile, by class, and the normalisers that go with them.
+    """Better weights for the profile, by class, with the normalisers and the lean that suit them.
 
     `progress` gets the number of steps done and their total; an exception from it ends the search.
     Raises NothingToLearn.
@@ -89,12 +92,11 @@ class _Search:
 
     def __init__(self, cases: WhatIf, profile: Profile, wanted: Target, progress: Progress) -> None:
         self.cases, self.profile, self.wanted = cases, profile, wanted
-        self.plain = replace(profile, confidence_threshold=0.0)
         self.signals = wanted.signals or _signals(profile)
         self.places = _places(cases, profile)
         self.learned = _learned(self.places, wanted)
-        self.choices = _normalisers(profile, wanted)
-        self._measured: dict[tuple[QueryClass, int, Shares | None, bool], Floats] = {}
+        self.choices = _choices(profile, wanted)
+        self._measured: dict[tuple[QueryClass, int, Shares | None], Floats] = {}
         self._progress, self._done = progress, 0
         self._work = (wanted.folds + 1) * len(self.choices) * len(self.places)
 
@@ -109,19 +111,19 @@ class _Search:
             choice, weights = self._fit(training)
             for each, shares in weights.items():
                 held = ~training[each]
-                aside[each][held] = self._really(each, choice, shares)[held]
+                aside[each][held] = self._measure(each, choice, shares)[held]
         every = {each: np.ones(len(places), np.bool_) for each, places in self.places.items()}
         return self._told(*self._fit(every), aside)
 
     def _fit(self, training: Mapping[QueryClass, Booleans]) -> tuple[int, ClassShares]:
-        """The index of the best normalisers, and the best weights with them, in training."""
+        """The index of the best choice, and the best weights with it, in training."""
         best: tuple[float, int, ClassShares] | None = None
         for choice in range(len(self.choices)):
             weights: ClassShares = {}
             total = 0.0
             for each, chosen in training.items():
                 weights[each] = self._fit_class(each, choice, chosen)
-                gained = self._quickly(each, choice, weights[each]) - self._quickly(each, 0, None)
+                gained = self._measure(each, choice, weights[each]) - self._measure(each, 0, None)
                 total += float(gained[chosen].sum())
                 self._done += 1
                 self._progress(self._done, self._work)
@@ -133,16 +135,16 @@ class _Search:
     def _fit_class(self, query_class: QueryClass, choice: int, chosen: Booleans) -> Shares | None:
         """The best weights for the chosen queries; None if the present ones are as good.
 
-        A class with too few queries keeps its weights; it only counts in the choice of normalisers.
+        A class with too few queries keeps its weights; it only counts in the choice.
         """
         if query_class not in self.learned or not chosen.any():
             return None
         present = _steps(self.profile.weights[query_class], self.signals)
-        before = self._quickly(query_class, choice, None)[chosen]
+        before = self._measure(query_class, choice, None)[chosen]
 
         def loss(place: Floats) -> float:
             shares = _simplex(place)
-            gained = (self._quickly(query_class, choice, shares)[chosen] - before).mean()
+            gained = (self._measure(query_class, choice, shares)[chosen] - before).mean()
             left = sum(abs(a - b) for a, b in zip(shares, present, strict=True)) / (2 * STEPS)
             return float(PULL * left - gained)
 
@@ -150,25 +152,16 @@ class _Search:
         found = optimize.direct(loss, bounds, maxfun=EVALUATIONS, maxiter=EVALUATIONS)
         return _simplex(found.x) if found.fun < 0 else None
 
-    def _quickly(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
-        """The measure of the class's queries under these weights, without the fallback ranking."""
-        return self._of(query_class, choice, shares, again=False)
-
-    def _really(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
-        """The measure of the class's queries as a search ranks them, with the fallback ranking."""
-        return self._of(query_class, choice, shares, again=True)
-
-    def _of(
-        self, query_class: QueryClass, choice: int, shares: Shares | None, *, again: bool
-    ) -> Floats:
+    def _measure(self, query_class: QueryClass, choice: int, shares: Shares | None) -> Floats:
         """The measure of the class's queries under these weights; None: the present ones."""
-        given = self.profile if again else self.plain
-        key = (query_class, choice, shares, again)
+        key = (query_class, choice, shares)
         if key not in self._measured:
-            by_class = dict(given.weights)
+            by_class = dict(self.profile.weights)
             if shares is not None:
                 by_class[query_class] = _weights(shares, self.signals)
-            profile = replace(given, weights=by_class, normalisers=self.choices[choice])
+            # Without a threshold no confidence is computed, which nobody reads here.
+            knobs = {**self.choices[choice], "confidence_threshold": 0.0}
+            profile = replace(self.profile, weights=by_class, **knobs)
             outcome = self.cases.under(profile, self.places[query_class])
             self._measured[key] = outcome.values[self.wanted.measure]
         return self._measured[key]
@@ -176,7 +169,7 @@ class _Search:
     def _told(
         self, choice: int, weights: ClassShares, aside: Mapping[QueryClass, Floats]
     ) -> Optimised:
-        present = {each: self._really(each, 0, None) for each in self.places}
+        present = {each: self._measure(each, 0, None) for each in self.places}
         gains = {each: aside[each] - present[each] for each in self.places}
         # A class without a held-out gain keeps its weights: its training gain is chance.
         weights = {
@@ -192,11 +185,11 @@ class _Search:
             for each, places in self.places.items()
         )
         by_class = {**self.profile.weights, **{each.query_class: each.weights for each in found}}
-        fitted = [self._really(each, choice, weights[each]) for each in self.places]
+        fitted = [self._measure(each, choice, weights[each]) for each in self.places]
         every = np.concatenate(list(gains.values()))
         keys = [self.cases.cases[i].key for places in self.places.values() for i in places]
         return Optimised(
-            profile=replace(self.profile, weights=by_class, normalisers=self.choices[choice]),
+            profile=replace(self.profile, weights=by_class, **self.choices[choice]),
             measure=self.wanted.measure,
             queries=len(keys),
             measured=float(np.concatenate(list(present.values())).mean()),
@@ -246,13 +239,23 @@ def _learned(places: Mapping[QueryClass, Sequence[int]], wanted: Target) -> froz
     return enough
 
 
-def _normalisers(profile: Profile, wanted: Target) -> list[Mapping[Signal, Normaliser]]:
-    """The choices of normalisers, the present one first. Fusion by rank needs only that one."""
-    present = dict(profile.normalisers)
-    if not wanted.normalisers or profile.fusion is Fusion.RRF:
+def _choices(profile: Profile, wanted: Target) -> list[dict[str, Any]]:
+    """The choices of knobs besides the weights, the present one first.
+
+    Fusion by rank needs no normalisers; a lean needs no other normalisers than the present ones.
+    """
+    present: dict[str, Any] = {
+        "normalisers": dict(profile.normalisers),
+        "short_lean": profile.short_lean,
+    }
+    if not wanted.normalisers:
         return [present]
-    choices = [{**present, **each} for each in NORMALISERS]
-    return [present, *(each for each in choices if each != present)]
+    scales = [] if profile.fusion is Fusion.RRF else NORMALISERS
+    others = [
+        *({**present, "normalisers": {**profile.normalisers, **each}} for each in scales),
+        *({**present, "short_lean": lean} for lean in LEANS),
+    ]
+    return [present, *(each for each in others if each != present)]
 
 
 def _deal(count: int, folds: int, seed: int) -> npt.NDArray[np.int64]:

@@ -7,19 +7,22 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from django.db import transaction
-from django.utils import timezone
+from django.dispatch import Signal as Notice
 from django.utils.translation import gettext
 
 from search.domain import COLUMNS, QueryClass, Signal, Weights
 from search.engine import configuration
 from search.errors import NotPermitted, ProfileError, RunConflict
 from search.models import ClassWeights, SearchProfile
-from search.tuning.experiments import outcomes
+from search.tuning.evaluation import targets
 from search.tuning.models import EvaluationRun, ProfileChange
 
 if TYPE_CHECKING:
     from common.accounts.models import User
 
+
+activated = Notice()
+"""Sent with the new active `profile` and the `user`, in the transaction that activates it."""
 
 # The settings of a profile besides its weights, as copied to drafts and compared.
 FIELDS = ("description", *COLUMNS)
@@ -49,6 +52,7 @@ def draft_from(
         )
         for row in profile.class_weights.all()
     )
+    targets.copy(profile, draft)
     audit(draft, ProfileChange.Action.CREATED, acting_user, reason, [f"Draft of {profile}"])
     return draft
 
@@ -65,23 +69,17 @@ def activate(
 ) -> SearchProfile:
     """Make a profile the active one and retire the previous one; return it.
 
-    A running experiment ends: its visitors must get the published profile, too. Called only by
-    `publications`, which applies the gate, and `rollback`. Raises ProfileError if the profile is
-    already active or lacks the weights of a class.
+    Sends `activated`. Called only by `publications`, which applies the gate, and `roll_back`.
+    Raises ProfileError if the profile is already active or lacks the weights of a class.
     """
-    before, chosen = lock(profile)
+    before, chosen = profile.locked()
     if chosen.state == SearchProfile.State.ACTIVE:
         raise ProfileError(
             gettext("%(chosen)s is already the active profile.") % {"chosen": chosen}
         )
     check_complete(chosen)
-    if before is not None:
-        before.state = SearchProfile.State.RETIRED
-        before.save(update_fields=["state"])
-    chosen.state = SearchProfile.State.ACTIVE
-    chosen.published = timezone.now()
-    chosen.save(update_fields=["state", "published"])
-    outcomes.finish_running(reason=f"{chosen} became active.", user=acting_user)
+    chosen.succeed(before)
+    activated.send(SearchProfile, profile=chosen, user=acting_user)
     audit(
         chosen,
         action,
@@ -93,17 +91,6 @@ def activate(
         replaced=before,
     )
     return chosen
-
-
-def lock(profile: SearchProfile) -> tuple[SearchProfile | None, SearchProfile]:
-    """Lock and return the active profile and this one.
-
-    One query locks both rows: concurrent publishers must not both retire the same profile.
-    """
-    rows = SearchProfile.objects.select_for_update().order_by("pk")
-    held = list(rows.filter(pk=profile.pk) | rows.filter(state=SearchProfile.State.ACTIVE))
-    chosen = next(row for row in held if row.pk == profile.pk)
-    return next((row for row in held if row.state == SearchProfile.State.ACTIVE), None), chosen
 
 
 def record_edit(

@@ -1,4 +1,4 @@
-"""Drafts: edited in place; editing a published profile creates a new draft."""
+"""Drafts: edited in place; editing a published profile creates a new draft. And targets."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext
 
 from search.domain import QueryClass, Weights
 from search.errors import ProfileError
 from search.models import SearchProfile
-from search.tuning.models import ProfileChange
+from search.tuning.evaluation.targets import NAMES as TARGETS
+from search.tuning.evaluation.targets import held_by
+from search.tuning.models import ProfileChange, ProfileTargets
 from search.tuning.publishing import activation
 
 if TYPE_CHECKING:
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
 
 Action = ProfileChange.Action
 # Audit entries that do not change the profile.
-CHANGED_NOTHING = (Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED)
+CHANGED_NOTHING = (
+    Action.REFUSED, Action.TRIED, Action.NOT_TRIED, Action.TRIAL_ENDED, Action.TARGETS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,8 @@ def edit(
 ) -> Edit:
     """Change fields and weights of a draft, or of a new draft of a published profile.
 
-    Fields and classes that are not named stay. The differences are audited. Raises ProfileError for
-    an unknown field.
+    Fields and classes that are not named stay. The differences are audited; of a draft a reason
+    alone, too: it is somebody's note. Raises ProfileError for an unknown field.
     """
     unknown = sorted(set(fields) - set(activation.FIELDS))
     if unknown:
@@ -64,7 +69,11 @@ def edit(
     rows = SearchProfile.objects.prefetch_related("class_weights")
     before = rows.select_for_update().get(pk=profile.pk)
     if not _differs(before, fields, weights):
-        return Edit(before)
+        if not (before.is_draft and reason):
+            return Edit(before)
+        note = (gettext("A note, without a change"),)
+        activation.audit(before, Action.EDITED, acting_user, reason, list(note))
+        return Edit(before, note)
     draft = before
     if not before.is_draft:
         draft = activation.draft_from(before, acting_user=acting_user, reason=reason)
@@ -78,6 +87,14 @@ def edit(
     changes = activation.differences(before, after)
     activation.record_edit(after, changes, acting_user=acting_user, reason=reason)
     return Edit(after, tuple(changes), is_new_draft=not before.is_draft)
+
+
+def last_reason(draft: SearchProfile) -> str:
+    """The reason of the draft's latest edit that has one, offered for its publication."""
+    edits = ProfileChange.objects.filter(
+        profile=draft.pk, action__in=(Action.CREATED, Action.EDITED)
+    )
+    return edits.exclude(reason="").order_by("-pk").values_list("reason", flat=True).first() or ""
 
 
 def check_new_name(name: str) -> None:
@@ -107,6 +124,42 @@ def create(
     activation.set_weights(draft, weights)
     activation.audit(draft, Action.CREATED, acting_user, reason, ["New profile"])
     return draft
+
+
+@transaction.atomic
+def set_targets(
+    profile: SearchProfile,
+    wanted: Mapping[str, float | None],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> ProfileTargets:
+    """Set the named targets of a draft or a published version, with an entry in the audit.
+
+    None removes one. Raises ProfileError for invalid targets.
+    """
+    SearchProfile.objects.select_for_update().get(pk=profile.pk)
+    row = held_by(profile)
+    before = {name: getattr(row, name) for name in TARGETS}
+    for name, value in wanted.items():
+        setattr(row, name, value)
+    try:
+        row.full_clean(validate_unique=False)
+    except ValidationError as error:
+        raise ProfileError(" ".join(error.messages)) from error
+    changes = [
+        f"{ProfileTargets._meta.get_field(name).verbose_name}: {_shown(was)} → {_shown(now)}"  # type: ignore[union-attr]
+        for name, was in before.items()
+        if was != (now := getattr(row, name))
+    ]
+    if changes:
+        row.save()
+        activation.audit(profile, Action.TARGETS, acting_user, reason, changes)
+    return row
+
+
+def _shown(value: float | None) -> str:
+    return "none" if value is None else f"{value:g}"
 
 
 def _differs(

@@ -139,7 +139,7 @@ def _check_permitted(user: User | None, *, override: bool = False) -> None:
 def _ask(
     profile: Row, user: User | None, reason: str, override: bool, expected: str
 ) -> Publication:
-    active, chosen = activation.lock(profile)
+    active, chosen = profile.locked()
     if chosen.state == Row.State.ACTIVE:
         raise ProfileError(
             gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
@@ -197,7 +197,7 @@ def _settle(pk: int) -> Publication:
 
 def _changed(publication: Publication) -> str:
     """Why the profile is no longer the measured one; empty if it is."""
-    active, chosen = activation.lock(publication.profile)
+    active, chosen = publication.profile.locked()
     if chosen.state == Row.State.ACTIVE:
         return gettext("%(chosen)s is the active profile already.") % {"chosen": chosen}
     if fingerprint(chosen.as_profile()) != publication.fingerprint:

@@ -16,6 +16,8 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from ingestion.webhooks.recording import record_fall
+from search.presentation.results import measure_label
 from search.tuning.models import Alert, EvaluationRun
 
 logger = logging.getLogger(__name__)
@@ -32,9 +34,16 @@ class NotDelivered(Exception):
 
 def raise_alert(run: EvaluationRun, *, subject: str, findings: Mapping[str, Any]) -> Alert:
     """Create the alert of a run for delivery, or return the existing one."""
-    alert, _ = Alert.objects.get_or_create(
+    alert, is_new = Alert.objects.get_or_create(
         run=run, defaults={"subject": subject, "findings": dict(findings), "wanted": _wanted()}
     )
+    if is_new:
+        # Without the queries: not everybody may read the questions of others.
+        told = ("measure", "before", "now", "fall", "date", "compared_with", "profile", "run")
+        record_fall(
+            {name: findings[name] for name in told if name in findings},
+            permission="tuning.view_evaluationrun",
+        )
     return alert
 
 
@@ -134,7 +143,11 @@ def text_of(alert: Alert) -> str:
         % {name: findings[name] for name in ("date", "compared_with", "profile", "run")},
     ]
     if findings["queries"]:
-        lines += ["", gettext("Queries whose %(measure)s fell:") % {"measure": findings["measure"]}]
+        lines += [
+            "",
+            gettext("Queries whose %(measure)s fell:")
+            % {"measure": measure_label(findings["measure"])},
+        ]
         lines += [
             f"  {row['before']:.3f} -> {row['now']:.3f}  {row['query']}"
             for row in findings["queries"][:SHOWN]

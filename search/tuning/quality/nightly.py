@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from search.models import SearchProfile
+from search.presentation.results import measure_label
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate, QualityRun
 from search.tuning.quality import alerts
@@ -174,7 +175,7 @@ def _breaks_first(row: Mapping[str, Any]) -> bool:
 def _subject(fall: Fall) -> str:
     if fall.amount > settings.NIGHTLY_MARGIN:
         return gettext("Search got worse: %(measure)s fell from %(before).3f to %(now).3f") % {
-            "measure": fall.measure,
+            "measure": measure_label(fall.measure),
             "before": fall.before,
             "now": fall.now,
         }

@@ -59,7 +59,8 @@ class ProfileComparison:
 
     `changes` are those of the leading measure, by size, largest first, on either side. `by_class`
     are the rows of each class present, with its number of queries. `unsure` counts the rankings
-    below each profile's confidence threshold.
+    below each profile's confidence threshold, `unread` the queries with a first result of which no
+    strength by the reranker is stored.
     """
 
     queries: int
@@ -73,11 +74,12 @@ class ProfileComparison:
     coverage: tuple[Coverage, Coverage]
     curves: tuple[Mapping[int, tuple[float, float]], Mapping[int, tuple[float, float]]] = ({}, {})
     milliseconds: float = 0.0
+    unread: int = 0
 
     @property
     def is_complete(self) -> bool:
         """True if the figures equal those of a live evaluation."""
-        return all(each.is_complete for each in self.coverage)
+        return all(each.is_complete for each in self.coverage) and not self.unread
 
 
 def compare(active: Profile, draft: Profile) -> ProfileComparison:
@@ -111,6 +113,7 @@ def compare(active: Profile, draft: Profile) -> ProfileComparison:
             whatif.curves(before.sheet, before.order),
             whatif.curves(after.sheet, after.order),
         ),
+        unread=int((before.unread | after.unread).sum()),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from django.db import transaction
 from django.db.models import Max
@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, gettext_lazy
 
 from common import jobs
+from common.backoff import patiently
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from ingestion import spaces
 from ingestion.errors import EmbeddingError
@@ -17,14 +18,22 @@ from search.domain import Candidates, Profile
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.find import find_wide
+from search.engine.rerank import with_strengths
 from search.engine.settle import read
-from search.errors import InvalidFilter, NothingAsked, PoolError, QueryTooLong
+from search.errors import (
+    InvalidFilter,
+    NothingAsked,
+    PoolError,
+    QueryTooLong,
+    RerankerUnavailable,
+)
+from search.models import SearchProfile
 from search.retrieval import Filters
 from search.tuning.evaluation.asking import evaluator
-from search.tuning.evaluation.golden import Golden, golden_set
+from search.tuning.evaluation.golden import Golden, fingerprint, golden_set
 from search.tuning.evaluation.sheet import facts
 from search.tuning.models import CandidatePool, PoolBuild
-from search.tuning.workbench.pool_spec import Width, corpus_stamp
+from search.tuning.workbench.pool_spec import Width, corpus_stamp, digest
 from search.tuning.workbench.pools import asked_by, covers, described
 
 State = PoolBuild.State
@@ -104,10 +113,13 @@ def wanted(width: Width, configured: Configuration) -> list[Golden]:
     goldens = golden_set()
     rows = {row.query_id: row for row in described(width.key(configured), goldens)}
     corpus = corpus_stamp()
+    read_for = _read_for(_readers(configured)) if width.reranker else ""
     return [
         golden
         for golden in goldens
-        if not covers(rows.get(golden.pk), golden, width) or rows[golden.pk].corpus != corpus
+        if not covers(rows.get(golden.pk), golden, width)
+        or rows[golden.pk].corpus != corpus
+        or (width.reranker and rows[golden.pk].facts.get("read_for") != read_for)
     ]
 
 
@@ -116,19 +128,27 @@ def _build(
 ) -> int:
     goldens = wanted(width, configured)
     corpus = corpus_stamp()
+    readers = _readers(configured) if width.reranker else []
     for done, golden in enumerate(goldens):
         progress(done, len(goldens))
         lease.report(done / len(goldens))
-        _keep(golden, width, lease.row.key, corpus, configured)
+        _keep(golden, width, lease.row.key, corpus, configured, readers)
     _forget_old_keys()
     return len(goldens)
 
 
 def _keep(
-    golden: Golden, width: Width, key: str, corpus: str, configured: Configuration
+    golden: Golden,
+    width: Width,
+    key: str,
+    corpus: str,
+    configured: Configuration,
+    readers: Sequence[Profile],
 ) -> CandidatePool:
     profile = width.profile()
     found = _found(golden, profile, configured)
+    if readers and len(found):
+        found = _read(found, readers, configured)
     embeddings = found.embeddings.tobytes() if found.embeddings is not None else b""
     row, _ = CandidatePool.objects.update_or_create(
         query_id=golden.pk,
@@ -136,7 +156,11 @@ def _keep(
         defaults={
             "corpus": corpus,
             "asked": asked_by(golden),
-            "facts": facts(found, profile.depth),
+            "facts": {
+                **facts(found, profile.depth),
+                "reranker": width.reranker,
+                "read_for": _read_for(readers),
+            },
             "rows": found.rows.tobytes(),
             "embeddings": embeddings,
             "candidates": len(found),
@@ -162,6 +186,27 @@ def _found(golden: Golden, profile: Profile, configured: Configuration) -> Candi
     if found.degraded:
         raise PoolError(str(AWAY))
     return found
+
+
+def _readers(configured: Configuration) -> list[Profile]:
+    """The profiles whose first results are read: the active one, and drafts with a reranker."""
+    drafts = SearchProfile.objects.filter(state=SearchProfile.State.DRAFT, rerank__gt=0)
+    rows = drafts.order_by("pk").prefetch_related("class_weights")
+    active = [configured.active] if configured.active else []
+    return [*active, *(row.as_profile() for row in rows)]
+
+
+def _read_for(profiles: Sequence[Profile]) -> str:
+    return digest(*map(fingerprint, profiles))
+
+
+def _read(found: Candidates, readers: Sequence[Profile], configured: Configuration) -> Candidates:
+    """The candidates with the reranker's strengths for these profiles."""
+    try:
+        with patiently():
+            return with_strengths(found, readers, configured, evaluator())
+    except RerankerUnavailable as error:
+        raise PoolError(gettext("The golden queries could not be reranked. %s") % error) from error
 
 
 AWAY = gettext_lazy(

@@ -8,13 +8,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db.models import Count, Max, Sum
 
 from ingestion.models import ChunkEdit, Collection, Document
 from ingestion.models.statistics import CorpusChange, CorpusStatistics
-from search.domain import Boost, KeywordScorer, Profile, TitleScorer
+from search.domain import GENERATORS, Boost, KeywordScorer, Profile, TitleScorer, row_type
 from search.engine.configuration import Configuration
+from search.engine.rerank import fingerprint_for
+from search.query import wordnet
 from search.ranking.boosts import as_json, by_sought, parse_boosts
 
 # The depths of pools: the first of these that is not below the profile's, so that its depth may
@@ -25,13 +28,17 @@ STAMP_SECONDS = 1
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """A pool's specification: everything in a profile that decides what the database returns."""
+    """A pool's specification: everything in a profile that decides what the database returns.
+
+    `reranker` is the fingerprint of the reranker whose strengths it holds; empty: of none.
+    """
 
     depth: int
     keyword_scorer: KeywordScorer
     keyword_budget: int
     title_scorer: TitleScorer
     boosts: tuple[Boost, ...] = ()
+    reranker: str = ""
 
     @classmethod
     def of(cls, profile: Profile) -> Self:
@@ -41,12 +48,15 @@ class Width:
             profile.keyword_budget,
             profile.title_scorer,
             by_sought(profile.boosts),
+            fingerprint_for(profile),
         )
 
     def joined(self, other: Self) -> Self:
         """The union of both specifications, which score alike."""
         boosts = by_sought((*self.boosts, *other.boosts))
-        return replace(self, depth=max(self.depth, other.depth), boosts=boosts)
+        reranker = self.reranker or other.reranker
+        depth = max(self.depth, other.depth)
+        return replace(self, depth=depth, boosts=boosts, reranker=reranker)
 
     def scores_like(self, other: Self) -> bool:
         return self._scorers() == other._scorers()
@@ -80,13 +90,20 @@ class Width:
             TitleScorer(value["title_scorer"]),
             # Parsed one by one: two profiles together may exceed the limit for one.
             tuple(boost for row in value["boosts"] for boost in parse_boosts([row])),
+            str(value.get("reranker", "")),
         )
 
     def key(self, configured: Configuration) -> str:
-        """A key of everything that affects raw scores, besides the depth and the boosts."""
+        """A key of everything that affects raw scores, besides depth, boosts and reranker.
+
+        With the layout of a stored row: pools of another version of this program are built again.
+        """
         space = configured.space
         return digest(
+            row_type(0).descr,
             self._scorers(),
+            GENERATORS,  # each has a column in a pool
+            wordnet.opened(settings.WORDNET_DIR) is not None,
             (space.pk, space.fingerprint) if space else None,
             configured.patterns,
             configured.synonyms,

@@ -1,9 +1,9 @@
 """The golden queries' candidate sets, stored: retrieved once, ranked at every move of a slider.
 
 A pool covers a profile that retrieves no more than it holds: the same scorers and configuration,
-no greater depth, no other boost patterns. Sliders never leave it; when another setting does, the
-pools are rebuilt in the background, and until then `Coverage` says what is missing. `verified`
-checks a live run against the what-if of its profile.
+no greater depth, no other boost patterns, the strengths of its reranker. Sliders rarely leave it;
+when a setting does, the pools are rebuilt in the background, and until then `Coverage` says what is
+missing. `verified` checks a live run against the what-if of its profile.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def covers(row: CandidatePool | None, golden: Golden, width: Width) -> bool:
         and row.asked == asked_by(golden)
         and row.facts["depth"] >= width.depth
         and {sought(boost) for boost in width.boosts} <= set(row.facts["boosts"])
+        and width.reranker in ("", row.facts.get("reranker"))
     )
 
 
@@ -210,6 +211,17 @@ def verified(run: EvaluationRun) -> Verified:
     largest = max(abs(mean - run.measures[name]) for name, mean in means.items())
     if largest <= AGREES:
         return Verified(gettext("The what-if figures agree with the live run."), largest)
+    if profile.rerank:
+        return Verified(
+            gettext(
+                "The what-if figures differ from the live run by up to %(largest)s. The stored "
+                "candidates hold the reranker's strengths for the usual first results only; "
+                "others keep their scores there. Rebuild the candidates to store those of the "
+                "saved weights."
+            )
+            % {"largest": f"{largest:.2g}"},
+            largest,
+        )
     return Verified(
         gettext(
             "The what-if figures differ from the live run by up to %(largest)s. The "

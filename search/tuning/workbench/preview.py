@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -21,15 +22,17 @@ from django.utils.translation import gettext
 
 from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.domain import Candidates, Hit, Profile, Query, QueryClass, Weights
+from search.domain import Candidates, Hit, Profile, Query, QueryClass, Stage, Weights
 from search.engine import configuration
 from search.engine.configuration import Configuration
 from search.engine.find import find_wide
 from search.engine.rank import Ranking, ranking_of
+from search.engine.rerank import fingerprint_for, with_strengths
 from search.engine.settle import settle
-from search.errors import ProfileError
+from search.errors import ProfileError, RerankerUnavailable
 from search.models import SearchProfile
-from search.presentation.results import Result, Rows, results_for
+from search.presentation.results import Result, results_for
+from search.presentation.rows import Rows
 from search.ranking.grouping import Group
 from search.retrieval import Filters
 from search.tuning.publishing import activation
@@ -38,6 +41,9 @@ from search.tuning.workbench.pool_spec import Width, recent_corpus_stamp
 SHOWN = 10
 KEPT_SECONDS = 15 * 60
 KEPT_HERE = 32
+RETRY_SECONDS = 30  # until a reranker that failed is asked again
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +76,16 @@ class PreviewedRanking:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Two rankings of one query, side by side. `degraded`: the vector signal could not run."""
+    """Two rankings of one query, side by side.
+
+    `degraded`: the vector signal could not run; `unread`: the reranker gave no strengths.
+    """
 
     query: Query
     active: PreviewedRanking
     draft: PreviewedRanking
     degraded: bool = False
+    unread: bool = False
 
     @property
     def sides(self) -> tuple[PreviewedRanking, PreviewedRanking]:
@@ -139,7 +149,7 @@ def preview(
     if widths[0].scores_like(widths[1]):
         widths = (widths[0].joined(widths[1]),) * 2
     kept = [
-        kept_for(text, width, configured, viewer=viewer, collections=collections)
+        kept_for(text, width, configured, (active, draft), viewer=viewer, collections=collections)
         for width in dict.fromkeys(widths)
     ]
     rankings = [
@@ -147,8 +157,15 @@ def preview(
         for held, profile in zip((kept[0], kept[-1]), (active, draft), strict=True)
     ]
     sides = _sides(rankings, (active, draft), kept[0], viewer, shown)
-    degraded = any(held.found.degraded for held in kept)
-    return Preview(kept[0].found.query, *sides, degraded=degraded)
+    lacking = {each for held in kept for each in held.found.degraded}
+    if any(each.rerank for each in (active, draft)) and fingerprint_for(active, draft) == "":
+        lacking.add(Stage.RERANKER)
+    return Preview(
+        kept[0].found.query,
+        *sides,
+        degraded=bool(lacking - {Stage.RERANKER}),
+        unread=Stage.RERANKER in lacking,
+    )
 
 
 def _sides(
@@ -231,11 +248,15 @@ def kept_for(
     text: str,
     width: Width,
     configured: Configuration,
+    profiles: Sequence[Profile] = (),
     *,
     viewer: Viewer,
     collections: Sequence[str] = (),
 ) -> Kept:
-    """A wide candidate set for `text` among what `viewer` may read, cached briefly, per viewer."""
+    """A wide candidate set for `text` among what `viewer` may read, cached briefly, per viewer.
+
+    The reranker's strengths, if the width has them, are of passages likely under `profiles`.
+    """
     name = _name(text, width, configured, viewer, collections)
     kept = _held.get(name)
     if kept is not None and not kept.is_old:
@@ -251,13 +272,29 @@ def kept_for(
         )
         if found.degraded:
             return Kept(found)  # not cached: the model may be back soon
-        cache.set(name, found, KEPT_SECONDS)
+        if width.reranker:
+            found = _read(found, profiles, configured, viewer)
+        if not found.degraded:
+            cache.set(name, found, KEPT_SECONDS)
     kept = Kept(found)
+    if found.degraded:
+        kept.at -= KEPT_SECONDS - RETRY_SECONDS
     with _lock:
         while name not in _held and len(_held) >= KEPT_HERE:
             _held.pop(next(iter(_held)))
         _held[name] = kept
     return kept
+
+
+def _read(
+    found: Candidates, profiles: Sequence[Profile], configured: Configuration, viewer: Viewer
+) -> Candidates:
+    """The candidates with the reranker's strengths, or named as degraded without them."""
+    try:
+        return with_strengths(found, profiles, configured, viewer)
+    except RerankerUnavailable as error:
+        logger.warning("The preview is not reranked: %s", error)
+        return replace(found, degraded=(Stage.RERANKER,))
 
 
 def _name(
@@ -274,6 +311,6 @@ def _name(
     sought = sorted(boost.name for boost in width.boosts)
     parts = (
         text, width.profile().depth, sought, width.key(configured), configured.stamp,
-        recent_corpus_stamp(), who, list(readable), list(collections),
+        recent_corpus_stamp(), who, list(readable), list(collections), width.reranker,
     )  # fmt: skip
     return "found:" + hashlib.sha256(json.dumps(parts).encode()).hexdigest()

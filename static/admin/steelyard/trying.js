@@ -1,4 +1,4 @@
-// The box that tries a pin, a hide or synonyms while they are being written.
+// The box that tries a row while it is being written; with data-by-hand only on request.
 (() => {
   "use strict";
   const box = document.getElementById("sy-try");
@@ -12,6 +12,7 @@
   const ask = async () => {
     asked?.abort();
     asked = new AbortController();
+    shown.setAttribute("aria-busy", "true");
     const data = new FormData(form);
     data.set("row", box.dataset.row);
     data.set("question", question.value);
@@ -19,22 +20,28 @@
       const answer = await fetch(box.dataset.url, { method: "POST", body: data, signal: asked.signal });
       if (answer.ok) shown.innerHTML = await answer.text();
     } catch (error) {
-      if (error.name !== "AbortError") shown.textContent = "The server did not answer.";
+      if (error.name === "AbortError") return;
+      shown.textContent = "The server did not answer.";
     }
+    shown.removeAttribute("aria-busy");
   };
   const soon = () => {
     clearTimeout(timer);
     timer = setTimeout(ask, 350);
   };
-  form.addEventListener("input", soon);
-  form.addEventListener("change", soon);
-  // The document's field is a widget of jQuery's, which tells nobody else of its changes.
-  window.django?.jQuery?.(form).on("change", "select", soon);
+  const byHand = "byHand" in box.dataset;
+  if (!byHand) {
+    form.addEventListener("input", soon);
+    form.addEventListener("change", soon);
+    // The document's field is a widget of jQuery's, which tells nobody else of its changes.
+    window.django?.jQuery?.(form).on("change", "select", soon);
+  }
+  document.getElementById("sy-try-go")?.addEventListener("click", ask);
   question.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
     event.preventDefault();
     ask();
   });
   box.hidden = false;
-  if (box.dataset.row) ask();
+  if (box.dataset.row && !byHand) ask();
 })();

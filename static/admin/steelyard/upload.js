@@ -39,6 +39,7 @@
   }
 
   input.addEventListener("change", describe);
+  if (input.files.length) describe(); // chosen before this script ran, or kept by the browser
   for (const name of ["dragenter", "dragover"]) {
     drop.addEventListener(name, (event) => {
       event.preventDefault();

@@ -22,11 +22,16 @@
     constructor(fieldset) {
       this.segments = [...fieldset.querySelectorAll(".sy-beam-large > span")];
       this.note = fieldset.querySelector(".sy-sum");
+      this.short = fieldset.querySelector(".sy-short");
+      this.lean = document.querySelector("input[name=short_lean]");
+      // A frame later, when the page has copied its slider's value to the figure.
+      this.lean?.form.addEventListener("input", () => requestAnimationFrame(() => this.drawShort(this.read())));
       const shares = [...fieldset.querySelectorAll(".sy-share")];
       this.inputs = shares.map((share) => share.querySelector("input"));
       if (this.inputs.some((input) => !input)) return; // for reading only
       this.sliders = shares.map((share, index) => this.slider(share, index, fieldset));
       this.typed = null; // the figure typed last stands while another is typed
+      this.mixed = this.read(); // the last weights of which more than one counted
       this.base = this.read();
       this.inputs.forEach((input, index) => {
         input.addEventListener("change", () => this.type(index));
@@ -49,9 +54,13 @@
       const signal = share.querySelector("label").textContent.trim();
       slider.setAttribute("aria-label", `${signal}, ${fieldset.querySelector("legend strong").textContent}`);
       slider.className = `sy-range sy-${share.dataset.signal}`;
-      // The proportion of the others is that at the start of the move: pushing one to the end and
-      // back gives the others what they had.
-      const remember = () => { this.base = this.read(); };
+      // The proportion of the others is that at the start of the move; where they all stand at 0,
+      // the last one they had: pushing one to the end and back, later too, gives what they had.
+      const remember = () => {
+        const now = this.read();
+        const others = now.reduce((sum, value, place) => sum + (place === index ? 0 : value), 0);
+        this.base = others ? now : this.mixed;
+      };
       slider.addEventListener("pointerdown", remember);
       slider.addEventListener("focus", remember);
       slider.addEventListener("input", () => this.slide(index, Number(slider.value)));
@@ -109,6 +118,7 @@
 
     draw() {
       const values = this.read();
+      if (values.filter(Boolean).length > 1) this.mixed = values;
       const total = values.reduce((sum, value) => sum + value, 0);
       values.forEach((value, index) => {
         this.segments[index].style.width = `${value / (UNITS / 100)}%`;
@@ -116,8 +126,28 @@
         this.sliders[index].style.setProperty("--fill", `${value / (UNITS / 100)}%`);
         this.sliders[index].setAttribute("aria-valuetext", `${value / (UNITS / 100)} percent`);
       });
+      this.drawShort(values);
       this.note.hidden = total === UNITS;
       this.note.textContent = total === UNITS ? "" : `These sum to ${figure(total)}, not 1.`;
+    }
+
+    // The weights' other end: those of a short question whose keywords tell little (ADR 37).
+    drawShort(values) {
+      if (!this.short || !this.lean) return;
+      const names = this.inputs.map((input) => input.closest(".sy-share").dataset.signal);
+      const [vector, keyword] = ["vector", "keyword"].map((name) => names.indexOf(name));
+      const share = Math.max(0, Math.min(1, Number(this.lean.value) || 0));
+      const moved = values[vector] && values[keyword] ? values[keyword] * share : 0;
+      const leant = values.slice();
+      leant[vector] += moved;
+      leant[keyword] -= moved;
+      this.short.hidden = !moved;
+      [...this.short.querySelectorAll(".sy-beam > span")].forEach((segment, index) => {
+        segment.style.width = `${leant[index] / (UNITS / 100)}%`;
+      });
+      const labels = this.inputs.map((input) => input.closest(".sy-share").querySelector("label").textContent.trim());
+      this.short.querySelector(".sy-short-said").textContent = [vector, keyword]
+        .map((index) => `${labels[index]} ${Math.round(leant[index] / (UNITS / 100))} %`).join(", ");
     }
   }
 

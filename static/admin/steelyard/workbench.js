@@ -129,7 +129,10 @@
     if (!answer) return;
     measures.innerHTML = answer.html;
     measures.setAttribute("aria-busy", "false");
+    document.getElementById("wb-summary").innerHTML = answer.summary;
+    moved = new Map(answer.moved.map((each) => [`${each.collections}\n${each.text}`, each.by]));
     markQuery();
+    markMoved();
     if (answer.building !== null) later("measure", measure, POLL_MS);
     later("charts", charts, 400);
   }
@@ -144,6 +147,20 @@
     });
   }
 
+  // Beside each golden query, what the draft changes about it.
+  let moved = new Map();
+  function markMoved() {
+    all("#wb-queries .wb-query").forEach((button) => {
+      button.querySelector(".wb-delta")?.remove();
+      const by = moved.get(`${button.dataset.collections}\n${button.dataset.text}`);
+      if (by === undefined) return;
+      const note = document.createElement("span");
+      note.className = `wb-delta ${by > 0 ? "wb-better" : "wb-worse"}`;
+      note.textContent = `${by > 0 ? "+" : "−"}${Math.abs(by).toFixed(3)}`;
+      button.lastElementChild.before(note);
+    });
+  }
+
   const timers = {};
   function later(name, work, milliseconds) {
     clearTimeout(timers[name]);
@@ -151,7 +168,50 @@
   }
   const dirty = () => JSON.stringify(values()) !== saved;
 
+  // A drag is one move of one control: what stood before its first change is what Undo returns to.
+  const MOVE_MS = 600;
+  const MOVES = 100;
+  const moves = [];
+  let before = values();
+  let lastMove = 0;
+  let lastMover = null;
+  const undoButton = root.querySelector('[data-do="undo"]');
+
+  function remember() {
+    const now = values();
+    if (JSON.stringify(now) === JSON.stringify(before)) return;
+    const mover = document.activeElement;
+    if (mover !== lastMover || Date.now() - lastMove > MOVE_MS) moves.push(before);
+    lastMover = mover;
+    if (moves.length > MOVES) moves.shift();
+    lastMove = Date.now();
+    before = now;
+    undoButton.disabled = !moves.length;
+  }
+
+  function undo() {
+    const last = moves.pop();
+    if (!last) return;
+    [...form.elements].filter((field) => field.name && field.type !== "hidden").forEach((field) => {
+      if (field.type === "checkbox") field.checked = field.name in last;
+      else if (field.name in last) field.value = last[field.name];
+    });
+    shown();
+    before = values();
+    lastMove = 0;
+    undoButton.disabled = !moves.length;
+    changed();
+    tell("The last move is undone.");
+  }
+
+  // The sliders and beams follow the figures that a script has set.
+  function shown() {
+    all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
+    all("[data-for]", form).forEach((slider) => { slider.value = document.getElementById(slider.dataset.for).value; fill(slider); });
+  }
+
   function changed() {
+    remember();
     const unsaved = dirty();
     all('[data-do="save"], [data-do="reset"]').forEach((button) => { button.disabled = !unsaved; });
     later("preview", preview, PREVIEW_MS);
@@ -209,6 +269,7 @@
     if (!response.ok || response.redirected) return;
     document.getElementById("wb-queries").innerHTML = await response.text();
     markQuery();
+    markMoved();
   }
 
   function markQuery() {
@@ -290,6 +351,21 @@
   rankings.addEventListener("focusin", twins);
   rankings.addEventListener("pointerover", twins);
 
+  // A text field has an undo of its own.
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "z" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+    if (event.target.closest("textarea, input:not([type=range], [type=checkbox])")) return;
+    event.preventDefault();
+    undo();
+  });
+
+  // The questions to pick stand between the field and the results: many for the Tab key.
+  text.addEventListener("keydown", (event) => {
+    const first = event.key === "ArrowDown" && rankings.querySelector(".wb-hit");
+    if (!first) return;
+    event.preventDefault();
+    first.focus();
+  });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea, select")) return;
     event.preventDefault();
@@ -308,6 +384,7 @@
     }
     delete waiting.save; // what changes from here on is unsaved again
     form.elements.stamp.value = answer.stamp;
+    form.elements.reason.value = ""; // it is in the audit; the next change has a reason of its own
     saved = JSON.stringify(values());
     changed();
     tell(answer.changes ? `${answer.name} is saved.` : "Nothing was changed, so nothing was saved.");
@@ -339,8 +416,8 @@
 
   function reset() {
     form.reset();
-    all(".wb-class").forEach((fieldset) => fieldset.dispatchEvent(new Event("weights-set")));
-    all("[data-for]", form).forEach((slider) => { slider.value = document.getElementById(slider.dataset.for).value; fill(slider); });
+    shown();
+    lastMove = 0;
     changed();
   }
 
@@ -367,6 +444,7 @@
     } else if (target.dataset.do === "save") save();
     else if (target.dataset.do === "verify") verify();
     else if (target.dataset.do === "reset") reset();
+    else if (target.dataset.do === "undo") undo();
     else if (target.dataset.do === "every") every();
     else if (target.dataset.do === "pools") ask("pools", state()).then((answer) => answer && measure());
   });

@@ -29,7 +29,7 @@ def test_a_message_with_attachments(parse: Parse) -> None:
         h(2, "The hook"),
         p("From: cy@example.org"),
         p("It must hold."),
-        p("Attachments: beam.png"),
+        p("Attachments: beam.gif"),
     ]
     assert document.title == "Beam handbook"
     assert document.author == "Ada Weigher <ada@example.org>"

@@ -154,6 +154,11 @@ HTML_CASES: dict[str, tuple[str, list[Block]]] = {
     ),
     "definition": ("<dl><dt>Term</dt><dd>Meaning.</dd></dl>", [li(0, "Term: Meaning.")]),
     "script": ("<p>a<script>x()</script>b</p><style>p{}</style>", [p("a"), p("b")]),
+    # docs/answers.md: shown to readers as well, so that nothing steers an answer unseen.
+    "hidden": (
+        "<p hidden>a</p><div style='display:none'>b</div><!-- c --><p style='color:#fff'>d</p>",
+        [p("a"), p("b"), p("d")],
+    ),
     "entities": ("<p>a &lt; b &amp; c&nbsp;d &#x1F600;</p>", [p("a < b & c\xa0d 😀")]),
     "powers": ("<p>10<sup>6</sup> H<sub>2</sub>O</p>", [p("10⁶ H₂O")]),
     "broken": ("<p>one<div>two</p></span><b>three", [p("one"), p("two"), p("three")]),
@@ -203,3 +208,49 @@ def test_front_matter_in_toml(parse: Parse) -> None:
     assert stated == ("On beams", "Ada, Ben", "2024-05-01")
     (block,) = parse("+++\nno toml at all\n+++\n", "a.md").blocks
     assert "no toml at all" in block.text
+
+
+SESSIONS = """
+Run it like this::
+
+    $ python manage.py
+
+    >>> not.a("session")
+
+Then a session:
+
+>>> print("*args*")
+*args*
+>>> count = 1
+
+* an item::
+
+      in the item
+
+  >>> inside = 2
+  2
+
+A paragraph that says
+>>> is one paragraph.
+
+.. code-block:: rst
+
+    .. include:: shown.rst
+
+    >>> shown
+"""
+
+
+def test_sessions_and_literal_blocks_of_rst_are_code(parse: Parse) -> None:
+    blocks = parse(SESSIONS, "a.rst").blocks
+    assert [(block.kind.value, block.text) for block in blocks] == [
+        ("paragraph", "Run it like this:"),
+        ("code", '$ python manage.py\n\n>>> not.a("session")'),
+        ("paragraph", "Then a session:"),
+        ("code", '>>> print("*args*")\n*args*\n>>> count = 1'),
+        ("list_item", "an item:"),
+        ("code", "in the item"),
+        ("code", ">>> inside = 2\n2"),
+        ("paragraph", "A paragraph that says >>> is one paragraph."),
+        ("code", ".. include:: shown.rst\n\n>>> shown"),
+    ]

@@ -21,7 +21,7 @@ from .shorthand import h, p, table
 
 pytestmark = pytest.mark.forks
 
-PNG = b"\x89PNG\r\n\x1a\n0000"
+GIF = b"GIF89a0000"
 
 
 def _parts(content: bytes, name: str, tmp_path: Path, **limits: int) -> ParsedDocument:
@@ -50,8 +50,8 @@ def test_an_archive_lists_its_members_and_hands_them_out(tmp_path: Path) -> None
 def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Path) -> None:
     members = {
         "a.md": "text",
-        "b.png": PNG,
-        "c.png": PNG,
+        "b.gif": GIF,
+        "c.gif": GIF,
         "d.txt": "",
         "e.pdf": "<html><p>no PDF",
         "__MACOSX/a.md": "x",
@@ -61,13 +61,13 @@ def test_what_is_not_read_is_listed_with_the_reason_and_what_to_do(tmp_path: Pat
     (listing,) = document.blocks
     assert [(row[0], row[2]) for row in listing.rows[1:]] == [
         ("a.md", ""),
-        ("b.png", "not read: of an unsupported type"),
-        ("c.png", "not read: of an unsupported type"),
+        ("b.gif", "not read: of an unsupported type"),
+        ("c.gif", "not read: of an unsupported type"),
         ("d.txt", "not read: empty"),
         ("e.pdf", "not read: not of the type that the name says"),
     ]
     unsupported, empty, mismatch = document.warnings
-    assert unsupported.startswith("Not read (of an unsupported type): b.png, c.png. Convert")
+    assert unsupported.startswith("Not read (of an unsupported type): b.gif, c.gif. Convert")
     assert "d.txt. Check" in empty
     assert "e.pdf. Open" in mismatch
 
@@ -207,7 +207,7 @@ def test_attachments_of_a_message_are_parts(tmp_path: Path) -> None:
         b"Subject: Beams\r\nMIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
         b"--b\r\n\r\nHello.\r\n--b\r\nContent-Type: text/plain; name=notes.txt\r\n"
         b"Content-Disposition: attachment; filename=notes.txt\r\n\r\nquokka\r\n--b\r\n"
-        b"Content-Type: image/png; name=logo.png\r\nContent-ID: <logo>\r\n"
+        b"Content-Type: image/gif; name=logo.png\r\nContent-ID: <logo>\r\n"
         b"Content-Disposition: inline; filename=logo.png\r\n\r\nx\r\n--b\r\n"
         b"Content-Type: application/pdf\r\nContent-Disposition: attachment\r\n\r\n%PDF-1.4\r\n"
         b"--b\r\nContent-Type: application/zip; name=x.exe\r\n\r\nMZ\x90\r\n--b--\r\n"

@@ -181,3 +181,33 @@ def test_too_many_pages(parse: Parse) -> None:
 def test_damaged(parse: Parse, content: bytes) -> None:
     with pytest.raises(DamagedFile, match="damaged"):
         parse(content, "a.pdf")
+
+
+def _texts(parse: Parse, pdf: bytes) -> list[str]:
+    return [f"{b.kind.value} {b.text[:19].rstrip()}" for b in parse(pdf, "a.pdf").blocks]
+
+
+def test_the_title_is_not_joined_to_the_first_heading(parse: Parse) -> None:
+    page: list[tuple[str, object]] = [
+        ("h1", "Beam handbook"), ("h1", "Parts of it"), ("p", LONG), ("h1", "Use"), ("p", LONG),
+    ]  # fmt: skip
+    prose = f"paragraph {LONG[:19].rstrip()}"
+    assert _texts(parse, builders.make_pdf([page])) == [
+        "heading Beam handbook", "heading Parts of it", prose, "heading Use", prose,
+    ]  # fmt: skip
+    # Without a title that says so, two lines of one size are one heading.
+    joined = _texts(parse, builders.make_pdf([page], title="Untitled"))
+    assert joined[0] == "heading Beam handbook Parts"
+
+
+def test_a_title_that_is_said_again_stands_once(parse: Parse) -> None:
+    pages: list[list[tuple[str, object]]] = [
+        [("h1", "Beam handbook")],
+        [("h1", "Beam handbook"), ("h2", "Parts"), ("p", LONG)],
+        [("p", LONG)],
+    ]
+    found = _texts(parse, builders.make_pdf(pages, header="Beam handbook"))
+    assert found.count("heading Beam handbook") == 1
+    assert "paragraph Beam handbook" not in found
+    # A text may be said again on another page.
+    assert found.count(f"paragraph {LONG[:19].rstrip()}") == 2

@@ -171,6 +171,32 @@ def test_joined_in_line(text: str, expected: str) -> None:
             id="a prefix",
         ),
         pytest.param(
+            "an oat-\ncell tumour; each cell",
+            "an oat-cell\ntumour; each cell",
+            id="one half is a word here: it cannot be known",
+        ),
+        pytest.param(
+            "the alloxan-\ninjected rat had alloxan",
+            "the alloxan-injected\nrat had alloxan",
+            id="the first half is a word here",
+        ),
+        pytest.param(
+            "the corre-\nlated and correspond-\ning; they correspond",
+            "the correlated\nand corresponding;\nthey correspond",
+            id="an ending",
+        ),
+        pytest.param(
+            "eine Daten-\nbank mit Daten", "eine Datenbank\nmit Daten", id="a long German noun"
+        ),
+        pytest.param(
+            "a sodium-\nrich, potassium-rich sea",
+            "a sodium-rich,\npotassium-rich sea",
+            id="a half of another compound",
+        ),
+        pytest.param("the two-\nthirds rule", "the two-thirds\nrule", id="a number"),
+        pytest.param("is time-\ndependent", "is time-dependent", id="a second part"),
+        pytest.param("is un-\nrelated, in-\nduced", "is unrelated,\ninduced", id="no second part"),
+        pytest.param(
             "half-\nlife, a halflife", "halflife,\na halflife", id="the joined word comes first"
         ),
     ],

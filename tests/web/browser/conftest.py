@@ -6,6 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +65,17 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, live_server: Any) -> Iterator[OpenPage]:
-    """Makes a page: `open_page("/?q=x", user=..., color_scheme="dark", width=390)`.
+    """Makes a page: `open_page("/?q=x", user=..., color_scheme="dark", width=390)`."""
+    with pages_of(browser, live_server.url) as opened:
+        yield opened
 
-    Other keywords go to Playwright's `new_context`. After the test no page may have raised an
-    error or asked another host for anything.
+
+@contextmanager
+def pages_of(browser: Browser, url: str) -> Iterator[OpenPage]:
+    """What opens pages of the site at `url`.
+
+    Other keywords go to Playwright's `new_context`. At the end no page may have raised an error or
+    asked another host for anything.
     """
     contexts: list[BrowserContext] = []
     problems: list[str] = []
@@ -76,19 +84,19 @@ def open_page(browser: Browser, live_server: Any) -> Iterator[OpenPage]:
         address: str = "/", *, user: User | None = None, width: int = 1280, **options: Any
     ) -> Page:
         context = browser.new_context(
-            base_url=live_server.url, viewport={"width": width, "height": 900}, **options
+            base_url=url, viewport={"width": width, "height": 900}, **options
         )
         contexts.append(context)
         context.set_default_timeout(TIMEOUT_MILLISECONDS)
         if user is not None:
-            context.add_cookies([session_cookie(user, live_server.url)])
+            context.add_cookies([session_cookie(user, url)])
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
         page.on(
             "request",
             lambda request: (
                 None
-                if request.url.startswith((live_server.url, "data:", "blob:", "about:"))
+                if request.url.startswith((url, "data:", "blob:", "about:"))
                 else problems.append(f"{page.url} asks {request.url}")
             ),
         )

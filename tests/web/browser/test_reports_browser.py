@@ -77,7 +77,7 @@ def test_without_scripts_the_thumbs_are_forms(open_page: OpenPage) -> None:
     page.get_by_role("button", name="Withdraw").click()
     assert kinds() == []
     page.get_by_role("link", name="Back to the results").click()
-    expect(page.locator(".result-link").first).to_have_text("Database connections")
+    expect(page.locator(".result-link").first).to_have_text("Connection pool")
 
 
 def test_results_that_htmx_brought_report_as_well(open_page: OpenPage) -> None:

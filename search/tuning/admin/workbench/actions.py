@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from common.admin.pages import actor, whole_number
 from search.engine import configuration
 from search.models import SearchProfile
+from search.presentation.results import measure_label
 from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,
@@ -90,7 +91,7 @@ def run_view(request: HttpRequest, pk: int) -> HttpResponse:
             "progress": run.progress,
             "error": run.error,
             "profile": str(run.profile),
-            "measures": run.measures,
+            "measures": {measure_label(name): value for name, value in run.measures.items()},
             "queries": run.queries,
             "latency": run.latency_ms,
             "compared": compared.said if compared else "",

@@ -48,22 +48,34 @@ COSTS: dict[str, Promise | str] = {
         "without the property."
     ),
     "short_lean": _(
-        "Moves keyword weight to meaning for questions of few known words. Raising it finds "
-        "answers in other words, and demotes passages that hold the exact ones."
+        "Share of the keywords' weight that moves to meaning for questions of one or two known "
+        "words that many passages match equally well; none from six words on. Raising it finds "
+        "answers in other words, and demotes passages that contain the exact ones."
+    ),
+    "wordnet_cap": _(
+        "The most that WordNet may weigh where its weight depends on the question. Raising it "
+        "lets related words outweigh the question's own in short questions."
+    ),
+    "vector_candidates_only": _(
+        "Only meaning finds passages. A passage with the exact words or title is lost if its "
+        "meaning is not near."
     ),
     "feedback": _(
         "Relevance feedback: promotes passages similar to the first results. Raising "
         "it brings related passages together, and drifts if the first results are "
         "wrong."
     ),
+    "rerank": _(
+        "The reranker's share of the scores of the first 20 results. Raising it follows the "
+        "model's reading more than the signals; every search waits for its server."
+    ),
     "recency_half_life": _(
         "Days after which a document counts half as recent, if recency has "
         "a weight. Raising it weakens the preference for recent documents."
     ),
     "confidence_threshold": _(
-        "Below this confidence, a search shows a warning and tries the "
-        "fallback ranking. Raising it warns about more wrong results, "
-        "and more right ones."
+        "Below this confidence, a search shows a warning. Raising it warns about more wrong "
+        "results, and more right ones."
     ),
     "classifier": _("How queries are classified, which decides their weights."),
     "bypass": _(
@@ -90,10 +102,13 @@ GROUPS = {
     _("Retrieval"): About.LOOKING,
     _("Query analysis"): About.READING,
 }
+LEAN = "short_lean"  # shown with the weights, which it changes
 # Controls shown as sliders: name -> minimum, maximum, step.
 RANGES = {
     "short_lean": (0, 1, 0.05),
+    "wordnet_cap": (0, 1, 0.05),
     "feedback": (0, 2, 0.05),
+    "rerank": (0, 1, 0.05),
     "confidence_threshold": (0, 1, 0.01),
     "depth": (5, 500, 5),
 }
@@ -122,11 +137,15 @@ class WorkbenchForm(ProfileForm):
         self.fields["boosts"].widget.attrs["rows"] = 3
 
     def groups(self) -> list[tuple[Promise, list[Control]]]:
-        """The controls besides the weights, by topic."""
+        """The controls besides the weights and their lean, by topic."""
         return [
-            (title, [self._control(name) for name in columns_about(about)])
+            (title, [self._control(name) for name in columns_about(about) if name != LEAN])
             for title, about in GROUPS.items()
         ]
+
+    def lean(self) -> Control:
+        """The control of the weights' other end: those of short questions."""
+        return self._control(LEAN)
 
     def _control(self, name: str) -> Control:
         field = self[name]

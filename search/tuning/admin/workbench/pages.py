@@ -85,6 +85,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "form": form,
         "class_rows": list(class_rows(form)) if form else [],
         "groups": form.groups() if form else [],
+        "lean": form.lean() if form else None,
         "signals": [(s.value, label, SIGNAL_HELP[s]) for s, label in SIGNAL_LABELS.items()],
         "tabs": TABS,
         "text": request.GET.get("q", ""),
@@ -175,18 +176,30 @@ def measures_view(request: HttpRequest, posted: JsonAnswer) -> JsonAnswer:
     comparison = compare(active, draft)
     named = (*comparison.winners, *comparison.losers, *comparison.broken)
     visible = visible_goldens(named, request.user)
+    winners = [c for c in comparison.winners if c.golden.pk in visible]
+    losers = [c for c in comparison.losers if c.golden.pk in visible]
     context = {
         "found": comparison,
-        "winners": [c for c in comparison.winners if c.golden.pk in visible],
-        "losers": [c for c in comparison.losers if c.golden.pk in visible],
+        "winners": winners,
+        "losers": losers,
         "broken": [c for c in comparison.broken if c.golden.pk in visible],
         "classes": [(CLASS_LABELS[c], *rest) for c, rest in comparison.by_class.items()],
         "milliseconds": (time.perf_counter() - started) * 1000,
     }
     html = render_to_string("admin/tuning/workbench/measures.html", context, request)
+    summary = render_to_string("admin/tuning/workbench/summary.html", context, request)
     building = [c.building for c in comparison.coverage if c.building is not None]
     return {
         "html": html,
+        "summary": summary,
+        "moved": [
+            {
+                "text": change.golden.text,
+                "collections": ",".join(change.golden.collections),
+                "by": round(change.difference, 3),
+            }
+            for change in (*winners, *losers)
+        ],
         "complete": comparison.is_complete,
         "building": min(building) if building else None,
         "milliseconds": round((time.perf_counter() - started) * 1000, 1),

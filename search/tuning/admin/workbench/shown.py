@@ -14,8 +14,10 @@ from django.utils.translation import gettext, gettext_lazy, ngettext
 from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
 from search.presentation.results import (
     ADDED,
+    ADDED_LABEL,
     CLASS_LABELS,
     SIGNAL_LABELS,
+    bar_parts,
     rule_text,
     tier_reason,
     trail,
@@ -230,14 +232,11 @@ def _shown(
 
 
 def _segments(hit: Hit, full: float) -> Iterator[BarSegment]:
-    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
-    sums = (part for operation, part in hit.explanation.adjustments if operation is Operation.SUM)
-    parts[ADDED] = sum(part.value for part in sums)
     left = 100.0
-    for name, value in parts.items():
+    for name, value in bar_parts(hit).items():
         width = min(max(value / full * 100, 0.0), left)
         left -= width
-        label = gettext("Similarity and boosts") if name == ADDED else SIGNAL_LABELS[Signal(name)]
+        label = str(ADDED_LABEL if name == ADDED else SIGNAL_LABELS[Signal(name)])
         if value:
             yield BarSegment(name, label, width, figure(value, full))
 

@@ -11,14 +11,18 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.api.serializers import ChoiceField, CleanSerializer, Parameters, Strict
+from ingestion.api.serializers.documents import CollectionField
 from ingestion.models import Document
 from search.domain import Profile, QueryClass, Signal, Weights
 from search.errors import UnknownProfile
-from search.models import ClassRule, Hide, Pin, SearchProfile, Synonym
+from search.models import ClassRule, Hide, Pin, ScopeProfile, SearchProfile, Synonym
 from search.models.curated import MAX_TERM_CHARS, MAX_TERMS
-from search.models.profiles import NAME, in_force_first
+from search.models.profiles import in_force_first
+from search.models.versions import NAME
 from search.query import MAX_QUERY_CHARS
 from search.tuning.evaluation.golden import fingerprint
+from search.tuning.evaluation.targets import NAMES as TARGETS
+from search.tuning.models import ProfileTargets
 from search.tuning.publishing import activation
 
 SEE_DRAFTS = "search.view_searchprofile"
@@ -32,7 +36,7 @@ def named_profile(key: str, rows: QuerySet[SearchProfile]) -> SearchProfile:
     name, _, version = key.partition("@")
     found = rows.filter(name=name)
     if version:
-        found = found.filter(version=int(version) if version.isdecimal() else 0)
+        found = found.filter(version=_number(version))
     profile = found.order_by(*in_force_first()).first()
     if profile is None:
         raise UnknownProfile(f"There is no profile {key!r}.")
@@ -43,10 +47,15 @@ def published_profile(key: str) -> SearchProfile:
     """The published profile with the key `name@version`. Raises UnknownProfile."""
     name, _, version = key.partition("@")
     rows = published().filter(name=name)
-    found = rows.filter(version=int(version)).first() if version.isdecimal() else None
+    found = rows.filter(version=_number(version)).first()
     if found is None:
         raise UnknownProfile(f"There is no published profile {key!r}. Name it as name@version.")
     return found
+
+
+def _number(version: str) -> int:
+    """The number of a version; 0, which none has, for anything else."""
+    return int(version) if version.isdecimal() and len(version) < 10 else 0
 
 
 def visible_profiles(viewer: Any) -> QuerySet[SearchProfile]:
@@ -190,6 +199,42 @@ class NewProfileSerializer(ProfileEditSerializer):
         fields = ("name", "based_on", *ProfileEditSerializer.Meta.fields)
 
 
+class TargetsEditSerializer(Strict, serializers.ModelSerializer[ProfileTargets]):
+    """Targets to set; omitted ones are unchanged, null removes one."""
+
+    reason = serializers.CharField(
+        required=False, allow_blank=True, default="", help_text="Kept with the change."
+    )
+
+    class Meta:
+        model = ProfileTargets
+        fields = (*TARGETS, "reason")
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """A target with its measured value; `met` and `measured` are null if not measured."""
+
+    name = serializers.ChoiceField(choices=TARGETS)
+    sentence = serializers.CharField()
+    wanted = serializers.FloatField()
+    measured = serializers.FloatField(allow_null=True)
+    met = serializers.BooleanField(allow_null=True)
+
+
+class TargetsSerializer(serializers.Serializer[Any]):
+    """A profile's targets, held against its last run over the golden queries."""
+
+    p95_ms = serializers.IntegerField(allow_null=True)
+    p_at_5 = serializers.FloatField(allow_null=True)
+    hit_at_5 = serializers.FloatField(allow_null=True)
+    confidence = serializers.FloatField(allow_null=True)
+    confident_share = serializers.FloatField(allow_null=True)
+    run = serializers.IntegerField(
+        allow_null=True, help_text="The run; null if the profile has not been measured as it is."
+    )
+    outcomes = OutcomeSerializer(many=True)
+
+
 class DocumentField(serializers.SlugRelatedField[Document]):
     """A document by its id. One that the user may not read is treated as missing."""
 
@@ -261,3 +306,19 @@ class ClassRuleSerializer(CleanSerializer[ClassRule]):
             "id", "name", "query_class", "pattern", "predicate", "examples", "counter_examples",
             "confidence", "position", "enabled", "warnings",
         )  # fmt: skip
+
+
+class ScopeProfileSerializer(CleanSerializer[ScopeProfile]):
+    """The profile of one collection or of one document type; its version in force is used."""
+
+    collection = CollectionField(
+        required=False, allow_null=True, help_text="Its slug; null for a document type."
+    )
+    scope = serializers.CharField(
+        source="label", read_only=True, help_text="The name of the collection or of the type."
+    )
+
+    class Meta:
+        model = ScopeProfile
+        fields = ("id", "collection", "media_type", "scope", "profile", "note", "warnings")
+        validators: ClassVar[list[Any]] = []

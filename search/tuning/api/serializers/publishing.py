@@ -144,7 +144,9 @@ class ExperimentSerializer(serializers.ModelSerializer[Experiment]):
         read_only_fields = fields
 
     runs = serializers.ListField(
-        child=serializers.IntegerField(), help_text="What measured the arms for the gate."
+        child=serializers.IntegerField(),
+        source="run_ids",
+        help_text="What measured the arms for the gate.",
     )
 
     @extend_schema_field(ToldSerializer(allow_null=True))

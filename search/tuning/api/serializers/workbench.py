@@ -59,6 +59,9 @@ class SideSerializer(serializers.Serializer[PreviewedRanking]):
 class PreviewSerializer(serializers.Serializer[Preview]):
     changed = serializers.IntegerField(help_text="How many of the draft's results moved.")
     degraded = serializers.BooleanField()
+    unread = serializers.BooleanField(
+        help_text="A profile has a share for the reranker, which gave no answer."
+    )
     active = SideSerializer()
     draft = SideSerializer()
 
@@ -95,6 +98,9 @@ class ComparisonSerializer(serializers.Serializer[ProfileComparison]):
 
     queries = serializers.IntegerField()
     complete = serializers.BooleanField(source="is_complete")
+    unread = serializers.IntegerField(
+        help_text="Queries with a first result whose strength by the reranker is not stored."
+    )
     measures = MeasuredSerializer(source="rows", many=True)
     by_class = serializers.SerializerMethodField()
     winners = serializers.SerializerMethodField()

@@ -12,9 +12,8 @@ from django.core.management.base import CommandError, CommandParser
 from search.engine import configuration
 from search.presets import BASELINES, DEFAULT
 from search.tuning.evaluation import report
-from search.tuning.evaluation.collections import JudgedCollection, find, find_all
 from search.tuning.evaluation.runner import MeasuredCollection, evaluate, record
-from search.tuning.management.judged import JudgedCommand, positive, progress, relevance_folder
+from search.tuning.management.judged import JudgedCommand, positive, progress
 
 ALL = "all"
 
@@ -26,7 +25,9 @@ class Command(JudgedCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        self.add_collections(parser, " (default: all of them).")
+        self.add_collections(
+            parser, " (default: all of RELEVANCE_DIR, or demo if that folder is missing)."
+        )
         parser.add_argument(
             "--profile",
             nargs="+",
@@ -46,6 +47,13 @@ class Command(JudgedCommand):
             type=Path,
             metavar="FILE",
             help="Also update the tables of this Markdown file.",
+        )
+        parser.add_argument(
+            "--questions",
+            nargs="*",
+            metavar="ID",
+            help="Also print a table of these queries (default: all) under the first profile: the "
+            "first result, its grade, and the rank of the right document.",
         )
         parser.add_argument(
             "--check",
@@ -71,15 +79,15 @@ class Command(JudgedCommand):
         outcomes = []
         # The same profile twice would only measure noise.
         profiles = list(dict.fromkeys(_profiles(options["profile"] or [""])))
-        for judged in _collections(options["collection"]):
-            collection = self.load(judged, options)
+        for judged in self.collections(options["collection"]):
+            corpus = self.corpus(judged, options)
             with progress(judged.name) as update:
-                found = evaluate(
-                    judged, collection, profiles, limit=options["limit"], progress=update
-                )
+                found = evaluate(judged, corpus, profiles, limit=options["limit"], progress=update)
             for outcome in found:
                 record(outcome)
             self.stdout.write(report.as_text(found) + "\n")
+            if options["questions"] is not None:
+                self.stdout.write(report.by_question(found[0], options["questions"]) + "\n")
             outcomes += found
         return outcomes
 
@@ -94,8 +102,3 @@ def _profiles(names: list[str]) -> Iterator[str]:
         first = [each.name for each in (DEFAULT, *BASELINES) if each.name in published]
         yield from first
         yield from sorted(published - set(first))
-
-
-def _collections(names: list[str] | None) -> list[JudgedCollection]:
-    folder = relevance_folder()
-    return [find(name, folder) for name in names] if names else find_all(folder)

@@ -1,0 +1,251 @@
+"""Searches under gthread and under ASGI, and under ASGI while 200 streams are open.
+
+    python -m benchmarks.streams [--streams 200] [--queries 60] [--chunks 5000]
+
+Both servers have one process and ask one database; they take turns at every question. Runs on
+servers of its own under var/bench.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import http.client
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+import psutil
+
+from benchmarks.site import ROOT, site
+
+HOST = "127.0.0.1"
+ASKERS = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streams", type=int, default=200)
+    parser.add_argument("--queries", type=int, default=60)
+    parser.add_argument("--chunks", type=int, default=5000)
+    chosen = parser.parse_args()
+    os.environ |= {"THROTTLE_ANONYMOUS": "1000000/min", "SEARCH_EVENTS": "0"}
+    os.environ |= {"SLOW_SECONDS": "600"}
+    with site("streams"), ExitStack() as stack:
+        from benchmarks import corpus, texts
+
+        corpus.build(chosen.chunks)
+        questions = texts.questions(chosen.queries)
+        config = ("--config", "python:kbsite.gunicorn")
+        before = stack.enter_context(
+            server(*config, "--worker-class", "gthread", "--threads", "4", "kbsite.wsgi")
+        )
+        after = stack.enter_context(server(*config, "benchmarks.slow_site"))
+        alone = compare({"gthread": before, "asgi": after}, questions)
+        show("one asker", alone, "gthread")
+        show(f"{ASKERS} askers", crowd({"gthread": before, "asgi": after}, questions), "gthread")
+        with streams(after, chosen.streams, questions[0]) as held:
+            held.wait_until_open()
+            under = compare({"gthread": before, "asgi": after}, questions)
+            show(f"one asker, {chosen.streams} streams open on asgi", under, "gthread")
+        held.report(after, alone["asgi"], under["asgi"], alone["gthread"], under["gthread"])
+
+
+@dataclass
+class Server:
+    name: str
+    port: int
+    process: psutil.Popen
+
+    @property
+    def worker(self) -> psutil.Process:
+        worker: psutil.Process = self.process.children()[0]
+        return worker
+
+    def ask(self, question: str) -> float:
+        """Milliseconds of a search over a connection of its own."""
+        started = time.perf_counter()
+        client = http.client.HTTPConnection(HOST, self.port, timeout=60)
+        try:
+            client.request("GET", "/api/v1/search/?" + urlencode({"q": question}))
+            response = client.getresponse()
+            body = response.read()
+        finally:
+            client.close()
+        if response.status != 200:
+            raise RuntimeError(f"{response.status}: {body[:300]!r}")
+        return (time.perf_counter() - started) * 1000
+
+
+@contextmanager
+def server(*arguments: str) -> Iterator[Server]:
+    """A gunicorn with one worker process, until the block ends."""
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gunicorn", *arguments[:-1], "--workers", "1"]
+    command += ["--bind", f"{HOST}:{port}", "--log-level", "error", "--access-logfile", "/dev/null"]
+    name = f"web on {port}"
+    environment = os.environ | {"PGAPPNAME": name}
+    process = psutil.Popen([*command, f"{arguments[-1]}:application"], cwd=ROOT, env=environment)
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex((HOST, port)) == 0:
+                    break
+            if process.poll() is not None:
+                raise RuntimeError("The server has ended.")
+            time.sleep(0.2)
+        yield Server(name, port, process)
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except (psutil.TimeoutExpired, subprocess.TimeoutExpired):
+            process.kill()
+
+
+def compare(servers: dict[str, Server], questions: Sequence[str]) -> dict[str, list[float]]:
+    """Milliseconds of each search; the servers take turns, after one round unmeasured."""
+    found: dict[str, list[float]] = {name: [] for name in servers}
+    for is_measured in (False, True):
+        for question in questions:
+            for name, each in servers.items():
+                took = each.ask(question)
+                if is_measured:
+                    found[name].append(took)
+    return found
+
+
+def crowd(servers: dict[str, Server], questions: Sequence[str]) -> dict[str, list[float]]:
+    """The same with several askers at once, the servers taking turns in blocks of questions."""
+    found: dict[str, list[float]] = {name: [] for name in servers}
+    with ThreadPoolExecutor(ASKERS) as askers:
+        for _round in range(3):
+            for start in range(0, len(questions), 2 * ASKERS):
+                block = questions[start : start + 2 * ASKERS]
+                for name, each in servers.items():
+                    found[name] += askers.map(each.ask, block)
+    return found
+
+
+def show(title: str, rows: dict[str, list[float]], base: str) -> None:
+    print(f"\n{title}: {len(rows[base])} searches each", flush=True)
+    middle = statistics.median(rows[base])
+    for name, times in rows.items():
+        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
+        print(f"  {name:<8} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms  p50 ratio {p50 / middle:.2f}")
+
+
+@dataclass
+class Streams:
+    """Open streams: when each began, the gaps between its frames, and what the server held."""
+
+    count: int
+    opened: list[float] = field(default_factory=list)
+    gaps: list[float] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    ticking: int = 0
+    threads: int = 0
+    connections: int = 0
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def wait_until_open(self) -> None:
+        started = time.perf_counter()
+        while self.ticking < self.count and not self.failed:
+            if time.perf_counter() - started > 300:
+                raise RuntimeError(f"{self.ticking} of {self.count} streams after five minutes")
+            time.sleep(0.1)
+        print(f"\n{self.ticking} streams open after {time.perf_counter() - started:.1f} s")
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def run(self, port: int, question: str) -> None:
+        asyncio.run(self._all(port, question))
+
+    async def _all(self, port: int, question: str) -> None:
+        tasks = [asyncio.create_task(self._one(port, question)) for _ in range(self.count)]
+        while not self._stop.is_set():
+            await asyncio.sleep(0.1)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _one(self, port: int, question: str) -> None:
+        started = time.perf_counter()
+        reader, writer = await asyncio.open_connection(HOST, port)
+        path = "/slow/?" + urlencode({"q": question})
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        last = 0.0
+        try:
+            while line := await reader.readline():
+                if not line.startswith(b"event: token"):
+                    continue
+                now = time.perf_counter()
+                if last:
+                    self.gaps.append((now - last) * 1000)
+                else:
+                    self.opened.append(now - started)
+                    self.ticking += 1
+                last = now
+            self.failed.append("a stream ended")
+        finally:
+            writer.close()
+
+    def report(
+        self,
+        after: Server,
+        alone: Sequence[float],
+        under: Sequence[float],
+        base_alone: Sequence[float],
+        base_under: Sequence[float],
+    ) -> None:
+        late = statistics.quantiles(self.gaps, n=20)[-1] - 500
+        # What else the machine does hits the other server as well, which holds no stream.
+        ratio = statistics.median(under) / statistics.median(alone)
+        machine = statistics.median(base_under) / statistics.median(base_alone)
+        print(f"  failed: {len(self.failed)}; frames {len(self.gaps)}, p95 {late:.0f} ms late")
+        print(f"  asgi p50 with streams / without: {ratio:.2f}; gthread meanwhile: {machine:.2f}")
+        print(f"  worker: {self.threads} threads, {self.connections} connections to the database")
+        print(f"  memory of the worker: {after.worker.memory_info().rss / 1e6:.0f} MB")
+
+
+def connections(target: Server) -> int:
+    """The server's connections to the database."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s", [target.name]
+        )
+        return int(cursor.fetchone()[0])
+
+
+@contextmanager
+def streams(target: Server, count: int, question: str) -> Iterator[Streams]:
+    held = Streams(count)
+    thread = threading.Thread(target=held.run, args=(target.port, question))
+    before = target.worker.num_threads()
+    print(f"\nworker before the streams: {before} threads")
+    thread.start()
+    try:
+        yield held
+    finally:
+        held.threads = target.worker.num_threads()
+        held.connections = connections(target)
+        held.stop()
+        thread.join()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,122 @@
+"""API tokens: make one with scopes, verify what it may do, note when it is used, revoke it.
+
+Only a token's hash is stored (knox); the token itself is returned once, when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext
+from knox.models import AuthToken
+
+from common.accounts.models import ALL_SCOPES, LIMITED_SCOPES, TokenGrant, User
+from common.errors import UserError
+
+# Use is noted once in this time: a write for every request would cost more than it says.
+NOTED_EVERY = timedelta(hours=1)
+# A guess: more than anybody can tell apart by name.
+MOST_TOKENS = 100
+MOST_DAYS = 3650
+
+
+class InvalidToken(UserError):
+    """A token that cannot be made as asked."""
+
+    code = "invalid_token"
+
+
+def make(
+    user: User,
+    *,
+    name: str = "",
+    scopes: Iterable[str] = ALL_SCOPES,
+    collections: Iterable[int] | None = None,
+    days: int | None = None,
+) -> tuple[AuthToken, str]:
+    """Make a token; return its row and the token itself, which is shown only now.
+
+    `collections` are the ids that it is limited to, None for no limit. It expires after `days`,
+    by default `default_days()`. Raises InvalidToken.
+    """
+    wanted = [scope for scope in ALL_SCOPES if scope in set(scopes)]
+    limit = None if collections is None else sorted(set(collections))
+    _check(wanted, limit, days)
+    with transaction.atomic():
+        User.objects.select_for_update().get(pk=user.pk)  # counted and made one at a time
+        if alive(user).count() >= MOST_TOKENS:
+            raise InvalidToken(
+                gettext("You have %(most)d tokens. Revoke one first.") % {"most": MOST_TOKENS}
+            )
+        row, token = AuthToken.objects.create(
+            user=user, expiry=timedelta(days=days or default_days())
+        )
+        TokenGrant.objects.create(
+            token=row, name=name.strip()[:80], scopes=wanted, collections=limit
+        )
+    return row, token
+
+
+def default_days() -> int:
+    """The days after which a token expires that names no other number: API_TOKEN_DAYS."""
+    lifetime: Any = settings.REST_KNOX["TOKEN_TTL"]
+    return max(1, int(lifetime.days))
+
+
+def _check(scopes: list[str], limit: list[int] | None, days: int | None) -> None:
+    if not scopes:
+        raise InvalidToken(gettext("Choose at least one scope."))
+    if limit is not None and not limit:
+        raise InvalidToken(gettext("Choose at least one collection, or no limit."))
+    if limit is not None and not set(scopes) <= LIMITED_SCOPES:
+        raise InvalidToken(
+            gettext(
+                "A token that tunes or administers concerns the whole site: it cannot be limited "
+                "to collections."
+            )
+        )
+    if days is not None and not 1 <= days <= MOST_DAYS:
+        raise InvalidToken(
+            gettext("A token expires after 1 to %(most)d days.") % {"most": MOST_DAYS}
+        )
+
+
+def alive(user: User) -> QuerySet[Any]:
+    """The user's tokens that have not expired, the newest first."""
+    unexpired = Q(expiry__isnull=True) | Q(expiry__gt=timezone.now())
+    rows: QuerySet[Any] = AuthToken.objects.filter(unexpired, user=user.pk)
+    return rows.select_related("grant").order_by("-created", "digest")
+
+
+def revoke(user: User, key: str) -> bool:
+    """Revoke the user's token that begins with `key`; return whether there was one."""
+    deleted, _ = AuthToken.objects.filter(user=user.pk, token_key=key).delete()
+    return bool(deleted)
+
+
+def grant_of(token: AuthToken) -> TokenGrant | None:
+    """What the token may do; None for one that may do all that its user may."""
+    return TokenGrant.objects.filter(token=token.pk).first()
+
+
+def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> frozenset[str]:
+    """Limit `user` to the token's collections, note the use, and return the token's scopes."""
+    grant = grant_of(token)
+    if grant is None:
+        return frozenset(ALL_SCOPES)
+    if grant.collections is not None:
+        user.collections_limit = frozenset(grant.collections)
+    _note_use(grant, now or timezone.now())
+    return frozenset(grant.scopes)
+
+
+def _note_use(grant: TokenGrant, now: datetime) -> None:
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    if grant.last_used is None or grant.last_used + NOTED_EVERY <= now:
+        TokenGrant.objects.filter(pk=grant.pk).update(last_used=hour)

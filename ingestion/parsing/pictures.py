@@ -1,0 +1,138 @@
+"""One page of a PDF or of an image as a picture, with its words and their places.
+
+Runs in the child process: a page is drawn by the same hostile bytes that are parsed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ingestion.errors import DamagedFile, PageNotDrawn
+from ingestion.files import filetypes
+
+from .image import IMAGE_TYPES, opened_frame
+from .marks import SCALE, Word, is_apart, normal
+from .protocol import Source
+
+PICTURE_FILE, WORDS_FILE = "picture.webp", "words.json"
+WIDTH = 1200
+"""Pixels: three for each of a phone's 390 points, two for each of half a wide window."""
+MOST_HEIGHT = 4_000
+_QUALITY = 80
+# A page of a telephone book has 5,000 words. A guess.
+_MOST_CHARACTERS = 60_000
+# PDFium's mark of a hyphen that parts a word at a line's end.
+_PARTED = "\x02"
+
+
+def is_drawn(media_type: str) -> bool:
+    """Whether documents of this type have pictures of their pages."""
+    return media_type == filetypes.PDF.media_type or media_type in IMAGE_TYPES
+
+
+def load() -> None:
+    """Import the libraries."""
+    import pypdfium2  # noqa: F401
+
+
+def draw(source: Source, page: int) -> dict[str, object]:
+    """Write the picture of page `page` (from 1) and its words; return the picture's size.
+
+    Raises ParseFailed.
+    """
+    is_image = source.file_type.media_type in IMAGE_TYPES
+    picture, words = _image(source, page) if is_image else _pdf_page(source.path, page)
+    picture.save(source.scratch / PICTURE_FILE, "WEBP", quality=_QUALITY, method=2)
+    with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
+        json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
+    return {"width": picture.width, "height": picture.height}
+
+
+def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
+    """The frame, fitted into the picture's size. Its words are not known: no OCR is run again."""
+    frame = opened_frame(source, page, (WIDTH, MOST_HEIGHT))
+    frame.thumbnail((WIDTH, MOST_HEIGHT))
+    return frame, []
+
+
+def _pdf_page(path: Path, number: int) -> tuple[Any, list[Word]]:
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+        page = document[number - 1]
+        width, height = page.get_size()
+        if width <= 0 or height <= 0:
+            raise DamagedFile("The page has no size.")
+        # Of a page of any size, a picture of the same.
+        scale = min(WIDTH / width, MOST_HEIGHT / height)
+        bitmap = page.render(scale=scale, may_draw_forms=False)
+        words = list(_words(page, bitmap))
+        return bitmap.to_pil().convert("RGB"), words
+    except (pypdfium2.PdfiumError, IndexError) as error:
+        raise PageNotDrawn(str(error)) from error
+
+
+@dataclass(slots=True)
+class _Letters:
+    """The letters of a word so far, and the boxes of its pieces, one a line."""
+
+    text: str = ""
+    boxes: list[list[float]] = field(default_factory=list)
+    is_parted: bool = False
+
+    def add(self, letter: str, box: list[float]) -> None:
+        if not self.boxes or self.is_parted:
+            self.boxes.append(box)
+        else:
+            last = self.boxes[-1]
+            last[:2] = map(min, last[:2], box[:2])
+            last[2:] = map(max, last[2:], box[2:])
+        self.text, self.is_parted = self.text + letter, False
+
+    def word(self) -> Word:
+        places = [round(min(max(side, 0.0), SCALE)) for box in self.boxes for side in box]
+        return [normal(self.text), *places]
+
+
+def _words(page: Any, bitmap: Any) -> Iterator[Word]:
+    """The words in the order of the file's text, with the places of their letters."""
+    import ctypes
+
+    import pypdfium2.raw as pdfium
+
+    text = page.get_textpage()
+    placed = bitmap.get_posconv(page)
+    across, down = SCALE / bitmap.width, SCALE / bitmap.height
+    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
+    letters = _Letters()
+    for at in range(min(text.count_chars(), _MOST_CHARACTERS)):
+        letter = chr(pdfium.FPDFText_GetUnicode(text, at))
+        if letter == _PARTED:
+            letters.is_parted = bool(letters.text)
+            continue
+        if not letter.isalnum():
+            if letters.text and not (letters.is_parted and letter.isspace()):
+                yield letters.word()
+                letters = _Letters()
+            continue
+        if letters.text and is_apart(letter):
+            yield letters.word()
+            letters = _Letters()
+        pdfium.FPDFText_GetCharBox(text, at, left, right, bottom, top)
+        ends = (
+            placed.to_bitmap(left.value, top.value),
+            placed.to_bitmap(right.value, bottom.value),
+        )
+        # Of a turned page, the corners change places.
+        (x1, x2), (y1, y2) = (sorted(side) for side in zip(*ends, strict=True))
+        letters.add(letter, [x1 * across, y1 * down, x2 * across, y2 * down])
+        if is_apart(letter):
+            yield letters.word()
+            letters = _Letters()
+    if letters.text:
+        yield letters.word()

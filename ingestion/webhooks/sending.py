@@ -1,0 +1,186 @@
+"""Deliveries are signed, sent to addresses that the guard admits, and repeated until accepted."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import logging
+import ssl
+from dataclasses import dataclass
+from datetime import timedelta
+
+import httpcore2
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common import backoff
+from common.backoff import retry_after
+from common.jobs import Lease, enqueue, work_on
+from ingestion.errors import AddressRefused, FetchError
+from ingestion.intake.fetching import Guard, read_rules, read_target
+from ingestion.intake.fetching.guard import resolve
+from ingestion.intake.fetching.transport import Deadline, pool
+from ingestion.webhooks.models import SECRET_PREFIX, Delivery, Webhook
+
+logger = logging.getLogger(__name__)
+
+State = Delivery.State
+# With pauses that double from 10 seconds to an hour, about a day; both are guesses.
+MAX_ATTEMPTS = 30
+LONGEST_PAUSE = timedelta(hours=1)
+# In one turn: a receiver with a long list waiting must not hold a worker.
+AT_ONCE = 50
+GONE = 410
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A receiver's response. `wait` is the number of seconds that it asks for."""
+
+    status: int
+    wait: float | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        return 200 <= self.status < 300
+
+
+def guard() -> Guard:
+    """The addresses that deliveries may go to."""
+    return Guard(
+        allow=read_rules(settings.WEBHOOK_ALLOW),
+        allow_setting="WEBHOOK_ALLOW",
+        ports_setting="WEBHOOK_ALLOW",
+    )
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """The signature of Standard Webhooks 1: `v1,` and a base64 HMAC-SHA256."""
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    signed = b".".join((message_id.encode(), str(timestamp).encode(), body))
+    return "v1," + base64.b64encode(hmac.digest(key, signed, "sha256")).decode()
+
+
+def deliver(webhook_id: int) -> int:
+    """Send the due deliveries of a webhook; return how many were accepted."""
+    return work_on(Webhook, webhook_id, _deliver_due) or 0
+
+
+def _deliver_due(lease: Lease[Webhook]) -> int:
+    webhook, accepted = lease.row, 0
+    waiting = Delivery.objects.due().filter(webhook=webhook).order_by("pk")
+    for delivery in waiting[:AT_ONCE]:
+        lease.check()
+        reply = _attempt(webhook, delivery)
+        if reply is None:
+            # It cannot be reached: the others wait with this one, instead of a time-out for each.
+            lease.postpone(backoff.pause(webhook.attempts, longest=LONGEST_PAUSE))
+            return accepted
+        accepted += reply.is_accepted
+        lease.update(attempts=1)
+    if waiting.exists():
+        enqueue(Webhook, webhook.pk)
+    lease.update(attempts=0)
+    return accepted
+
+
+def _attempt(webhook: Webhook, delivery: Delivery) -> Reply | None:
+    """Send a delivery once and store the result; None if there was no response."""
+    delivery.attempts += 1
+    delivery.status, delivery.error = None, ""
+    try:
+        reply = _post(webhook, delivery)
+    except AddressRefused as error:
+        _end(delivery, State.FAILED, error=str(error))
+        return Reply(0)
+    except FetchError as error:
+        _retry(delivery, None, str(error))
+        return None
+    delivery.status = reply.status
+    if reply.is_accepted:
+        _end(delivery, State.DELIVERED)
+    elif reply.status == GONE:
+        _end(delivery, State.FAILED, error=gettext("The receiver wants no more deliveries (410)."))
+        Webhook.objects.filter(pk=webhook.pk).update(active=False)
+        logger.warning("The webhook %s was switched off: its receiver is gone", webhook)
+    else:
+        _retry(
+            delivery,
+            reply.wait,
+            gettext("The receiver responded with status %(status)s; only 2xx accepts a delivery.")
+            % {"status": reply.status},
+        )
+    return reply
+
+
+def _post(webhook: Webhook, delivery: Delivery) -> Reply:
+    """The response to a delivery; its body is not read. Raises FetchError, AddressRefused."""
+    target, body = read_target(webhook.url), delivery.body.encode()
+    allowed, timestamp = guard(), int(timezone.now().timestamp())
+    allowed.check(target)
+    headers = [
+        ("User-Agent", "Steelyard"),
+        ("Content-Type", "application/json"),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+        ("webhook-id", delivery.message_id),
+        ("webhook-timestamp", str(timestamp)),
+        ("webhook-signature", signature(webhook.secret, delivery.message_id, timestamp, body)),
+    ]
+    seconds = settings.WEBHOOK_SECONDS
+    patience = dict.fromkeys(("connect", "read", "write", "pool"), seconds)
+    try:
+        with (
+            Deadline(seconds) as deadline,
+            pool(allowed, resolve, deadline, None) as connections,
+            connections.stream(
+                "POST",
+                target.url,
+                headers=headers,
+                content=body,
+                extensions={"timeout": patience},
+            ) as response,
+        ):
+            # A redirect is a refusal: it could lead anywhere.
+            named = {name.lower(): value for name, value in response.headers}
+            wait = retry_after(named.get(b"retry-after", b"").decode("latin-1"))
+            return Reply(response.status, wait)
+    except (
+        httpcore2.TimeoutException,
+        httpcore2.NetworkError,
+        httpcore2.ProtocolError,
+        ssl.SSLError,
+    ) as error:
+        reason = gettext("%(host)s cannot be reached, or did not respond in %(seconds)g seconds.")
+        raise FetchError(reason % {"host": target.host, "seconds": seconds}) from error
+
+
+def _retry(delivery: Delivery, wait: float | None, error: str) -> None:
+    if delivery.attempts >= MAX_ATTEMPTS:
+        _end(delivery, State.FAILED, error=error)
+        return
+    delivery.error = error
+    pause = backoff.pause(delivery.attempts, wait, longest=LONGEST_PAUSE)
+    delivery.not_before = timezone.now() + pause
+    delivery.save(update_fields=["attempts", "status", "error", "not_before"])
+
+
+def _end(delivery: Delivery, state: Delivery.State, *, error: str = "") -> None:
+    delivery.state, delivery.error, delivery.finished = state, error, timezone.now()
+    delivery.save(update_fields=["attempts", "status", "error", "state", "finished"])
+
+
+def send_again(delivery: Delivery) -> None:
+    """Send a delivery now, whatever became of it before; its id stays the same."""
+    Delivery.objects.filter(pk=delivery.pk).update(
+        state=State.QUEUED, attempts=0, not_before=None, finished=None, error=""
+    )
+    Webhook.objects.filter(pk=delivery.webhook_id).update(not_before=None, attempts=0)
+    enqueue(Webhook, delivery.webhook_id)
+
+
+def forget_old() -> int:
+    """Delete the deliveries of more than WEBHOOK_DAYS days ago; return how many."""
+    limit = timezone.now() - timedelta(days=settings.WEBHOOK_DAYS)
+    return Delivery.objects.filter(created__lt=limit).delete()[0]

@@ -1,0 +1,240 @@
+"""Django and the agents' server (MCP) as one ASGI application.
+
+All synchronous work of a process runs in one pool of WEB_THREADS threads, whatever the number of
+requests: Django alone would start a thread for each request and keep it until the response ends,
+which is two hundred idle threads for two hundred streams.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from typing import Any, TypeAlias, TypeVar, cast
+
+from asgiref.sync import (
+    ThreadSensitiveContext,
+    iscoroutinefunction,
+    markcoroutinefunction,
+    sync_to_async,
+)
+from django.conf import settings
+from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.base import BaseHandler
+from django.db import connections
+from django.http import HttpRequest
+from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
+from django.urls import Resolver404, resolve
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+from kbsite import health
+
+Scope: TypeAlias = dict[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
+Send: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+T = TypeVar("T")
+
+# Downloads that are made at once, each in a thread and mostly with a connection; others wait.
+DOWNLOADS = 2
+_AHEAD = 4  # parts that wait for a slow reader
+
+
+class Threads(ThreadPoolExecutor):
+    """A pool whose threads hold no database connection between two pieces of work.
+
+    The parts of one request may run in different threads, so no thread may keep a connection for
+    the next part. Each is returned to psycopg's pool, which checks it before its next use.
+    """
+
+    def submit(self, work: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        return super().submit(_released, partial(work, *args, **kwargs))
+
+
+def _released(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    finally:
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+
+
+class Site:
+    """Requests to the agents' paths and the lifespan go to `agents`, all others to `pages`.
+
+    Only the health endpoint needs none of the threads.
+    """
+
+    def __init__(
+        self,
+        pages: Application,
+        agents: Application,
+        *,
+        is_for_agents: Callable[[str], bool],
+        threads: int,
+    ) -> None:
+        self._pages = pages
+        self._agents = agents
+        self._is_for_agents = is_for_agents
+        self._threads = Threads(threads, thread_name_prefix="web")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close"})
+        elif scope["type"] != "http":
+            # Without its lifespan the SDK's application answers every call with a 500.
+            await self._agents(scope, receive, send)
+        elif scope["path"] == health.PATH and scope["method"] in ("GET", "HEAD"):
+            await health.health_app(scope, receive, send)
+        else:
+            chosen = self._agents if self._is_for_agents(scope["path"]) else self._pages
+            async with ThreadSensitiveContext(executor=self._threads):
+                await chosen(scope, receive, send)
+
+
+class Pages(ASGIHandler):
+    """Django's handler, within the threads of `Site`, with downloads of any size.
+
+    A synchronous view runs with all its middleware in one thread, as under WSGI: in Django's
+    asynchronous chain a request changes threads a dozen times, and waits for one each time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._synchronous = BaseHandler()
+        self._synchronous.load_middleware()
+        self._downloads = Threads(DOWNLOADS, thread_name_prefix="download")
+
+    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
+        if _is_asynchronous(request.path_info):
+            return await super().get_response_async(request)
+        return await sync_to_async(self._synchronous.get_response)(request)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.handle(scope, receive, send)
+
+    async def send_response(self, response: HttpResponseBase, send: Send) -> None:
+        # Django would read a body of any size into memory first, and warn of it.
+        if isinstance(response, FileResponse) and not response.is_async:
+            content = iter(cast("Iterator[bytes]", response.streaming_content))
+            response.streaming_content = _parts(content)
+        elif isinstance(response, StreamingHttpResponse) and not response.is_async:
+            response.streaming_content = _Download(response, self._downloads)
+        await super().send_response(response, send)
+
+
+def _is_asynchronous(path: str) -> bool:
+    """Whether the path's view is; no view: an error page, which is not."""
+    try:
+        return iscoroutinefunction(resolve(path, settings.ROOT_URLCONF).func)
+    except Resolver404:
+        return False
+
+
+async def _parts(content: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """The parts of a file, each read in any thread: a slow reader holds none."""
+    read = sync_to_async(partial(next, content, None))
+    while (part := await read()) is not None:
+        yield part
+
+
+class _Download:
+    """The parts of a synchronous body, made in one thread from the first to the last.
+
+    Such a body may hold a transaction, which belongs to its thread's connection. The thread waits
+    for a reader who is more than _AHEAD parts behind, and ends when the reader leaves.
+    """
+
+    def __init__(self, response: StreamingHttpResponse, threads: ThreadPoolExecutor) -> None:
+        self._content = iter(cast("Iterator[bytes]", response.streaming_content))
+        # A generator is closed by the thread that runs it, and not by Django from another one.
+        closers: list[Callable[[], None]] = cast("Any", response)._resource_closers
+        self._closers = [*closers]
+        closers.clear()
+        self._threads = threads
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ready: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
+        self._free = threading.Semaphore(_AHEAD)
+        self._is_left = False
+
+    def __aiter__(self) -> _Download:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._threads.submit(copy_context().run, self._make)
+        try:
+            part = await self._ready.get()
+        except asyncio.CancelledError:
+            self.close()
+            raise
+        self._free.release()
+        if isinstance(part, Exception):
+            raise part
+        if part is None:
+            raise StopAsyncIteration
+        return part
+
+    def close(self) -> None:
+        """End the thread's work; what Django calls at the end, in any thread."""
+        self._is_left = True
+        self._free.release()
+        if self._loop is None:
+            self._close_content()
+
+    def _make(self) -> None:
+        end: Exception | None = None
+        try:
+            while self._has_reader() and (part := next(self._content, None)) is not None:
+                self._send(part)
+        except Exception as error:  # the reader's task raises it
+            end = error
+        finally:
+            self._close_content()
+            self._send(end)
+
+    def _has_reader(self) -> bool:
+        """Whether there is one still, when there is room for another part."""
+        self._free.acquire()
+        return not self._is_left
+
+    def _send(self, part: bytes | Exception | None) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(self._ready.put_nowait, part)
+        except RuntimeError:  # the loop has ended, and with it every reader
+            self._is_left = True
+
+    def _close_content(self) -> None:
+        while self._closers:
+            self._closers.pop()()
+
+
+class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
+    """WhiteNoise, async as well: a synchronous middleware holds a thread while a view waits."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[..., Any]) -> None:
+        super().__init__(get_response)
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Any:
+        return self._served(request) if iscoroutinefunction(self) else super().__call__(request)
+
+    async def _served(self, request: HttpRequest) -> Any:
+        if self.autorefresh:
+            found = await sync_to_async(self.find_file)(request.path_info)
+        else:
+            found = self.files.get(request.path_info)
+        if found is None:
+            return await self.get_response(request)
+        return await sync_to_async(self.serve)(found, request)

@@ -1,0 +1,50 @@
+"""`manage.py serve_export DATA`: build what an exported server lacks, then serve it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from ingestion.lexical import terms
+from ingestion.models import Collection, Visibility
+from kbsite.exported.folder import ARCHIVE, PROFILE
+from kbsite.exported.profile import restore_profile
+
+
+class Command(BaseCommand):
+    help = "Serve an exported collection, read-only; the first start builds its index."
+    requires_system_checks = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("data", type=Path, help="the folder with collection.zip")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        data: Path = options["data"].resolve()
+        if not settings.READ_ONLY:
+            raise CommandError("This command is for exported servers. Set READ_ONLY=1.")
+        if not (data / ARCHIVE).is_file():
+            raise CommandError(f"There is no {ARCHIVE} in {data}.")
+        call_command("migrate", verbosity=0)
+        call_command("collectstatic", interactive=False, verbosity=0)
+        done = settings.VAR_DIR / "restored"
+        if not done.exists():
+            self._build(data)
+            done.touch()
+        os.chdir(settings.BASE_DIR)
+        command = [sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"]
+        os.execv(sys.executable, command)  # noqa: S606  # no shell is wanted
+
+    def _build(self, data: Path) -> None:
+        """Restore documents and profile. An interrupted build goes on at the next start."""
+        call_command("import_collection", str(data / ARCHIVE))
+        terms.fold()
+        # There are no users: what nobody may read could not be searched.
+        Collection.objects.update(visibility=Visibility.PUBLIC)
+        restore_profile(data / PROFILE)

@@ -1,0 +1,158 @@
+"""The admin's front page: first steps, the library, searches, answers, gaps, quality, ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import Avg, Count, Q, Sum
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common.admin.charts import line
+from ingestion.models import Document, EmbeddingSpace, State
+from ingestion.models.versions import UNFINISHED
+from search.analytics.admin import figures
+from search.analytics.models import SearchEvent
+from search.answers import feedback
+from search.answers.models import Answer, AnswerLimits
+from search.models import SearchProfile
+from search.presentation.results import measure_label
+from search.tuning.admin.weights import beams
+from search.tuning.models import Alert, Judgement, ProfileChange, QualityRun
+from search.tuning.quality import nightly
+
+SHOWN = 8
+Actions = ProfileChange.Action
+PUBLISHING = (Actions.PUBLISHED, Actions.OVERRIDDEN, Actions.ROLLED_BACK)
+
+
+def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+    """The context of the front page: only the parts that the user has permission for."""
+    user = request.user
+    days = figures.days_of(request.GET.get("days", ""))
+    if user.has_perm("ingestion.view_document") or user.has_perm("ingestion.change_document"):
+        context["library"] = _library(request)
+    if user.has_perm("search.view_searchprofile") or user.has_perm("search.change_searchprofile"):
+        context["ranking"] = _ranking()
+    if user.has_perm("analytics.view_searchevent"):
+        context["searching"] = figures.searching(days)
+    if user.has_perm("analytics.view_gap") or user.has_perm("analytics.change_gap"):
+        context["gaps"] = figures.open_gaps(user)
+    if user.has_perm("answers.view_answer"):
+        context["answering"] = _answering(days)
+    if user.has_perm("tuning.view_evaluationrun"):
+        context["quality"] = _quality(days)
+    context["may_upload"] = user.has_perm("ingestion.add_document")
+    context["ranges"] = figures.RANGES
+    context["days"] = days
+    context["steps"] = first_steps(user, context)
+    return context
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One of the first steps of a new site."""
+
+    text: str
+    address: str
+    is_done: bool
+
+
+def first_steps(user: Any, context: Mapping[str, Any]) -> list[Step]:
+    """What to do on a new site, of what the user may do; nothing once all of it is done.
+
+    At most three queries.
+    """
+    steps = []
+    if user.has_perm("ingestion.add_document") and "library" in context:
+        upload = reverse("admin:ingestion_document_add")
+        held = context["library"]["ready"] > 0
+        steps.append(Step(gettext("Upload documents."), upload, held))
+    if "searching" in context:
+        asked = SearchEvent.objects.exists()
+        steps.append(Step(gettext("Search them."), reverse("search:page"), asked))
+    if user.has_perm("tuning.add_judgement"):
+        bench = reverse("admin:search_workbench")
+        judged = Judgement.objects.exists()
+        text = gettext("In the workbench, judge the results of questions that matter to you.")
+        steps.append(Step(text, bench, judged))
+    if user.has_perm("search.change_searchprofile"):
+        changed = ProfileChange.objects.filter(action__in=PUBLISHING, user__isnull=False).exists()
+        text = gettext("Change the weights there, look at the difference, and publish them.")
+        steps.append(Step(text, reverse("admin:search_workbench"), changed))
+    return [] if all(step.is_done for step in steps) else steps
+
+
+def _library(request: HttpRequest) -> dict[str, Any]:
+    documents = Document.objects.visible_to(request.user)
+    counts = documents.aggregate(
+        ready=Count("pk", Q(current__isnull=False)),
+        unfinished=Count("pk", Q(latest__state__in=UNFINISHED)),
+        failed=Count("pk", Q(latest__state=State.FAILED)),
+        chunks=Sum("current__chunk_count", default=0),
+    )
+    failed = documents.filter(latest__state=State.FAILED).select_related("latest", "collection")
+    return {**counts, "failures": failed.defer("latest__text", "title_terms")[:SHOWN]}
+
+
+def _ranking() -> dict[str, Any]:
+    profiles = SearchProfile.objects.prefetch_related("class_weights")
+    active = profiles.filter(state=SearchProfile.State.ACTIVE).first()
+    return {
+        "active": active,
+        "beams": beams(list(active.class_weights.all())) if active else [],
+        "drafts": profiles.filter(state=SearchProfile.State.DRAFT).order_by("-created")[:SHOWN],
+    }
+
+
+def _answering(days: int) -> dict[str, Any]:
+    """The figures of the answers of the last `days` days; three queries."""
+    since = timezone.now() - timedelta(days=days)
+    rows = Answer.objects.filter(at__gte=since)
+    sums = rows.aggregate(
+        answers=Count("pk"),
+        refused=Count("pk", Q(state="refused")),
+        written=Count("pk", ~Q(model="")),
+        supported=Avg("supported"),
+        milliseconds=Avg("milliseconds"),
+        cost=Sum("cost", default=0),
+    )
+    said = feedback.helpfulness(since)
+    limits = AnswerLimits.objects.filter(pk=1).first()
+    return {
+        **sums,
+        "days": days,
+        "helpful": said,
+        "currency": limits.currency if limits else "",
+    }
+
+
+def _quality(days: int) -> dict[str, Any]:
+    """The quality runs, the last publication and the spaces; at most five queries."""
+    measure = nightly.leading_measure()
+    since = timezone.localdate() - timedelta(days=days - 1)
+    rows = {
+        quality.date: quality
+        for quality in QualityRun.objects.filter(date__gte=since).select_related("run__profile")
+    }
+    title = gettext("%(measure)s of the golden queries") % {"measure": measure_label(measure)}
+    dates = [since + timedelta(days=number) for number in range(days)]
+    values = [
+        (date, rows[date].run.measures.get(measure) if date in rows else None) for date in dates
+    ]
+    published = ProfileChange.objects.filter(action__in=PUBLISHING)
+    return {
+        "measure": measure,
+        "latest": max(rows.values(), key=lambda quality: quality.date, default=None),
+        "chart": line(title, values) if rows else None,
+        "alert": Alert.objects.filter(created__date__gte=since).first(),
+        "published": published.select_related("profile", "user").first(),
+        "spaces": EmbeddingSpace.objects.filter(
+            state__in=(EmbeddingSpace.State.ACTIVE, EmbeddingSpace.State.BUILDING)
+        ).order_by("state"),
+    }

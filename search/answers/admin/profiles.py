@@ -1,0 +1,275 @@
+"""Answer profiles in the admin: edited, tried beside another, published, rolled back to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import ModelAdmin
+from unfold.widgets import UnfoldAdminTextareaWidget
+
+from common.admin.pages import ActionPages, ReadOnly, actor, become, whole_number
+from common.admin.versions import STATE_LABELS, VersionPages
+from search.answers import answering, publishing
+from search.answers.answering import Asked
+from search.answers.domain import Mode
+from search.answers.models import AnswerProfile, AnswerProfileChange
+from search.answers.models.profiles import MODES
+from search.answers.prompts import VARIABLES
+from search.errors import NotPermitted, ProfileError, SearchError
+
+
+class AnswerProfileForm(forms.ModelForm):  # type: ignore[type-arg]
+    reason = forms.CharField(
+        label=_("Reason"),
+        required=False,
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+        help_text=_("Optional. Stored with the change in the audit."),
+    )
+
+    class Meta:
+        model = AnswerProfile
+        fields = ("name", *publishing.FIELDS)
+        widgets = {
+            "description": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+            "refusal": UnfoldAdminTextareaWidget(attrs={"rows": 2}),
+            "system_prompt": UnfoldAdminTextareaWidget(
+                attrs={"class": "sy-code", "rows": 18, "spellcheck": "false"}
+            ),
+        }
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The cleaned values of the profile's settings."""
+        return {name: self.cleaned_data[name] for name in publishing.FIELDS}
+
+    def clean_name(self) -> str:
+        name = str(self.cleaned_data["name"])
+        if not self.instance.pk and AnswerProfile.objects.filter(name=name).exists():
+            raise forms.ValidationError(
+                gettext("A profile of this name exists. Open it, and save your changes as a draft.")
+            )
+        return name
+
+
+class _Tried:
+    """One profile's answer to the question of a trial."""
+
+    def __init__(self, label: str, asked: Asked) -> None:
+        self.label = label
+        self.problem = ""
+        self.answer: Any = None
+        try:
+            self.answer = answering.answer(asked)
+        except SearchError as error:
+            self.problem = str(error)
+
+
+@admin.register(AnswerProfile)
+class AnswerProfileAdmin(VersionPages, ActionPages[AnswerProfile], ModelAdmin):  # type: ignore[misc]
+    audit = "admin:answers_answerprofilechange_changelist"
+    never_deleted = _("published answer profiles (they are never deleted)")
+    empty_text = _("There are no answer profiles: answers use the shipped settings.")
+    form = AnswerProfileForm
+    list_display = ("profile", "state_label", "default_mode", "model", "context", "published")
+    list_filter = ("state", "name")
+    search_fields = ("name", "description")
+    fieldsets = (
+        (None, {"fields": ("name", "description", "default_mode")}),
+        (
+            _("The model"),
+            {"fields": ("model", "temperature", "max_tokens", "system_prompt", "judge")},
+        ),
+        (
+            _("The context"),
+            {
+                "fields": (
+                    "candidates", "context_tokens", "min_passages", "max_passages", "expand",
+                    "quotes",
+                )
+            },
+        ),
+        (
+            _("Confidence"),
+            {
+                "fields": (
+                    "refuse_below", "refusal", "escalate_below", "max_searches",
+                    "remove_unsupported",
+                )
+            },
+        ),
+        (_("Time"), {"fields": ("first_token_seconds", "token_seconds", "total_seconds")}),
+        (None, {"fields": ("reason",)}),
+    )  # fmt: skip
+
+    # --- display ---------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        return [
+            self.own_page("try/", self.try_view, "try"),
+            self.own_page("<int:pk>/publish/", self.publish_view, "publish"),
+            self.own_page("<int:pk>/rollback/", self.rollback_view, "rollback"),
+            *super().get_urls(),
+        ]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        source = publishing.active()
+        held = {name: getattr(source, name) for name in publishing.FIELDS} if source else {}
+        return {**held, "description": "", **super().get_changeform_initial_data(request)}
+
+    @admin.display(description=_("context"), ordering="context_tokens")
+    def context(self, profile: AnswerProfile) -> str:
+        return gettext("%(passages)d passages, %(tokens)d tokens") % {
+            "passages": profile.max_passages,
+            "tokens": profile.context_tokens,
+        }
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        profile: AnswerProfile | None = context.get("original")
+        active = publishing.active()
+        is_other = profile and active and active.pk != profile.pk
+        others = AnswerProfile.objects.exclude(pk=profile.pk if profile and profile.pk else 0)
+        context |= {
+            "profile": profile,
+            "state_variant": STATE_LABELS[profile.state] if profile else "",
+            "from_active": publishing.differences(active, profile) if is_other else [],  # type: ignore[arg-type]
+            "changes": profile.changes.select_related("user")[:5] if profile else [],
+            "variables": [f"${name}" for name in VARIABLES],
+            "others": others.order_by("name", "-version"),
+            "modes": MODES,
+            "may_publish": request.user.has_perm(publishing.PUBLISH),
+            "may_go_back": request.user.has_perm(publishing.ROLL_BACK),
+        }
+        return super().render_change_form(request, context, *args, **kwargs)  # type: ignore[no-any-return]
+
+    # --- pages -----------------------------------------------------------------------------
+
+    def try_view(self, request: HttpRequest) -> HttpResponse:
+        """The answers of the posted profile and of another to one question; nothing is saved.
+
+        The model's calls count towards the user's budget, as for every answer.
+        """
+        form = self.tried_form(request)
+        question = request.POST.get("question", "").strip()
+        context: dict[str, Any] = {"question": question}
+        if not form.is_valid():
+            context["errors"] = form.errors
+        elif question:
+            profile = form.save(commit=False)
+            mode = request.POST.get("mode", "")
+            chosen = Mode(mode) if mode in set(Mode) else None
+            other = AnswerProfile.objects.filter(pk=whole_number(request.POST.get("with"))).first()
+            pairs = [(gettext("As filled in"), profile)]
+            if other is not None:
+                pairs.append((str(other), other))
+            context["tried"] = [
+                _Tried(
+                    label,
+                    Asked(
+                        question,
+                        viewer=actor(request),
+                        mode=chosen,
+                        parameters=each.as_parameters(),
+                        channel="admin",
+                        is_recorded=False,
+                    ),
+                )
+                for label, each in pairs
+            ]
+        return TemplateResponse(request, "admin/answers/answerprofile/tried.html", context)
+
+    def publish_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show what publishing would change, or publish."""
+        profile = self.seen(request, pk)
+        if not request.user.has_perm(publishing.PUBLISH):
+            raise PermissionDenied
+        done = gettext("%(profile)s is active from the next answer.") % {"profile": profile}
+        return self._activated(request, profile, publishing.publish, done)
+
+    def rollback_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show what a rollback would change, or roll back."""
+        profile = self.seen(request, pk)
+        if not request.user.has_perm(publishing.ROLL_BACK):
+            raise PermissionDenied
+        done = gettext("%(profile)s is active again from the next answer.") % {"profile": profile}
+        return self._activated(request, profile, publishing.roll_back, done)
+
+    def _activated(
+        self, request: HttpRequest, profile: AnswerProfile, act: Any, done: str
+    ) -> HttpResponse:
+        if request.method == "POST":
+            reason = request.POST.get("reason", "").strip()
+            try:
+                act(profile, acting_user=actor(request), reason=reason)
+            except (ProfileError, NotPermitted) as error:
+                self.message_user(request, str(error), messages.WARNING)
+            else:
+                self.message_user(request, done, messages.SUCCESS)
+            return redirect("admin:answers_answerprofile_changelist")
+        active = publishing.active()
+        is_back = act is publishing.roll_back
+        title = gettext("Roll back to %(profile)s") if is_back else gettext("Publish %(profile)s")
+        context = {
+            "profile": profile,
+            "active": active,
+            "is_back": is_back,
+            "possible": profile.state == profile.State.RETIRED if is_back else profile.is_draft,
+            "differences": publishing.differences(active, profile) if active else [],
+        }
+        template = "answers/answerprofile/activate.html"
+        return self.shown(request, template, title % {"profile": profile}, context)
+
+    # --- saving: through `publishing` ------------------------------------------------------------
+
+    def save_model(
+        self, request: HttpRequest, obj: AnswerProfile, form: AnswerProfileForm, change: bool
+    ) -> None:
+        """Save the draft, or a new draft of a published version: `obj` becomes that draft."""
+        user, reason = actor(request), form.cleaned_data["reason"].strip()
+        if not change:
+            become(obj, publishing.create(obj.name, form.settings, acting_user=user, reason=reason))
+            text = gettext("Draft %(draft)s was saved.") % {"draft": obj}
+        else:
+            done = publishing.edit(obj, form.settings, acting_user=user, reason=reason)
+            if done.is_new_draft:
+                text = gettext(
+                    "%(profile)s is published and cannot be changed: your edit was saved as the "
+                    "new draft %(draft)s. Publish it to use it in answers."
+                ) % {"profile": obj, "draft": done.profile}
+            elif done.changes:
+                text = gettext("Draft %(draft)s was saved.") % {"draft": done.profile}
+            else:
+                text = gettext("No changes to save.")
+            become(obj, done.profile)
+        self.message_user(request, text, messages.SUCCESS)
+
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self.response_change(request, obj)
+
+    def response_change(self, request: HttpRequest, obj: AnswerProfile) -> HttpResponse:
+        return self.back_to(obj.pk)
+
+
+@admin.register(AnswerProfileChange)
+class AnswerProfileChangeAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
+    empty_text = _("No answer profile has been changed.")
+    list_display = ("at", "profile", "action", "user", "reason", "changed")
+    list_filter = ("action", "profile__name")
+    list_select_related = ("profile", "user")
+    search_fields = ("profile__name", "reason", "user__username")
+
+    @admin.display(description=_("changes"))
+    def changed(self, change: AnswerProfileChange) -> str:
+        return "; ".join(change.changes)

@@ -1,0 +1,274 @@
+"""A: an answer, end to end. Read this first.
+
+    Asked -> standalone question -> SearchResponse -> Context -> sentences, checked -> its row
+             searching              searching         context    writing    drafting   recording
+
+`events` is the stream, `answer` its end; the page, the API and agents call nothing else. `modes`
+has the order of these steps. Everything is read as the asker: what they may not read is neither in
+the context nor in the answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.db import DatabaseError
+from django.utils.translation import gettext
+
+from common.database import in_thread
+from common.errors import UserError
+from ingestion.models.library import Viewer
+from search.answers import modes, recording
+from search.answers.domain import Answered, AnswerParameters, Done, Event, Failed, Mode, State
+from search.answers.followups import content_words, follows_up, joined, rarest
+from search.answers.generating.client import Model, Payer, model_for
+from search.answers.generating.server import configured
+from search.answers.models import Answer, AnswerProfile, Thread
+from search.answers.work import Work
+from search.engine import configuration
+from search.engine.configuration import Configuration
+from search.engine.settle import read
+from search.errors import (
+    AnswerFailed,
+    BudgetExceeded,
+    Busy,
+    NotPermitted,
+    SearchError,
+    ThreadFull,
+)
+from search.pipeline import Choices
+from search.query.parse import clean_text
+from search.retrieval import Filters
+from search.retrieval.rarity import passages_with
+
+T = TypeVar("T")
+logger = logging.getLogger(__name__)
+
+# The earlier questions of a thread that a follow-up may refer to. A guess.
+MOST_EARLIER = 4
+# The answers of a thread, which its pages and exports show whole. A guess.
+MOST_ANSWERS = 100
+# Web threads that may wait for whole answers of a model; the others keep serving pages.
+waiting = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
+RETRY_SECONDS = 10  # a guess: an answer takes 5 to 20
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was asked.
+
+    `mode` None: the profile's. `searched_for` is the question to search for as its reader edited
+    it; None: after earlier questions it is made standalone. `earlier` are the questions before it
+    in a conversation that is not stored here, oldest first; those of a `thread` are read from it.
+    `is_extractive`: quotes, even if there is a model.
+    `visitor` is the key of the asker, for reading back and feedback; `budget_key` that of who is
+    not signed in, for budgets (`privacy`). `parameters` replaces the active answer profile, such as
+    by a draft under test; `choices` decides how the search ranks. Without `is_recorded` nothing is
+    stored.
+    """
+
+    question: str
+    viewer: Viewer
+    visitor: str = ""
+    budget_key: str = ""
+    mode: Mode | None = None
+    filters: Filters = field(default_factory=Filters)
+    choices: Choices = field(default_factory=Choices)
+    thread: Thread | None = None
+    parameters: AnswerParameters | None = None
+    channel: str = "page"
+    is_recorded: bool = True
+    searched_for: str | None = None
+    is_extractive: bool = False
+    earlier: tuple[str, ...] = ()
+
+
+def answer(asked: Asked) -> Answered:
+    """The answer to a question, complete. Raises AnswerFailed if it has none, and as `ended`."""
+    end = ended(asked)
+    if isinstance(end, Failed):
+        raise AnswerFailed(end.code, end.message)
+    return end.answer
+
+
+def ended(asked: Asked) -> Done | Failed:
+    """The end of an answer, for a view that waits for it. Raises Busy, and what `events` raises.
+
+    Only some of the web server's threads may wait for a language model.
+    """
+    if asked.is_extractive or configured() is None:
+        return async_to_sync(_end)(asked)
+    if not waiting.acquire(blocking=False):
+        message = gettext("Too many answers are being written. Ask again in %(wait)d s.")
+        raise Busy(message % {"wait": RETRY_SECONDS}, RETRY_SECONDS)
+    try:
+        return async_to_sync(_end)(asked)
+    finally:
+        waiting.release()
+
+
+async def _end(asked: Asked) -> Done | Failed:
+    last: Event | None = None
+    async with aclosing(cast("AsyncGenerator[Event]", events(asked))) as told:
+        async for event in told:
+            last = event
+    assert isinstance(last, Done | Failed)
+    return last
+
+
+async def events(asked: Asked) -> AsyncIterator[Event]:
+    """The events of an answer as they come; see `domain.Event`.
+
+    Raises what `search.pipeline.search` raises, and NotPermitted for a thread of somebody else,
+    before the first event; after Begun, what a search raises becomes Failed. Close
+    the iterator (`contextlib.aclosing`) when the reader leaves: that closes the model's request,
+    and records the answer as stopped.
+    """
+    work = await in_thread(partial(_begun, asked))
+    has_told = has_ended = False
+    try:
+        async with aclosing(cast("AsyncGenerator[Event]", modes.events_of(work))) as told:
+            async for event in told:
+                has_told = True
+                yield event
+        has_ended = True
+        started = await work.is_stored()
+        final = await _shielded(in_thread(partial(_recorded, work, started)))
+        yield Done(final)
+    except (GeneratorExit, asyncio.CancelledError):
+        if not has_ended:
+            await _record_end(work, State.STOPPED)
+        raise
+    except Exception as error:
+        code = error.code if isinstance(error, SearchError) else "internal_error"
+        if has_told or await work.is_stored():
+            await _record_end(work, State.FAILED, code)
+        if not has_told:
+            raise
+        yield Failed(code, _message(error), work.now)
+
+
+async def _record_end(work: Work, state: State, error: str = "") -> None:
+    """Record an answer that ended early, even if the task is cancelled once more meanwhile."""
+    if not work.asked.is_recorded:
+        return
+    stopped = replace(work.charged(), state=state, error=error)
+
+    async def finished() -> None:
+        finish = partial(recording.finish, stopped, work.asked, started=await work.is_stored())
+        await in_thread(finish)
+
+    try:
+        await _shielded(finished())
+    except DatabaseError:
+        logger.exception("The end of answer %s could not be stored", stopped.id)
+
+
+async def _shielded(work: Coroutine[Any, Any, T]) -> T:
+    """The result of `work`, which is completed even if the task is cancelled meanwhile."""
+    return await asyncio.shield(asyncio.ensure_future(work))
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, UserError):
+        return str(error)
+    logger.error("An answer failed", exc_info=error)
+    return gettext("The answer could not be completed. Ask again; if it fails again, tell us.")
+
+
+def _recorded(work: Work, started: bool) -> Answered:
+    """Store the answer at its end; the form of it that its asker may see.
+
+    A model may write for minutes: what became unreadable meanwhile is withheld.
+    """
+    now, asked = work.now, work.asked
+    if asked.is_recorded:
+        recording.finish(now, asked, started=started)
+    if work.model is not None and not recording.are_readable(now.context, asked.viewer):
+        return recording.withheld(now)
+    return now
+
+
+def _begun(asked: Asked) -> Work:
+    """The work of an answer that begins: its parameters, its model and its earlier questions."""
+    thread = asked.thread
+    viewer = asked.viewer
+    if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
+        raise NotPermitted(gettext("Only its owner can ask in a conversation. Begin your own."))
+    if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:
+        text = gettext("This conversation has %(count)d answers, the most that fit. Begin another.")
+        raise ThreadFull(text % {"count": MOST_ANSWERS})
+    parameters = asked.parameters or active_parameters()
+    mode = asked.mode or parameters.default_mode
+    now = Answered(
+        id=str(uuid.uuid4()),
+        question=clean_text(asked.question),
+        searched_for=clean_text(asked.searched_for or asked.question),
+        asked_mode=mode,
+        mode=Mode.INSTANT,
+        thread=str(thread.public_id) if thread is not None else "",
+    )
+    work = Work(replace(asked, parameters=parameters), parameters, None, now)
+    try:
+        work.model = _model(asked, parameters, now.id)
+    except BudgetExceeded as error:
+        work.failure = error
+    _follow(work)
+    return work
+
+
+def _model(asked: Asked, parameters: AnswerParameters, answer_id: str) -> Model | None:
+    if asked.is_extractive:
+        return None
+    user = asked.viewer if asked.viewer is not None and asked.viewer.is_authenticated else None
+    return model_for(parameters, Payer(user, asked.budget_key, answer_id))
+
+
+def _follow(work: Work) -> None:
+    """Read the earlier questions, and the rule's standalone question.
+
+    Never the answers: the text of a document that the asker may no longer read must not come back
+    through them. Raises QueryTooLong and what else is wrong with the question as typed.
+    """
+    asked = work.asked
+    if asked.thread is None and not asked.earlier and not asked.searched_for:
+        return  # the search reads the question
+    configured = configuration.current()
+    query = read(asked.question, configured)
+    if asked.searched_for:
+        return
+    earlier = asked.earlier[-MOST_EARLIER:]
+    if asked.thread is not None:
+        rows = Answer.objects.filter(thread=asked.thread).order_by("-at", "-pk")
+        earlier = tuple(reversed(rows.values_list("searched_for", flat=True)[:MOST_EARLIER]))
+    most = settings.SEARCH_QUERY_CHARS
+    work.earlier = tuple(text[:most] for each in earlier if (text := clean_text(each)))
+    if work.earlier and follows_up(query):
+        work.stand_in = _joined(asked, work.earlier[-1], configured)
+
+
+def _joined(asked: Asked, previous: str, configured: Configuration) -> str:
+    """The question with the rare words of the previous one; empty if that cannot be read."""
+    try:
+        before = read(previous, configured)
+    except SearchError:
+        return ""
+    words = content_words(before.text)
+    rare = rarest(words, passages_with(words, asked.viewer))
+    return joined(asked.question, before, rare, most=settings.SEARCH_QUERY_CHARS)
+
+
+def active_parameters() -> AnswerParameters:
+    """The parameters of the active answer profile; the shipped ones if none is active."""
+    row = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE).first()
+    return row.as_parameters() if row else AnswerProfile().as_parameters()

@@ -1,0 +1,219 @@
+"""Chunks as a context reads them, and runs of neighbouring ones joined to one passage. Pure."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+from ingestion.chunking.pieces import sentence_spans
+from ingestion.chunking.sections import lead, repeated
+from ingestion.domain import BlockKind
+from ingestion.embedding.protocol import EstimatedTokenizer
+from ingestion.lexical import signatures
+from search.answers.domain import Passage
+
+# A passage's number and page, the names of its fields, and the number before each of its lines, as
+# `generating.messages` writes them.
+PASSAGE_OVERHEAD = 20
+LINE_OVERHEAD = 3
+
+_TOKENIZER = EstimatedTokenizer()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A chunk as the context reads it: `text` is what readers see, `original` the parsed text if it
+    was edited by hand.
+
+    `rank` is that of its hit, from 1; 0 for a chunk that was only read as a neighbour. `form` is
+    the identifier of the query that it holds; `is_pinned`: its document was pinned to the query.
+    """
+
+    chunk_id: int
+    document: int
+    document_id: str
+    version: int
+    ordinal: int
+    title: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    collection_id: int
+    collection: str
+    language: str
+    start: int
+    end: int
+    text: str
+    score: float = 0.0
+    rank: int = 0
+    kind: str = BlockKind.PARAGRAPH
+    original: str = ""
+    content_hash: str = ""
+    signature: int | None = None
+    form: str = ""
+    is_pinned: bool = False
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.version, self.ordinal
+
+    def continues(self, before: Piece) -> bool:
+        """Whether it is the next chunk of the same section: under the same headings, or with words
+        of `before` repeated at its start.
+        """
+        if self.place != (before.version, before.ordinal + 1):
+            return False
+        return self.heading_path == before.heading_path or self.start < before.end
+
+    def repeats(self, other: Piece) -> bool:
+        """Whether it adds nothing to `other`: the same text, or a near-duplicate of another
+        document, as the grouping of results defines it (ADR 16).
+
+        A pinned chunk repeats no other document, nor does one that holds an identifier of the query
+        which the other does not hold.
+        """
+        if self.document == other.document:
+            return self._is_same_text(other)
+        if self.is_pinned or (self.form and self.form != other.form):
+            return False
+        return self._is_same_text(other) or self._is_near_duplicate(other)
+
+    def _is_same_text(self, other: Piece) -> bool:
+        """Whether the texts are equal; a text too short for a signature ("Default: 5.") also needs
+        the same title and headings, because they say what it is about.
+        """
+        if not self.content_hash or self.content_hash != other.content_hash:
+            return False
+        names = self.title, self.heading_path
+        return self.signature is not None or names == (other.title, other.heading_path)
+
+    def _is_near_duplicate(self, other: Piece) -> bool:
+        if self.signature is None or other.signature is None:
+            return False
+        return signatures.distance(self.signature, other.signature) <= signatures.MAX_DISTANCE
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Neighbouring chunks of a section, in order, as one passage."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def first(self) -> Piece:
+        return self.pieces[0]
+
+    @property
+    def last(self) -> Piece:
+        return self.pieces[-1]
+
+    @cached_property
+    def best(self) -> Piece:
+        """The chunk whose hit ranks first."""
+        ranked = (piece for piece in self.pieces if piece.rank)
+        return min(ranked, key=lambda piece: (piece.rank, piece.chunk_id))
+
+    @cached_property
+    def heading_path(self) -> tuple[str, ...]:
+        """The headings above all of its chunks."""
+        low = min(piece.heading_path for piece in self.pieces)
+        high = max(piece.heading_path for piece in self.pieces)
+        same = 0
+        while same < min(len(low), len(high)) and low[same] == high[same]:
+            same += 1
+        return low[:same]
+
+    @cached_property
+    def text(self) -> str:
+        """The chunks' texts without their overlaps and repeated headers of tables."""
+        return "".join((self.first.text, *self._following()))
+
+    @cached_property
+    def tokens(self) -> int:
+        return passage_tokens(self.first.title, self.heading_path, self.text)
+
+    def _following(self) -> Iterator[str]:
+        for before, piece in pairwise(self.pieces):
+            count = repeated(before.end, piece.start, piece.text, piece.original)
+            if count:
+                rest = piece.text[count:]
+                between = rest[: len(rest) - len(rest.lstrip())]
+                rest = rest.lstrip()
+            else:
+                rest = _without_header(before, piece)
+                between = ""
+            if rest:
+                usual = lead(before.end, piece.start, before.kind, piece.kind)
+                yield (between or usual) + rest
+
+    def cut(self, budget: int) -> Run | None:
+        """Its first chunk, cut to the budget at the end of a sentence, else between words, else
+        anywhere; None if its headings alone exceed the budget.
+        """
+        text = self.first.text
+        ends = [end for _, end in sentence_spans(text)]
+        gaps = [place for place, letter in enumerate(text) if letter.isspace()]
+        for places in (ends, gaps, range(1, len(text) + 1)):
+            fitting = bisect_right(places, budget, key=lambda end: self._cut_at(end).tokens)
+            if fitting and text[: places[fitting - 1]].strip():
+                return self._cut_at(places[fitting - 1])
+        return None
+
+    def _cut_at(self, end: int) -> Run:
+        piece = self.first
+        return Run((replace(piece, text=piece.text[:end], end=min(piece.end, piece.start + end)),))
+
+    def passage(self, number: int) -> Passage:
+        first, best = self.first, self.best
+        return Passage(
+            number=number,
+            chunk_ids=tuple(piece.chunk_id for piece in self.pieces),
+            document=first.document,
+            document_id=first.document_id,
+            version=first.version,
+            ordinal=first.ordinal,
+            title=first.title,
+            heading_path=self.heading_path,
+            page=first.page,
+            collection_id=first.collection_id,
+            collection=first.collection,
+            language=first.language,
+            start=first.start,
+            end=self.last.end,
+            text=self.text,
+            tokens=self.tokens,
+            score=best.score,
+            rank=best.rank,
+        )
+
+
+def _without_header(before: Piece, piece: Piece) -> str:
+    """The text of a chunk without the header of a table that `before` has begun.
+
+    The offsets of such a chunk cover only its rows.
+    """
+    extra = len(piece.text) - (piece.end - piece.start)
+    is_table = piece.kind == before.kind == BlockKind.TABLE and not piece.original
+    if is_table and extra > 0 and piece.text[:extra] in before.text:
+        return piece.text[extra:]
+    return piece.text
+
+
+def estimated_tokens(text: str) -> int:
+    """The estimated tokens that a language model reads in a text; 0 for an empty one.
+
+    No language model's tokenizer is installed: every model has its own, and its server counts
+    exactly only afterwards (`Usage`). The budget must hold before the call. The estimate is the one
+    for remote embedding models: 1.3 times OpenAI's count in English, .85 to 1.9 in other languages
+    (`ingestion.embedding.protocol` has the ratios).
+    """
+    return _TOKENIZER.count(text)
+
+
+def passage_tokens(title: str, heading_path: Sequence[str], text: str) -> int:
+    """The estimated tokens of a passage as a model reads it: with its title and headings."""
+    named = estimated_tokens(title) + sum(1 + estimated_tokens(heading) for heading in heading_path)
+    around = PASSAGE_OVERHEAD + LINE_OVERHEAD * len(text.splitlines())
+    return around + named + estimated_tokens(text)

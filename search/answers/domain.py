@@ -1,0 +1,293 @@
+"""The values of answers: Passage, Context, Citation, Sentence, Step, and the events of a stream.
+
+Plain frozen values. No Django, no I/O.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+
+class Mode(StrEnum):
+    """How much is done for an answer; docs/answers.md says what each costs.
+
+    INSTANT: one search, and either quotes or one call of the model. AUTO: instant, and more if its
+    confidence is low. THINKING: several searches, one answer, one round of repair.
+    """
+
+    INSTANT = "instant"
+    AUTO = "auto"
+    THINKING = "thinking"
+
+
+# The names in `Answered.degraded` of an answer that a model did not write, or not to its end.
+MODEL_FAILED = frozenset({"model", "budget"})
+
+
+class Verdict(StrEnum):
+    """Whether the cited passages bear out a sentence. UNCHECKED: it claims nothing to check."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    UNCHECKED = "unchecked"
+
+
+class State(StrEnum):
+    """The state of an answer. REFUSED: nothing that the asker may read seems to answer.
+
+    STOPPED: the asker stopped it or left; FAILED: it was interrupted and has no text.
+    """
+
+    RUNNING = "running"
+    DONE = "done"
+    REFUSED = "refused"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of one version of a document, as the context holds it.
+
+    `number` counts from 1 within the context; citations name it. It consists of one or more chunks
+    (`chunk_ids`, in document order); `ordinal` is the number of the first in its version.
+    `start` and `end` are character offsets into the version's text; `text` may differ from it where
+    a chunk was edited by hand. `score` and `rank` are those of its best chunk.
+    """
+
+    number: int
+    chunk_ids: tuple[int, ...]
+    document: int
+    document_id: str
+    version: int
+    ordinal: int
+    title: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    collection_id: int
+    collection: str
+    language: str
+    start: int
+    end: int
+    text: str
+    tokens: int
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The passages that an answer may stand on, in the order in which a model reads them.
+
+    `tokens` is their sum, at most `budget`. `left_out` counts the candidates for which there was no
+    room, `copies` the near-duplicates that were omitted.
+    """
+
+    passages: tuple[Passage, ...] = ()
+    tokens: int = 0
+    budget: int = 0
+    left_out: int = 0
+    copies: int = 0
+
+    def passage(self, number: int) -> Passage | None:
+        """The passage of that number; None if the context has none."""
+        found = (each for each in self.passages if each.number == number)
+        return next(found, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A reference to a passage by its number. `start` and `end` are offsets of the quoted words
+    into the passage's text; both 0 if the whole passage is meant.
+    """
+
+    passage: int
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of an answer, at [start, end) of its text, with what the check says of it.
+
+    `text` is the sentence without citation markers. `reasons` are sentences for readers on why it
+    is not supported; empty if it is. `credit`, in [0, 1], is the worth of its citations (S4-16).
+    """
+
+    start: int
+    end: int
+    text: str
+    citations: tuple[Citation, ...] = ()
+    verdict: Verdict = Verdict.UNCHECKED
+    reasons: tuple[str, ...] = ()
+    credit: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of calls to a model and their price; `estimated` if the server did not count."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+    estimated: bool = False
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+            self.estimated or other.estimated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of an answer: its name ("search", "rewrite", "answer", ...), a detail for readers such
+    as the text that was searched for, and its cost.
+    """
+
+    name: str
+    detail: str = ""
+    milliseconds: float = 0.0
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerParameters:
+    """The parameters of an answer profile; `models.AnswerProfile` describes each."""
+
+    name: str = "default"
+    version: int = 1
+    model: str = ""
+    default_mode: Mode = Mode.AUTO
+    system_prompt: str = ""
+    refusal: str = ""
+    temperature: float = 0.2
+    max_tokens: int = 1000
+    candidates: int = 20
+    context_tokens: int = 5000
+    min_passages: int = 6
+    max_passages: int = 8
+    expand: bool = True
+    quotes: int = 3
+    refuse_below: float = 0.2
+    escalate_below: float = 0.3
+    max_searches: int = 4
+    remove_unsupported: bool = False
+    judge: bool = False
+    first_token_seconds: float = 20.0
+    token_seconds: float = 15.0
+    total_seconds: float = 120.0
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer as it stands; while it is streamed, as far as it has come.
+
+    `text` is Markdown with citation markers `[1]`, none of which names a missing passage.
+    `searched_for` is the question that was searched for: standalone, in a conversation.
+    `confidence` is the product of what the retrieval, the citations and the fields of the answer
+    are worth (S4-16, S4-17); None if the retrieval has none. `model` is empty for an extractive
+    answer. `degraded` names what failed: "model" or "budget", and signals and stages of the search.
+    `dropped` counts markers of passages that do not exist. `is_cut`: the model was not allowed to
+    write more; this is not stored. `error` is the code of a failure. `withheld`: its reader may not
+    read all of its sources; then only the ids, the question, the modes and the state are filled.
+    """
+
+    id: str
+    question: str
+    searched_for: str
+    asked_mode: Mode
+    mode: Mode
+    state: State = State.RUNNING
+    text: str = ""
+    context: Context = Context()
+    sentences: tuple[Sentence, ...] = ()
+    confidence: float | None = None
+    retrieval_confidence: float | None = None
+    model: str = ""
+    degraded: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
+    usage: Usage = Usage()
+    dropped: int = 0
+    milliseconds: float = 0.0
+    first_token_ms: float | None = None
+    thread: str = ""
+    error: str = ""
+    withheld: bool = False
+    is_cut: bool = False
+
+    @property
+    def cited(self) -> tuple[int, ...]:
+        """The numbers of the cited passages, in the order of their first citation."""
+        numbers = (each.passage for row in self.sentences for each in row.citations)
+        return tuple(dict.fromkeys(numbers))
+
+
+# The events of a stream, in the order in which they can come: Begun first, where a model is asked
+# before the first search; StepTaken at any time, Sources before
+# the first Token (again if a further search replaced the context), Checked for each sentence when
+# it is complete, and exactly one Done or Failed at the end.
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The question is valid, and now a language model makes it standalone; that takes a while."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTaken:
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The context of the answer; a second one replaces the first, and any text sent so far."""
+
+    context: Context
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Text to append. Never half a citation marker."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A citation, sent with the token that contains its marker."""
+
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Sentence number `index`, from 0, with its verdict; a second one replaces the first."""
+
+    index: int
+    sentence: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    answer: Answered
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The end of an answer that has no text; `message` says what to do."""
+
+    code: str
+    message: str
+    answer: Answered | None = field(default=None)
+
+
+Event: TypeAlias = Begun | StepTaken | Sources | Token | Cited | Checked | Done | Failed

@@ -1,0 +1,199 @@
+"""The text of an answer as it grows: citations as they come, sentences checked as they complete.
+
+Pure: a `Draft` takes the pieces of a model's stream and returns the events that they make.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ingestion.embedding.protocol import encodable
+from search.answers.checking import check, completed, split
+from search.answers.domain import (
+    Answered,
+    Checked,
+    Citation,
+    Cited,
+    Context,
+    Event,
+    Sentence,
+    Token,
+    Verdict,
+)
+from search.answers.generating.markers import MarkerParser
+
+if TYPE_CHECKING:
+    from search.answers.extracting import Quote
+
+# The end of a complete sentence: its stop, and then the markers.
+_END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*(?:\s*\[\d+\])*\s*$|\[\d+\]\s*$")
+# A text is searched for whole sentences when its unfinished part grew by this part of itself: a
+# sentence of 250 characters at every 5, but a model that never ends one costs no quadratic time.
+RETRY = 50
+# What would be a link, an image, a citation, code or HTML in a quotation.
+_MARKUP = re.compile(r"([\\`*\[\]<])")
+_ONLY_A_MARK = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]*")
+
+
+class Draft:
+    """A model's answer as far as it has come. `refusal` is the text that means it has none."""
+
+    def __init__(self, context: Context, refusal: str) -> None:
+        self.text = ""
+        self.sentences: tuple[Sentence, ...] = ()
+        self._context = context
+        self._refusal = _spaced(refusal)
+        self._tried = 0
+        self._parser = MarkerParser([each.number for each in context.passages])
+
+    @property
+    def dropped(self) -> int:
+        """The number of markers that named no passage."""
+        return self._parser.dropped
+
+    @property
+    def is_refusal(self) -> bool:
+        return bool(self._refusal) and _spaced(self.text) == self._refusal
+
+    def feed(self, piece: str) -> list[Event]:
+        """The events of another piece of the stream."""
+        storable = encodable(piece).replace("\0", "")  # Postgres' texts hold no NUL
+        events = self._append(self._parser.feed(storable))
+        since = self.sentences[-1].end if self.sentences else 0
+        grown = len(self.text) - self._tried
+        if grown * RETRY < len(self.text) - since or self._may_refuse():
+            return events
+        self._tried = len(self.text)
+        return [*events, *(self._checked(span) for span in completed(self.text, since))]
+
+    def close(self) -> list[Event]:
+        """The events of the end: the rest of the text, and each sentence not checked before."""
+        events = self._append(self._parser.close())
+        if self.is_refusal:
+            self.sentences = ()
+            return events
+        sent = {(each.start, each.end): each for each in self.sentences}
+        spans = split(self.text)
+        found = [sent.get(span) or check(self.text, span, self._context) for span in spans]
+        before, self.sentences = self.sentences, tuple(found)
+        for index, sentence in enumerate(found):
+            if index >= len(before) or before[index] != sentence:
+                events.append(Checked(index, sentence))
+        return events
+
+    def cut(self) -> bool:
+        """Keep the complete sentences of a stream that broke off; False if there are none."""
+        self.close()
+        if self.sentences and not _END.search(self.text[: self.sentences[-1].end]):
+            self.sentences = self.sentences[:-1]
+        self.text = self.text[: self.sentences[-1].end] if self.sentences else ""
+        return bool(self.sentences)
+
+    def _may_refuse(self) -> bool:
+        short = len(self.text) <= 2 * len(self._refusal)
+        return short and self._refusal.startswith(_spaced(self.text))
+
+    def _append(self, made: Sequence[Token | Cited]) -> list[Event]:
+        self.text += "".join(each.text for each in made if isinstance(each, Token))
+        return list(made)
+
+    def _checked(self, span: tuple[int, int]) -> Checked:
+        sentence = check(self.text, span, self._context)
+        self.sentences = (*self.sentences, sentence)
+        return Checked(len(self.sentences) - 1, sentence)
+
+
+def said(answer: Answered) -> Iterator[Event]:
+    """The events that say the whole answer once more, a sentence a token."""
+    starts = [0, *(each.start for each in answer.sentences[1:]), len(answer.text)]
+    if not answer.sentences and answer.text:
+        yield Token(answer.text)
+    for index, sentence in enumerate(answer.sentences):
+        yield Token(answer.text[starts[index] : starts[index + 1]])
+        for citation in sentence.citations:
+            yield Cited(citation)
+        yield Checked(index, sentence)
+
+
+def quoted(answer: Answered, quotes: Sequence[Quote]) -> Answered:
+    """The answer that consists of quotes, each a paragraph with its citation.
+
+    Their markup is escaped: a document must neither make its readers' programs load something nor
+    cite in the answer's name.
+    """
+    text, sentences = "", []
+    for quote in quotes:
+        passage = answer.context.passage(quote.passage)
+        if passage is None:
+            continue
+        words = " ".join(passage.text[quote.start : quote.end].split())
+        start = len(text)
+        escaped = _MARKUP.sub(r"\\\1", words)
+        text += f"{escaped} [{quote.passage}]"
+        citation = Citation(quote.passage, quote.start, quote.end)
+        sentences.append(Sentence(start, len(text), words, (citation,), verdict=Verdict.SUPPORTED))
+        text += "\n\n"
+    return replace(answer, text=text.rstrip(), sentences=tuple(sentences))
+
+
+def unsupported(sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
+    """The sentences that their passages do not bear out."""
+    return tuple(each for each in sentences if each.verdict is Verdict.UNSUPPORTED)
+
+
+def without_unsupported(
+    text: str, sentences: Sequence[Sentence]
+) -> tuple[str, tuple[Sentence, ...]]:
+    """The text and its sentences without the unsupported ones, and without emptied list items."""
+    gone = [False] * len(text)
+    for sentence in unsupported(sentences):
+        gone[sentence.start : sentence.end] = [True] * (sentence.end - sentence.start)
+    for start, end in _emptied_lines(text, gone):
+        gone[start:end] = [True] * (end - start)
+    _close_gaps(text, gone)
+    place = [0]
+    for lost in gone:
+        place.append(place[-1] + (not lost))
+    kept = [each for each in sentences if each.verdict is not Verdict.UNSUPPORTED]
+    moved = tuple(replace(each, start=place[each.start], end=place[each.end]) for each in kept)
+    return "".join(each for each, lost in zip(text, gone, strict=True) if not lost), moved
+
+
+def _emptied_lines(text: str, gone: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """The lines of which nothing but a list's mark is left, with their line breaks."""
+    start = 0
+    for line in text.splitlines(keepends=True):
+        end = start + len(line)
+        rest = "".join(text[i] for i in range(start, end) if not gone[i]).strip("\n")
+        if any(gone[start:end]) and (not rest.strip() or _ONLY_A_MARK.fullmatch(rest)):
+            yield start, end
+        start = end
+
+
+def _close_gaps(text: str, gone: list[bool]) -> None:
+    """Remove the white space that would follow white space, or begin or end the text, by a gap."""
+    last, blanks = "\n", 2
+    for index, character in enumerate(text):
+        if gone[index]:
+            continue
+        after_gap = index > 0 and gone[index - 1]
+        if character == "\n":
+            blanks += 1
+            gone[index] = blanks > 2
+        elif character in " \t":
+            gone[index] = after_gap and last.isspace()
+        else:
+            blanks = 0
+        if not gone[index]:
+            last = character
+    for index in range(len(text) - 1, -1, -1):
+        if not gone[index] and not text[index].isspace():
+            break
+        gone[index] = True
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,293 @@
+"""One request to a chat model: its time limits, its retries, and the pieces of its reply."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import httpx2
+import openai
+
+from common.backoff import retry_after
+from search.answers.domain import Usage
+from search.answers.generating import failures
+from search.answers.generating.markers import Thoughts
+from search.answers.generating.server import Server, refused_parameters, remember_refused
+from search.errors import ModelUnavailable
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+# Before the first piece, for failures that cost nothing.
+RETRIES = 2
+# Seconds before the first retry, doubled for the second (a guess).
+PAUSE = 0.25
+# Parameters without which a request still makes sense; some servers and models refuse them.
+OPTIONAL = ("stream_options", "temperature", "max_tokens", "response_format")
+# Failures of a connection on which nothing can have been sent.
+_BEFORE_SENDING = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+# No tokenizer has tokens of more characters on average; a reply that is longer is not read on.
+CHARACTERS_PER_TOKEN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds to the first piece, between pieces, and in all."""
+
+    first: float
+    between: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the model."""
+
+    model: str
+    messages: list[dict[str, str]]
+    max_tokens: int
+    temperature: float
+    json: bool = False
+
+    def parameters(self, refused: frozenset[str]) -> dict[str, Any]:
+        """The parameters of the API, without those that the server refused."""
+        found: dict[str, Any] = {
+            "stream_options": {"include_usage": True},
+            "temperature": self.temperature,
+            "max_tokens": self.max_tokens,
+        }
+        if self.json:
+            found["response_format"] = {"type": "json_object"}
+        if "max_tokens" in refused:
+            found["max_completion_tokens"] = self.max_tokens
+        named = {name: value for name, value in found.items() if name not in refused}
+        return {"model": self.model, "messages": self.messages, "stream": True, **named}
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a request has come; its caller reads it in every way out.
+
+    `was_sent`: the provider may charge for the prompt. `characters` are those of the answer,
+    `hidden` those of the model's thoughts. `usage` is the server's own count.
+    """
+
+    was_sent: bool = False
+    characters: int = 0
+    hidden: int = 0
+    usage: Usage | None = None
+    finish: str = ""
+    first_token_ms: float | None = None
+
+
+async def pieces(
+    server: Server, request: Request, limits: Limits, progress: Progress
+) -> AsyncGenerator[str]:
+    """The text of the reply as it comes. Raises ModelUnavailable, also after some of it.
+
+    Closing the iterator closes the connection. The end of a reply that was cut at its longest is no
+    error: `progress.finish` is then "length".
+    """
+    clock, thoughts = _Clock(limits), Thoughts()
+    async with server.connect() as client:
+        stream = await _opened(client, server, request, clock, progress)
+        try:
+            async with aclosing(_contents(stream, clock, progress)) as contents:
+                async for content in contents:
+                    text = thoughts.feed(content)
+                    progress.hidden = max(progress.hidden, thoughts.hidden)
+                    if not text:
+                        continue
+                    clock.has_begun = True
+                    if progress.first_token_ms is None:
+                        progress.first_token_ms = clock.milliseconds
+                    progress.characters += len(text)
+                    yield text
+                    if progress.characters > request.max_tokens * CHARACTERS_PER_TOKEN:
+                        progress.finish = "length"
+                        return
+        finally:
+            await stream.close()
+    rest = thoughts.close()
+    progress.characters += len(rest)
+    if rest:
+        yield rest
+    _check_end(progress)
+
+
+class _Clock:
+    """The moment at which waiting for the model ends."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.has_begun = False
+        self._limits = limits
+        self._started = time.monotonic()
+
+    @property
+    def milliseconds(self) -> float:
+        return (time.monotonic() - self._started) * 1000
+
+    @property
+    def left(self) -> float:
+        """Seconds that the next wait may take."""
+        passed = time.monotonic() - self._started
+        wait = self._limits.between if self.has_begun else self._limits.first - passed
+        return min(wait, self._limits.total - passed)
+
+    def over(self) -> ModelUnavailable:
+        """The failure of a wait that took too long."""
+        limits = self._limits
+        if time.monotonic() - self._started >= limits.total:
+            return failures.too_long(limits.total)
+        if self.has_begun:
+            return failures.stalled(limits.between)
+        return failures.too_slow(limits.first)
+
+    async def wait(self, work: Awaitable[T]) -> T:
+        """The result of `work`. Raises ModelUnavailable if it takes too long."""
+        try:
+            async with asyncio.timeout(max(self.left, 0)):
+                return await work
+        except TimeoutError as error:
+            raise self.over() from error
+
+
+async def _opened(
+    client: openai.AsyncOpenAI,
+    server: Server,
+    request: Request,
+    clock: _Clock,
+    progress: Progress,
+) -> openai.AsyncStream[Any]:
+    """The stream of the reply, after retries and without parameters that the server refuses."""
+    known = refused = refused_parameters(server, request.model)
+    failed = 0
+    while True:
+        progress.was_sent = True
+        try:
+            work = client.chat.completions.create(**request.parameters(refused))
+            stream: openai.AsyncStream[Any] = await clock.wait(work)
+        except openai.APIConnectionError as error:
+            if not isinstance(error.__cause__, _BEFORE_SENDING):
+                raise failures.cut() from error
+            progress.was_sent = False
+            failed += 1
+            await _pause(failed, None, failures.not_reached(), clock, error)
+        except openai.APIStatusError as error:
+            progress.was_sent = False
+            further = _refused_parameter(error, request.parameters(refused))
+            if further:
+                refused |= {further}
+                continue
+            failure = failures.refused(error)
+            if error.status_code < 500 and failure.code != "rate_limited":
+                raise failure from error
+            failed += 1
+            asked = retry_after(error.response.headers.get("retry-after"))
+            await _pause(failed, asked, failure, clock, error)
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            raise failures.malformed() from error
+        else:
+            if refused != known:
+                logger.info("%s refuses %s.", request.model, ", ".join(sorted(refused)))
+                remember_refused(server, request.model, refused)
+            return stream
+
+
+async def _pause(
+    failed: int,
+    asked: float | None,
+    failure: ModelUnavailable,
+    clock: _Clock,
+    error: openai.OpenAIError,
+) -> None:
+    """Wait before a retry. Raises `failure` if there is none, or no time for it."""
+    # Jitter, so that askers who failed together do not come back together; needs no secrecy.
+    seconds = PAUSE * 2 ** (failed - 1) * random.uniform(0.5, 1.0)  # noqa: S311
+    seconds = max(seconds, asked or 0.0)
+    if failed > RETRIES or seconds >= clock.left:
+        raise failure from error
+    await asyncio.sleep(seconds)
+
+
+def _refused_parameter(error: openai.APIStatusError, sent: dict[str, Any]) -> str:
+    """The parameter to leave out after a refusal; empty if another attempt makes no sense.
+
+    The one that the server names; else `stream_options`, which the oldest servers do not know.
+    """
+    if error.status_code not in (400, 422):
+        return ""
+    stated = f"{error.param or ''} {error.message}"
+    named = next((name for name in OPTIONAL if name in sent and name in stated), "")
+    if named or error.code is not None:
+        return named
+    return "stream_options" if "stream_options" in sent else ""
+
+
+async def _events(stream: openai.AsyncStream[Any], clock: _Clock) -> AsyncGenerator[Any]:
+    """The events of the reply, each within its time. Raises ModelUnavailable."""
+    events = stream.__aiter__()
+    while True:
+        try:
+            event = await clock.wait(anext(events))
+        except StopAsyncIteration:
+            return
+        except openai.APIConnectionError as error:
+            raise failures.cut() from error
+        except openai.APIError as error:
+            raise failures.reported(error) from error
+        except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+            raise failures.malformed() from error
+        yield event
+
+
+async def _contents(
+    stream: openai.AsyncStream[Any], clock: _Clock, progress: Progress
+) -> AsyncGenerator[str]:
+    """The contents of the events that have one; notes usage, thoughts and the reason of an end.
+
+    A server's events need not have the shape that the client's types promise.
+    """
+    async with aclosing(_events(stream, clock)) as events:
+        async for event in events:
+            usage = getattr(event, "usage", None)
+            counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+            if all(type(count) is int and count >= 0 for count in counts):
+                progress.usage = Usage(*counts)  # type: ignore[arg-type]  # by the line above
+            choices = getattr(event, "choices", None)
+            if not isinstance(choices, list):
+                raise failures.malformed()
+            if not choices:
+                continue
+            progress.finish = str(getattr(choices[0], "finish_reason", None) or progress.finish)
+            delta = getattr(choices[0], "delta", None)
+            if getattr(delta, "refusal", None):
+                progress.finish = "refusal"
+                return
+            for name in ("reasoning_content", "reasoning"):
+                progress.hidden += len(str(getattr(delta, name, None) or ""))
+            content = getattr(delta, "content", None)
+            if content is not None and not isinstance(content, str):
+                raise failures.malformed()
+            if content:
+                yield content
+
+
+def _check_end(progress: Progress) -> None:
+    """Raise ModelUnavailable unless the reply came to its end."""
+    if progress.finish == "content_filter":
+        raise failures.filtered()
+    if progress.finish == "refusal":
+        raise failures.declined()
+    if not progress.finish:
+        raise failures.cut()
+    if not progress.characters and progress.hidden:
+        raise failures.only_thoughts()
+    if not progress.characters:
+        raise failures.empty()

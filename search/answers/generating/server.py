@@ -1,0 +1,147 @@
+"""The server that the settings name: its address, its key, the models that it offers."""
+
+from __future__ import annotations
+
+import logging
+import re
+import ssl
+import threading
+import time
+from dataclasses import dataclass, field
+
+import httpx2
+import openai
+from django.conf import settings
+
+from ingestion.embedding.cache import PerProcess
+from ingestion.embedding.config import OPENAI_BASE_URL
+from search.answers.generating import failures
+from search.errors import ModelUnavailable
+
+logger = logging.getLogger(__name__)
+
+# OpenAI's server offers a hundred models, in no useful order.
+OPENAI_MODEL = "gpt-5.4-mini"
+# Seconds to ask a server for its models, and to remember that it did not answer (both guesses).
+ASKING, NO_ANSWER = 5.0, 30.0
+# Seconds to open a connection, of which there is no trace at the provider.
+CONNECTING = 5.0
+# By name: models that write no text.
+_OTHER_TASKS = re.compile(
+    r"embed|rerank|\bbge|\bgte\b|\be5\b|minilm|whisper|\btts|transcri|dall-e|image|moderation|guard"
+    r"|\bclip\b|speech|audio|realtime",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """An address and its key."""
+
+    base_url: str
+    api_key: str = field(repr=False)
+
+    def connect(self) -> openai.AsyncOpenAI:
+        """A client for one event loop, to be closed. Half a millisecond: the TLS context is shared.
+
+        The library's retries are off: they would repeat a request without regard for its limits.
+        """
+        return openai.AsyncOpenAI(
+            # The client requires a key; servers that need none ignore it.
+            api_key=self.api_key or "none",
+            base_url=self.base_url,
+            max_retries=0,
+            # Waiting for the reply is the business of `requests`.
+            timeout=httpx2.Timeout(None, connect=CONNECTING),
+            http_client=openai.DefaultAsyncHttpxClient(verify=_tls.get()),
+        )
+
+
+@dataclass
+class _Known:
+    """What this process learnt of servers, by address: a model, or when one did not answer."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    models: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, tuple[float, ModelUnavailable]] = field(default_factory=dict)
+    # By address and model: parameters that were refused.
+    refused: dict[tuple[str, str], frozenset[str]] = field(default_factory=dict)
+
+
+_tls: PerProcess[ssl.SSLContext] = PerProcess(httpx2.create_ssl_context)
+_known: PerProcess[_Known] = PerProcess(_Known)
+
+
+def configured() -> Server | None:
+    """The server that answers; None if answers are not to be generated."""
+    if not settings.ANSWERS_GENERATED:
+        return None
+    return Server(settings.ANSWER_BASE_URL or OPENAI_BASE_URL, settings.ANSWER_API_KEY)
+
+
+def model_name(server: Server) -> str:
+    """The model that the settings name, or else the server's first that writes text.
+
+    Asks the server once per process. Raises ModelUnavailable.
+    """
+    if settings.ANSWER_MODEL:
+        return str(settings.ANSWER_MODEL)
+    if server.base_url.rstrip("/") == OPENAI_BASE_URL.rstrip("/"):
+        return OPENAI_MODEL
+    known = _known.get()
+    with known.lock:
+        if server.base_url not in known.models:
+            when, failure = known.failures.get(server.base_url, (0.0, None))
+            if failure is not None and time.monotonic() < when + NO_ANSWER:
+                raise ModelUnavailable(failure.code, str(failure))
+            try:
+                known.models[server.base_url] = _first_model(server)
+            except ModelUnavailable as error:
+                known.failures[server.base_url] = (time.monotonic(), error)
+                raise
+        return known.models[server.base_url]
+
+
+def refused_parameters(server: Server, model: str) -> frozenset[str]:
+    """The parameters that the server refused for this model."""
+    return _known.get().refused.get((server.base_url, model), frozenset())
+
+
+def remember_refused(server: Server, model: str, names: frozenset[str]) -> None:
+    """Leave these parameters out of further requests of this process."""
+    _known.get().refused[server.base_url, model] = names
+
+
+def forget() -> None:
+    """Forget what was learnt of servers; for tests, whose servers share addresses over time."""
+    known = _known.get()
+    with known.lock:
+        known.models.clear()
+        known.failures.clear()
+        known.refused.clear()
+
+
+def _first_model(server: Server) -> str:
+    try:
+        with openai.OpenAI(
+            api_key=server.api_key or "none",
+            base_url=server.base_url,
+            max_retries=0,
+            timeout=ASKING,
+            http_client=openai.DefaultHttpxClient(verify=_tls.get()),
+        ) as client:
+            rows = client.models.list().data
+        names = [row.id for row in rows if isinstance(row.id, str)]
+    except openai.APIConnectionError as error:
+        raise failures.not_reached() from error
+    except openai.NotFoundError as error:  # it does not list its models
+        raise failures.no_model() from error
+    except openai.APIStatusError as error:
+        raise failures.refused(error) from error
+    except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+        raise failures.malformed() from error
+    found = next((name for name in names if not _OTHER_TASKS.search(name)), None)
+    if found is None:
+        raise failures.no_model()
+    logger.info("Answers are written by %s, the first model that the server names.", found)
+    return found

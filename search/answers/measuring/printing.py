@@ -1,0 +1,101 @@
+"""The figures of an evaluation of answers as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+Figures = dict[str, Any]
+
+
+def as_text(found: Figures) -> str:
+    """One collection's figures, a paragraph each: contexts, quotes, refusals, modes."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Figures) -> Iterator[str]:
+    asked = found["questions"]
+    yield (
+        f"{found['collection']}: {asked['answerable']} questions with an answer, "
+        f"{asked['unanswerable']} without, {asked['foreign']} of other collections"
+    )
+    yield from _context(found["context_recall"])
+    yield from _quotes(found["containment"], found["extract_ms"])
+    for name, refusal in found["refusal"].items():
+        if refusal:
+            yield from _refusal(name, refusal)
+    for mode, values in found["modes"].items():
+        yield from _mode(mode, values)
+
+
+def _context(recall: Figures) -> Iterator[str]:
+    yield f"Context recall (mean {recall['mean_tokens']} tokens)"
+    for row in recall["by_shape"]:
+        shape = f"{row['tokens']} tokens, {row['passages']} passages"
+        yield f"  {shape:<34}{_share(row['recall'])}"
+    yield f"  {'first hits, as many tokens':<34}{_share(recall['naive'])}"
+
+
+def _quotes(held: Figures, milliseconds: Figures) -> Iterator[str]:
+    yield f"Answers contained, quotes without a model ({_times(milliseconds)})"
+    yield f"  {'quotes, mean ' + str(held['mean_quotes']):<34}{_share(held['quotes'])}"
+    yield f"  {'the best quote alone':<34}{_share(held['first_quote'])}"
+    for name, row in held["baselines"].items():
+        gain = row["quotes_better_by"]
+        yield (
+            f"  {name:<34}{_share(row['contained'])}  quotes better by "
+            f"{gain['mean']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}]"
+        )
+    types = ", ".join(
+        f"{kind} {_share(row['contained'])} of {row['questions']}"
+        for kind, row in held["by_type"].items()
+    )
+    yield f"  by type: {types}"
+
+
+def _refusal(name: str, refusal: Figures) -> Iterator[str]:
+    yield (
+        f"Refusal, questions {_WITHOUT[name]}: AUROC {_share(refusal['auroc'])} "
+        f"(retrieval alone {_share(refusal['auroc_of_retrieval'])}), area under risk-coverage "
+        f"{_share(refusal['area_under_risk'])}"
+    )
+    curve = refusal["risk_by_coverage"]
+    yield "  coverage  " + "".join(f"{coverage:>8}" for coverage in curve)
+    yield "  risk      " + "".join(f"{_share(risk):>8}" for risk in curve.values())
+    for row in refusal["thresholds"]:
+        yield (
+            f"  below {row['below']:<4} refused: {_share(row['rightly_refused'])} of those without "
+            f"an answer, {_share(row['wrongly_refused'])} of those with one"
+        )
+
+
+_WITHOUT = {"unanswerable": "without an answer", "foreign": "of other collections"}
+
+
+def _mode(mode: str, values: Figures) -> Iterator[str]:
+    yield f"Mode {mode} ({_times(values['latency_ms'])})"
+    for title, name in (
+        ("answers contained", "contained"),
+        ("answers contained, of those answered", "contained_of_answered"),
+        ("refused, without an answer", "rightly_refused"),
+        ("refused, of other collections", "foreign_refused"),
+        ("refused, with an answer", "wrongly_refused"),
+        ("answers with sources (S5-25)", "with_sources"),
+        ("valid citations (S5-44)", "valid_citations"),
+        ("supported sentences", "supported"),
+    ):
+        yield f"  {title:<38}{_share(values[name])}"
+    yield (
+        f"  {values['citations']} citations, {values['sentences']} sentences an answer, "
+        f"{values['failed']} failed"
+    )
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _times(milliseconds: Figures) -> str:
+    if not milliseconds:
+        return "not timed"
+    return f"p50 {milliseconds['p50']:.0f} ms, p95 {milliseconds['p95']:.0f} ms"

@@ -1,0 +1,207 @@
+"""The outcome of an evaluation of answers: as text, as JSON, and as an evaluation run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search.answers.domain import AnswerParameters, Mode, State
+from search.answers.measuring.asking import ModeRow, QuestionRow
+from search.answers.measuring.figures import Judged, area, auroc, refusals, risks, share
+from search.engine import configuration
+from search.models import SearchProfile
+from search.tuning.evaluation.collections import JudgedCollection
+from search.tuning.evaluation.measures import interval, latencies
+from search.tuning.evaluation.runner import code_version
+from search.tuning.models import EvaluationRun
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The rows of a collection's questions, measured with an answer profile."""
+
+    judged: JudgedCollection
+    parameters: AnswerParameters
+    modes: tuple[Mode, ...]
+    rows: tuple[QuestionRow, ...]
+
+    @property
+    def answerable(self) -> list[QuestionRow]:
+        return [row for row in self.rows if row.question.is_answerable]
+
+    @property
+    def without(self) -> list[QuestionRow]:
+        """Questions written for the collection's passages that these do not answer."""
+        return [row for row in self.rows if not (row.question.golds or row.question.foreign)]
+
+    @property
+    def foreign(self) -> list[QuestionRow]:
+        return [row for row in self.rows if row.question.foreign]
+
+
+def figures(outcome: Outcome) -> Figures:
+    """All figures of an outcome; shares in [0, 1], None where nothing could be measured."""
+    return {
+        "collection": outcome.judged.name,
+        "questions": {
+            "answerable": len(outcome.answerable),
+            "unanswerable": len(outcome.without),
+            "foreign": len(outcome.foreign),
+            "rejected": sum(row.is_rejected for row in outcome.rows),
+        },
+        "context_recall": _recall(outcome.answerable),
+        "containment": _containment(outcome.answerable),
+        "refusal": {
+            "unanswerable": _refusal(outcome, outcome.without),
+            "foreign": _refusal(outcome, outcome.foreign),
+        },
+        "extract_ms": latencies([row.extract_ms for row in outcome.rows if not row.is_rejected]),
+        "modes": {mode.value: _mode(outcome, mode) for mode in outcome.modes},
+        "code_version": code_version(),
+    }
+
+
+def _recall(rows: Sequence[QuestionRow]) -> Figures:
+    shapes = next((list(row.held) for row in rows if row.held), [])
+    held = [
+        {
+            "tokens": tokens,
+            "passages": passages,
+            "recall": _rounded(share(row.held.get((tokens, passages), False) for row in rows)),
+        }
+        for tokens, passages in shapes
+    ]
+    return {
+        "by_shape": held,
+        "naive": _rounded(share(row.naive for row in rows)),
+        "mean_tokens": round(sum(row.tokens for row in rows) / max(len(rows), 1)),
+    }
+
+
+def _containment(rows: Sequence[QuestionRow]) -> Figures:
+    """The share of answerable questions with a gold answer in the quotes, beside the baselines."""
+    names = next((list(row.baselines) for row in rows if row.baselines), [])
+    kinds = sorted({row.kind.value for row in rows})
+    return {
+        "quotes": _rounded(share(row.is_right for row in rows)),
+        "first_quote": _rounded(share(row.first_is_right for row in rows)),
+        "mean_quotes": round(sum(row.quotes for row in rows) / max(len(rows), 1), 2),
+        "baselines": {
+            name: {
+                "contained": _rounded(share(row.baselines.get(name, False) for row in rows)),
+                "quotes_better_by": _better(rows, lambda row, name=name: row.baselines.get(name)),
+            }
+            for name in names
+        },
+        "by_type": {
+            kind: {
+                "questions": sum(row.kind.value == kind for row in rows),
+                "contained": _rounded(
+                    share(row.is_right for row in rows if row.kind.value == kind)
+                ),
+            }
+            for kind in kinds
+        },
+    }
+
+
+def _better(rows: Sequence[QuestionRow], other: Callable[..., Any]) -> Figures:
+    """The mean gain of the quotes, with the paired bootstrap interval of `evaluate`."""
+    found = interval([float(row.is_right) - float(bool(other(row))) for row in rows])
+    return {"mean": round(found.mean, 4), "low": round(found.low, 4), "high": round(found.high, 4)}
+
+
+def _refusal(outcome: Outcome, without: Sequence[QuestionRow]) -> Figures | None:
+    """How well the answerability tells questions without an answer; None without such questions."""
+    if not without:
+        return None
+    rows = [*outcome.answerable, *without]
+    judged = [Judged(row.answerability, row.question.is_answerable, row.is_right) for row in rows]
+    by_retrieval = [
+        Judged(row.retrieval or 0.0, row.question.is_answerable, row.is_right) for row in rows
+    ]
+    return {
+        "auroc": _rounded(auroc(judged)),
+        "auroc_of_retrieval": _rounded(auroc(by_retrieval)),
+        "risk_by_coverage": {f"{c:.1f}": _rounded(risk) for c, risk in risks(judged).items()},
+        "area_under_risk": _rounded(area(judged)),
+        "thresholds": [
+            {
+                "below": found.threshold,
+                "rightly_refused": _rounded(found.right),
+                "wrongly_refused": _rounded(found.wrong),
+            }
+            for threshold in sorted({0.1, 0.2, 0.3, 0.4, 0.5, outcome.parameters.refuse_below})
+            for found in [refusals(judged, threshold)]
+        ],
+    }
+
+
+def _mode(outcome: Outcome, mode: Mode) -> Figures:
+    def rows(of: Sequence[QuestionRow]) -> list[ModeRow]:
+        return [row.answers[mode] for row in of if mode in row.answers]
+
+    every, right = rows(outcome.rows), rows(outcome.answerable)
+    done = [row for row in every if row.state is State.DONE]
+    cited = sum(row.cited for row in done)
+    supported = [row.supported for row in done if row.supported is not None]
+    return {
+        "contained": _rounded(share(row.is_right for row in right)),
+        "contained_of_answered": _rounded(
+            share(row.is_right for row in right if row.state is State.DONE)
+        ),
+        "rightly_refused": _rounded(_refused(rows(outcome.without))),
+        "foreign_refused": _rounded(_refused(rows(outcome.foreign))),
+        "wrongly_refused": _rounded(_refused(right)),
+        "with_sources": _rounded(share(bool(row.cited) for row in done)),
+        "citations": cited,
+        "valid_citations": _rounded(sum(row.valid for row in done) / cited if cited else None),
+        "supported": _rounded(sum(supported) / len(supported) if supported else None),
+        "sentences": round(sum(row.sentences for row in done) / max(len(done), 1), 2),
+        "failed": sum(row.state is State.FAILED for row in every),
+        "latency_ms": latencies([row.milliseconds for row in every if row.milliseconds]),
+    }
+
+
+def _refused(rows: Sequence[ModeRow]) -> float | None:
+    return share(row.state is State.REFUSED for row in rows)
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def record(outcome: Outcome, found: Figures) -> EvaluationRun:
+    """Store the figures as an evaluation run of the active search profile."""
+    held = configuration.current()
+    active = held.profile("")
+    profile = SearchProfile.objects.get(name=active.name, version=active.version)
+    flat = {
+        "context recall": next(
+            (row["recall"] for row in reversed(found["context_recall"]["by_shape"])), None
+        ),
+        "answers contained": found["containment"]["quotes"],
+        **{
+            f"refusal AUROC, {name}": refusal["auroc"]
+            for name, refusal in found["refusal"].items()
+            if refusal
+        },
+    }
+    for mode, values in found["modes"].items():
+        flat[f"{mode}: valid citations"] = values["valid_citations"]
+        flat[f"{mode}: supported"] = values["supported"]
+    latency = found["modes"][outcome.modes[0].value]["latency_ms"] if outcome.modes else {}
+    return EvaluationRun.objects.create(
+        kind=EvaluationRun.Kind.ANSWERS,
+        profile=profile,
+        collection=outcome.judged.name,
+        corpus_hash=outcome.judged.corpus_hash(),
+        queries=len(outcome.rows),
+        measures={name: value for name, value in flat.items() if value is not None},
+        latency_ms=latency,
+        embedding_space=held.space.name if held.space else "",
+        code_version=code_version(),
+    )

@@ -1,0 +1,186 @@
+"""How an answer is made in each mode: the searches, the calls of the model, and their order.
+
+instant   search -> context -> quotes, or one call of the model
+auto      instant; where the retrieval or the answer is worth little, once: one more search, for the
+          question in other words, and an answer from both
+thinking  search -> the question in parts, searched at once -> one context -> answer -> one repair
+
+Without a model every mode is instant. Where the model fails before it wrote a sentence, quotes
+stand in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from django.utils.translation import gettext
+
+from common.database import in_thread
+from search.answers import recording
+from search.answers.domain import Answered, Begun, Event, Mode, Sources, State, Token
+from search.answers.drafting import Draft, said, unsupported, without_unsupported
+from search.answers.generating.messages import repair_messages
+from search.answers.searching import fits_nothing, gather, parts, search, stand_alone, widen
+from search.answers.work import Work
+from search.answers.writing import off_loop, quotes, written
+
+ESCALATE_BELOW = 0.3  # S4-15
+
+
+async def events_of(work: Work) -> AsyncIterator[Event]:
+    """The events of the answer but the last; raises what a search raises before the first.
+
+    An event comes before any call of the model: until then the request holds one of the web
+    server's threads.
+    """
+    if work.earlier and work.has_model:
+        yield Begun()
+    await stand_alone(work)
+    await search(work, (work.now.searched_for,))
+    for event in work.new_steps():
+        yield event
+    if further := await parts(work):
+        for event in work.new_steps():
+            yield event
+        await search(work, further)
+    if _may_escalate(work, work.now.retrieval_confidence):
+        await widen(work)
+    if not work.is_widened or work.failure is not None:
+        await gather(work)
+    for event in work.new_steps():
+        yield event
+    yield Sources(work.now.context)
+    if fits_nothing(work):
+        work.now = replace(work.now, state=State.REFUSED, text=work.parameters.refusal)
+        work.degrade()
+        yield Token(work.now.text)
+    else:
+        for part in (written, _again, _repaired, _trimmed):
+            async with aclosing(cast("AsyncGenerator[Event]", part(work))) as events:
+                async for event in events:
+                    yield event
+    work.now = replace(work.charged(), confidence=work.worth)
+    _refuse_in_other_words(work)
+    _suggest(work)
+
+
+def _refuse_in_other_words(work: Work) -> None:
+    """Call a refusal what the model did not word as it was told to; its words stay."""
+    if work.refuses_in_other_words:
+        work.now = replace(work.now, state=State.REFUSED, sentences=())
+
+
+def _suggest(work: Work) -> None:
+    """Suggest the corrected spelling of a question that is refused, if there is one."""
+    suggestion = work.responses[0].suggestion
+    if work.now.state is State.REFUSED and suggestion:
+        work.note(gettext("Did you mean “%(question)s”?") % {"question": suggestion})
+
+
+def _may_escalate(work: Work, confidence: float | None) -> bool:
+    """Whether the auto mode tries again: once, and not in place of a model that failed."""
+    if work.now.asked_mode is not Mode.AUTO or work.is_widened:
+        return False
+    return escalates(confidence, work.has_model, work.parameters.escalate_below)
+
+
+def escalates(confidence: float | None, has_model: bool, below: float = ESCALATE_BELOW) -> bool:
+    """Whether an answer of this confidence is tried again (S4-15): strictly below, with a model.
+
+    An unknown confidence is no reason to.
+    """
+    return has_model and confidence is not None and confidence < below
+
+
+async def _again(work: Work) -> AsyncIterator[Event]:
+    """The events of a second answer, where the first is worth too little (S4-15).
+
+    The first one comes back unless the second is worth more. A model's refusal is worth nothing.
+    """
+    first, worth = work.now, work.worth
+    if not _may_escalate(work, 0.0 if first.state is State.REFUSED else worth):
+        return
+    has_more = await widen(work)
+    for event in work.new_steps():
+        yield event
+    if not has_more:
+        _keep(work, first)
+        return
+    yield Sources(work.now.context)
+    async with aclosing(cast("AsyncGenerator[Event]", written(work))) as events:
+        async for event in events:
+            yield event
+    if not _is_better(work, first, worth):
+        _keep(work, first)
+        yield Sources(first.context)
+        for event in said(first):
+            yield event
+
+
+def _is_better(work: Work, first: Answered, worth: float | None) -> bool:
+    if first.state is State.REFUSED:
+        return work.failure is None
+    mine = work.worth
+    return work.is_whole and mine is not None and worth is not None and mine > worth
+
+
+def _keep(work: Work, first: Answered) -> None:
+    """Return to the first answer, with the steps and the cost of both."""
+    work.failure = None
+    work.now = replace(first, mode=work.now.mode, steps=work.now.steps)
+
+
+async def _repaired(work: Work) -> AsyncIterator[Event]:
+    """The events of the repaired answer, in thinking mode; none if it needs none.
+
+    One call rewrites or removes the unsupported sentences. Its answer replaces the first only if
+    fewer of its sentences are unsupported, and some are supported.
+    """
+    now, wrong = work.now, unsupported(work.now.sentences)
+    if now.mode is not Mode.THINKING or not wrong or not (work.is_whole and work.has_model):
+        return
+    # The model is sent the passages again: only if the asker may still read them.
+    if not await in_thread(lambda: recording.are_readable(now.context, work.asked.viewer)):
+        return
+    began, before = time.perf_counter(), work.usage()
+    listed = [(each.text, each.reasons) for each in wrong]
+    messages = repair_messages(now.text, listed, now.context, work.parameters)
+    reply = await work.ask(messages, "repair", work.parameters.max_tokens)
+    if work.failure is not None:
+        note = gettext("The unsupported sentences could not be corrected. %(reason)s")
+        work.note(note % {"reason": work.failure})
+    work.failure = None  # the first answer stands
+    draft = Draft(now.context, work.parameters.refusal)
+    await off_loop(lambda: (draft.feed(reply), draft.close()), len(reply))
+    work.took("repair", "", began, before)
+    for event in work.new_steps():
+        yield event
+    left = len(unsupported(draft.sentences))
+    if left < len(wrong) and left < len(draft.sentences):
+        dropped = now.dropped + draft.dropped
+        work.now = replace(work.now, text=draft.text, sentences=draft.sentences, dropped=dropped)
+        yield Sources(now.context)
+        for event in said(work.now):
+            yield event
+
+
+async def _trimmed(work: Work) -> AsyncIterator[Event]:
+    """Remove the unsupported sentences, if the profile says so; quotes if no other has a source."""
+    now = work.now
+    wrong = unsupported(now.sentences)
+    if not work.parameters.remove_unsupported or not wrong or now.state is not State.DONE:
+        return
+    text, sentences = without_unsupported(now.text, now.sentences)
+    if any(each.citations for each in sentences):
+        work.now = replace(now, text=text, sentences=sentences)
+        return
+    yield Sources(now.context)
+    for event in await quotes(work):
+        yield event
+    work.note(gettext("The sources bear out no sentence that the language model wrote."))
+    if work.now.state is State.DONE:
+        work.note(gettext("The sentences below are quoted from them instead."))

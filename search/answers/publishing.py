@@ -1,0 +1,200 @@
+"""Answer profiles: drafts are edited, published and rolled back to, each with an audit entry.
+
+As for search profiles (ADR 5): a published version never changes, and an edit of it is a new draft.
+No gate measures them: `manage.py evaluate_answers --profile NAME` does, before they are published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Max
+from django.utils.text import Truncator
+from django.utils.translation import gettext
+
+from search.answers.domain import AnswerParameters
+from search.answers.models import AnswerProfile, AnswerProfileChange
+from search.errors import NotPermitted, ProfileError
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+Action = AnswerProfileChange.Action
+State = AnswerProfile.State
+PUBLISH = "answers.publish_answerprofile"
+ROLL_BACK = "answers.rollback_answerprofile"
+FIELDS = (
+    "description",
+    *(name for name in AnswerParameters.__dataclass_fields__ if name not in {"name", "version"}),
+)
+"""The fields of a profile that can be edited."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The result of an edit. Without `changes` nothing was saved and `profile` is the given one."""
+
+    profile: AnswerProfile
+    changes: tuple[str, ...] = ()
+    is_new_draft: bool = False
+
+
+def active() -> AnswerProfile | None:
+    return AnswerProfile.objects.filter(state=State.ACTIVE).first()
+
+
+@transaction.atomic
+def create(
+    name: str, fields: Mapping[str, object], *, acting_user: User | None, reason: str = ""
+) -> AnswerProfile:
+    """Create a profile and return its first draft. Raises ProfileError if it is invalid."""
+    if AnswerProfile.objects.filter(name=name).exists():
+        raise ProfileError(
+            gettext(
+                "A profile “%(name)s” already exists. Open it and save your changes as a new "
+                "draft, or choose another name."
+            )
+            % {"name": name}
+        )
+    _check_known(fields)
+    draft = AnswerProfile(name=name)
+    _set(draft, fields)
+    draft.save()
+    _audit(draft, Action.CREATED, acting_user, reason)
+    return draft
+
+
+@transaction.atomic
+def edit(
+    profile: AnswerProfile,
+    fields: Mapping[str, object],
+    *,
+    acting_user: User | None,
+    reason: str = "",
+) -> Edit:
+    """Change a draft, or a new draft of a published version. Raises ProfileError if invalid."""
+    _check_known(fields)
+    before = AnswerProfile.objects.select_for_update().get(pk=profile.pk)
+    changes = _differences(before, fields)
+    if not changes:
+        return Edit(before)
+    draft = before
+    if not before.is_draft:
+        newest = AnswerProfile.objects.filter(name=before.name).aggregate(newest=Max("version"))
+        held = {name: getattr(before, name) for name in FIELDS}
+        draft = AnswerProfile(
+            name=before.name, version=newest["newest"] + 1, based_on=before, **held
+        )
+    _set(draft, fields)
+    draft.save()
+    action = Action.EDITED if before.is_draft else Action.CREATED
+    _audit(draft, action, acting_user, reason, changes)
+    return Edit(draft, tuple(changes), is_new_draft=not before.is_draft)
+
+
+@transaction.atomic
+def publish(profile: AnswerProfile, *, acting_user: User | None, reason: str = "") -> AnswerProfile:
+    """Make a draft the active version. Raises ProfileError, NotPermitted."""
+    _require(acting_user, PUBLISH)
+    before, chosen = profile.locked()
+    if not chosen.is_draft:
+        raise ProfileError(
+            gettext("%(profile)s was published already. Roll back to it instead.")
+            % {"profile": chosen}
+        )
+    return _activate(before, chosen, Action.PUBLISHED, acting_user, reason)
+
+
+@transaction.atomic
+def roll_back(
+    profile: AnswerProfile, *, acting_user: User | None, reason: str = ""
+) -> AnswerProfile:
+    """Make a version active that was active before. Raises ProfileError, NotPermitted."""
+    _require(acting_user, ROLL_BACK)
+    before, chosen = profile.locked()
+    if chosen.state != State.RETIRED:
+        raise ProfileError(
+            gettext("%(profile)s was never active, or is now: there is nothing to roll back to.")
+            % {"profile": chosen}
+        )
+    return _activate(before, chosen, Action.ROLLED_BACK, acting_user, reason)
+
+
+def differences(before: AnswerProfile, after: AnswerProfile) -> list[str]:
+    """The fields in which two versions differ, as sentences, without the description."""
+    wanted = {name: getattr(after, name) for name in FIELDS if name != "description"}
+    return _differences(before, wanted)
+
+
+def _activate(
+    before: AnswerProfile | None,
+    chosen: AnswerProfile,
+    action: str,
+    acting_user: User | None,
+    reason: str,
+) -> AnswerProfile:
+    chosen.succeed(before)
+    changes = differences(before, chosen) if before else []
+    _audit(chosen, action, acting_user, reason, changes, replaced=before)
+    return chosen
+
+
+def _check_known(fields: Mapping[str, object]) -> None:
+    unknown = sorted(set(fields) - set(FIELDS))
+    if unknown:
+        raise ProfileError(
+            gettext("Unknown settings of an answer profile: %(unknown)s.")
+            % {"unknown": ", ".join(unknown)}
+        )
+
+
+def _set(draft: AnswerProfile, fields: Mapping[str, object]) -> None:
+    for name, value in fields.items():
+        setattr(draft, name, value)
+    try:
+        draft.full_clean()
+    except ValidationError as error:
+        raise ProfileError(" ".join(error.messages)) from error
+
+
+def _differences(before: AnswerProfile, fields: Mapping[str, object]) -> list[str]:
+    found = []
+    for name, value in fields.items():
+        was = getattr(before, name)
+        if was != value:
+            label = AnswerProfile._meta.get_field(name).verbose_name  # type: ignore[union-attr]
+            found.append(f"{label}: {_shown(was)} → {_shown(value)}")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return Truncator(str(value)).chars(80) or gettext("empty")
+
+
+def _require(user: User | None, permission: str) -> None:
+    """Raise NotPermitted unless the user has the permission; commands act without a user."""
+    if user is not None and not user.has_perm(permission):
+        raise NotPermitted(gettext("You may not do this. Ask an administrator for the permission."))
+
+
+def _audit(
+    profile: AnswerProfile,
+    action: str,
+    user: User | None,
+    reason: str,
+    changes: list[str] | None = None,
+    *,
+    replaced: AnswerProfile | None = None,
+) -> None:
+    AnswerProfileChange.objects.create(
+        profile=profile,
+        action=action,
+        user=user,
+        reason=reason,
+        changes=changes or [],
+        replaced=replaced,
+    )

@@ -1,0 +1,300 @@
+"""Stores answers with their sources, and reads them back as their reader may see them.
+
+An answer that a model writes is stored twice: `start` when it begins, so that a killed worker
+leaves a row that says so, and `finish` at its end. Others are stored once, by `finish`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, transaction
+from django.db.models import Prefetch, Q, QuerySet
+from django.utils import timezone
+
+from common.accounts.models import User
+from ingestion.models import Document, DocumentVersion
+from ingestion.models.library import Viewer
+from search.answers.budgets import MOST_NAME
+from search.answers.domain import Answered, Context, Mode, Passage, State, Step, Usage
+from search.answers.models import Answer, AnswerSource, Thread
+from search.answers.wire import sentence_data, sentence_from, step_data, supported_share
+from search.retrieval import Filters
+
+if TYPE_CHECKING:
+    from search.answers.answering import Asked
+
+logger = logging.getLogger(__name__)
+
+
+def start(answered: Answered, asked: Asked) -> None:
+    """Store an answer that is being written; one statement."""
+    Answer.objects.create(**_asked(answered, asked), **_told(answered))
+
+
+def finish(answered: Answered, asked: Asked, *, started: bool = False) -> None:
+    """Store an answer with its sources; two statements, three if it was started, one for a thread.
+
+    If its thread or its asker was deleted in the meantime, nothing is stored; of a document that
+    was, nothing of the answer but that it was given.
+    """
+    try:
+        with transaction.atomic():
+            _store(answered, asked, started)
+    except IntegrityError:
+        logger.info("Something that answer %s refers to was deleted meanwhile", answered.id)
+        if _asker_remains(asked):
+            with transaction.atomic():
+                _store_remains(answered, asked, started)
+
+
+def _store(answered: Answered, asked: Asked, started: bool) -> None:
+    if started:
+        stored = Answer.objects.filter(public_id=answered.id)
+        if not stored.update(**_told(answered)):
+            return  # deleted with its thread
+        row = stored.only("public_id").get()
+    else:
+        row = Answer.objects.create(**_asked(answered, asked), **_told(answered))
+    AnswerSource.objects.bulk_create(
+        _source(row.pk, passage, passage.number in answered.cited)
+        for passage in answered.context.passages
+    )
+    if asked.thread is not None:
+        Thread.objects.filter(pk=asked.thread.pk).update(updated=timezone.now())
+
+
+def _asker_remains(asked: Asked) -> bool:
+    user = _user(asked)
+    thread = asked.thread
+    return (user is None or User.objects.filter(pk=user.pk).exists()) and (
+        thread is None or Thread.objects.filter(pk=thread.pk).exists()
+    )
+
+
+def _store_remains(answered: Answered, asked: Asked, started: bool) -> None:
+    """Store an answer some of whose documents were deleted: without its text, and withheld."""
+    documents = [each.document for each in answered.context.passages]
+    versions = [each.version for each in answered.context.passages]
+    kept = set(Document.objects.filter(pk__in=documents).values_list("pk", flat=True))
+    held = set(DocumentVersion.objects.filter(pk__in=versions).values_list("pk", flat=True))
+    told = _told(answered)
+    if not kept.issuperset(documents):
+        told |= {"text": "", "sentences": []}
+    if started:
+        Answer.objects.filter(public_id=answered.id).update(**told)
+        row = Answer.objects.filter(public_id=answered.id).first()
+    else:
+        row = Answer.objects.create(**_asked(answered, asked), **told)
+    if row is None:
+        return
+    for passage in answered.context.passages:
+        if passage.document in kept:
+            source = _source(row.pk, passage, passage.number in answered.cited)
+            source.version_id = passage.version if passage.version in held else None
+            source.save()
+
+
+def _user(asked: Asked) -> User | None:
+    viewer = asked.viewer
+    return viewer if viewer is not None and viewer.is_authenticated else None
+
+
+def _asked(answered: Answered, asked: Asked) -> dict[str, Any]:
+    """The columns of an answer that never change."""
+    return {
+        "public_id": answered.id,
+        "thread": asked.thread,
+        "user": _user(asked),
+        "visitor": asked.visitor,
+        "channel": asked.channel,
+        "question": answered.question,
+        "filters": _filters(asked.filters),
+        "asked_mode": answered.asked_mode.value,
+        "profile_name": str(asked.parameters or ""),
+    }
+
+
+def _filters(filters: Filters) -> dict[str, Any]:
+    """The filters that are set: texts, or lists of texts."""
+    given = {each.name: getattr(filters, each.name) for each in fields(filters)}
+    return {
+        name: [str(each) for each in value] if isinstance(value, tuple) else str(value)
+        for name, value in given.items()
+        if value
+    }
+
+
+def _told(answered: Answered) -> dict[str, Any]:
+    """The columns of an answer that are known at its end."""
+    return {
+        "searched_for": answered.searched_for,
+        "mode": answered.mode.value,
+        "state": answered.state.value,
+        "error": answered.error,
+        "text": answered.text,
+        "sentences": [sentence_data(each) for each in answered.sentences],
+        "steps": [step_data(each) for each in answered.steps],
+        "notes": list(answered.notes),
+        "degraded": list(answered.degraded),
+        "source_count": len(answered.context.passages),
+        "confidence": answered.confidence,
+        "retrieval_confidence": answered.retrieval_confidence,
+        "supported": supported_share(answered.sentences),
+        "dropped": answered.dropped,
+        "context_tokens": answered.context.tokens,
+        "model": answered.model[:MOST_NAME],
+        "prompt_tokens": answered.usage.prompt_tokens,
+        "completion_tokens": answered.usage.completion_tokens,
+        "cost": round(answered.usage.cost, 6),
+        "milliseconds": answered.milliseconds,
+        "first_token_ms": answered.first_token_ms,
+    }
+
+
+def _source(answer: int, passage: Passage, cited: bool) -> AnswerSource:
+    return AnswerSource(
+        answer_id=answer,
+        number=passage.number,
+        document_id=passage.document,
+        version_id=passage.version,
+        chunk_ids=list(passage.chunk_ids),
+        ordinal=passage.ordinal,
+        page=passage.page,
+        title=passage.title,
+        heading_path=list(passage.heading_path),
+        language=passage.language,
+        start=passage.start,
+        end=passage.end,
+        text=passage.text,
+        tokens=passage.tokens,
+        score=passage.score,
+        rank=passage.rank,
+        cited=cited,
+    )
+
+
+def readable(public_id: str, viewer: Viewer, visitor: str = "") -> Answer | None:
+    """The stored answer of that id if the reader asked for it, or may read its thread; else None.
+
+    Show it by `shown`: its sources may have become unreadable. Two queries.
+    """
+    signed_in = viewer is not None and viewer.is_authenticated
+    own = Q(user=viewer.pk) if viewer is not None and signed_in else Q(user=None, visitor=visitor)
+    permitted = Q(thread__in=Thread.objects.visible_to(viewer))
+    if signed_in or visitor:
+        permitted |= own
+    try:
+        return with_sources(viewer).filter(permitted, public_id=public_id).first()
+    except (ValidationError, ValueError):  # no UUID
+        return None
+
+
+def with_sources(viewer: Viewer) -> QuerySet[Answer]:
+    """The stored answers, annotated and with all that `shown` reads; two queries."""
+    sources = AnswerSource.objects.select_related("document__collection").order_by("number")
+    return (
+        Answer.objects.with_readable_sources(viewer)
+        .select_related("thread")
+        .prefetch_related(Prefetch("sources", queryset=sources))
+    )
+
+
+def are_readable(context: Context, viewer: Viewer) -> bool:
+    """Whether `viewer` may read every document of the context now; one query."""
+    documents = {each.document for each in context.passages}
+    found = Document.objects.visible_to(viewer).filter(pk__in=documents).order_by()
+    return not documents or found.count() == len(documents)
+
+
+def withheld(answer: Answered) -> Answered:
+    """The answer without everything that its sources or a model may have said."""
+    return Answered(
+        id=answer.id,
+        question=answer.question,
+        searched_for=answer.question,
+        asked_mode=answer.asked_mode,
+        mode=answer.mode,
+        state=answer.state,
+        thread=answer.thread,
+        withheld=True,
+    )
+
+
+def shown(row: Answer) -> Answered:
+    """The stored answer as its reader may see it: withheld if a source is not readable.
+
+    Of a withheld answer of another person, not even the question is shown: it may have been made
+    from what the sources say. For rows of `readable` or `with_sources`, whose viewer is the reader.
+    """
+    found = answered(row)
+    if not row.is_withheld:
+        return found
+    kept = withheld(found)
+    return kept if row.is_own else replace(kept, question="", searched_for="")
+
+
+def answered(row: Answer) -> Answered:
+    """The stored answer. The caller must have made sure that its reader may read every source.
+
+    One query for the sources, unless they were prefetched (`sources__document__collection`).
+    """
+    return Answered(
+        id=str(row.public_id),
+        question=row.question,
+        searched_for=row.searched_for,
+        asked_mode=Mode(row.asked_mode),
+        mode=Mode(row.mode),
+        state=State(row.state),
+        text=row.text,
+        context=_context(row),
+        sentences=tuple(sentence_from(each) for each in row.sentences),
+        confidence=row.confidence,
+        retrieval_confidence=row.retrieval_confidence,
+        model=row.model,
+        degraded=tuple(row.degraded),
+        notes=tuple(row.notes),
+        steps=tuple(
+            Step(each["name"], each["detail"], each["milliseconds"], Usage(**each["usage"]))
+            for each in row.steps
+        ),
+        usage=Usage(row.prompt_tokens, row.completion_tokens, float(row.cost)),
+        dropped=row.dropped,
+        milliseconds=row.milliseconds,
+        first_token_ms=row.first_token_ms,
+        thread=str(row.thread.public_id) if row.thread else "",
+        error=row.error,
+    )
+
+
+def _context(row: Answer) -> Context:
+    sources = row.sources.all()
+    if not hasattr(row, "_prefetched_objects_cache"):
+        sources = sources.select_related("document__collection")
+    passages = tuple(
+        Passage(
+            number=source.number,
+            chunk_ids=tuple(source.chunk_ids),
+            document=source.document_id,
+            document_id=str(source.document.public_id),
+            version=source.version_id or 0,
+            ordinal=source.ordinal,
+            title=source.title,
+            heading_path=tuple(source.heading_path),
+            page=source.page,
+            collection_id=source.document.collection_id,
+            collection=source.document.collection.name,
+            language=source.language,
+            start=source.start,
+            end=source.end,
+            text=source.text,
+            tokens=source.tokens,
+            score=source.score,
+            rank=source.rank,
+        )
+        for source in sources
+    )
+    return Context(passages, row.context_tokens, row.context_tokens)

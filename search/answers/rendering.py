@@ -1,0 +1,266 @@
+"""Answers as HTML and as Markdown with links.
+
+An answer's text is written by a model or quoted from documents, and is trusted with nothing: raw
+HTML is text, there are no images, and the only links lead to documents of this site (OWASP AISVS
+7.3.7), so that a document cannot make the answer of its reader call another site.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+
+import nh3
+from django.urls import get_script_prefix
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+from markdown_it import MarkdownIt
+
+from search.answers.domain import Answered, Citation, Passage, Sentence, Verdict
+from search.answers.wire import passage_url
+
+# Brackets that hardly any text contains; Markdown treats them as punctuation, as it does `[1]`.
+_OPEN, _CLOSE = "\u2e28", "\u2e29"
+_PLAIN = str.maketrans({_OPEN: "(", _CLOSE: ")", "\x00": "\ufffd"})
+_MARKER = re.compile(r"\[(\d{1,4})\]")
+_TAG = re.compile(r"(<[^>]*>)")
+# What begins a list item, a quotation, a heading or a table's row.
+_BLOCK = re.compile(r"(?:\s+|[-*+](?=\s)|\d{1,9}[.)](?=\s)|>|#{1,6}(?=\s)|\|)*")
+_DEFINITION = re.compile(r"^([ \t>*+-]*\[[^\]]*\]):", re.MULTILINE)
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~])")
+# With the backslash of a quotation, which would escape the entity in its place.
+_ANGLE = re.compile(r"\\?<")
+_FENCE = re.compile(r"`{3}|~{3}")
+_OWN = re.compile(r"documents/([0-9a-f-]{36})/(?:\?chunk=\d{1,9})?(?:#chunk-\d{1,9})?")
+
+_TAGS = {
+    "p", "br", "hr", "strong", "em", "s", "code", "pre", "ul", "ol", "li", "blockquote", "h4", "a",
+    "table", "thead", "tbody", "tr", "th", "td",
+}  # fmt: skip
+# Longer texts are shown without Markdown: no reader needs it, and parsing takes seconds.
+MOST_CHARS = 100_000
+
+
+def answer_html(answered: Answered, *, prefix: str) -> SafeString:
+    """An answer's text as safe HTML, with its citations as links to `#<prefix>-source-<number>`.
+
+    Sentences that their sources do not bear out are followed by the first reason. An answer that no
+    model wrote is not read as Markdown but for its escapes: `__init__` in a quotation stays.
+    """
+    is_markdown = bool(answered.model) and len(answered.text) <= MOST_CHARS
+    parser = _markdown() if is_markdown else _paragraphs()
+    nonce = secrets.token_hex(8)  # so that no text, such as one with entities, can hold a sign
+    html = _safe(parser, _signed(answered, nonce))
+    return mark_safe("".join(_dressed(html, answered, prefix, nonce)))  # noqa: S308  # sanitised
+
+
+def passage_html(passage: Passage, citations: Iterable[Citation]) -> SafeString:
+    """A passage's text with its cited words marked; overlapping citations share a mark."""
+    length = len(passage.text)
+    spans = sorted(
+        (min(each.start, length), min(each.end, length))
+        for each in citations
+        if each.passage == passage.number and each.start < min(each.end, length)
+    )
+    pieces, at = [], 0
+    while spans:
+        start, end = spans.pop(0)
+        while spans and spans[0][0] <= end:
+            end = max(end, spans.pop(0)[1])
+        pieces += [
+            format_html("{}", passage.text[at:start]),
+            format_html(
+                '<mark class="quoted" data-start="{}" data-end="{}">{}</mark>',
+                start, end, passage.text[start:end],
+            ),
+        ]  # fmt: skip
+        at = end
+    pieces.append(format_html("{}", passage.text[at:]))
+    return mark_safe("".join(pieces))  # noqa: S308  # each piece is escaped
+
+
+def linked_markdown(answered: Answered, address: Callable[[str], str]) -> str:
+    """The answer as Markdown to paste elsewhere: each citation is a link, the sources follow.
+
+    `address` makes a complete address of a path.
+    """
+    known = {each.number: each for each in answered.context.passages}
+    lines = [linked_text(answered, address)]
+    cited = [known[number] for number in answered.cited if number in known]
+    if cited:
+        lines += ["", gettext("Sources:"), ""]
+    for passage in cited:
+        title = plain_line(passage.title)
+        page = gettext(", page %(page)d") % {"page": passage.page} if passage.page else ""
+        url = address(passage_url(passage))
+        lines.append(f"- \\[{passage.number}\\] [{title}]({url}){page}")
+    return "\n".join(lines) + "\n"
+
+
+def linked_text(answered: Answered, address: Callable[[str], str]) -> str:
+    """The answer's text as Markdown, each citation a link; `address` is as above."""
+
+    def link(found: re.Match[str]) -> str:
+        passage = answered.context.passage(int(found[1]))
+        if passage is None:
+            return found[0]
+        return f"[\\[{passage.number}\\]]({address(passage_url(passage))})"
+
+    return _MARKER.sub(link, _harmless(answered.text))
+
+
+def _harmless(text: str) -> str:
+    """Markdown that loads nothing and links nowhere: other programs render it without our rules.
+
+    Entities, because a backslash could itself be escaped by one in the text.
+    """
+    text = _ANGLE.sub("&lt;", text).replace("![", "&#33;[").replace("](", "]&#40;")
+    return _DEFINITION.sub(r"\1&#58;", text)
+
+
+def plain_line(text: str) -> str:
+    """The text on one line, without a meaning in Markdown."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _safe(parser: MarkdownIt, text: str) -> str:
+    tokens = parser.parse(text)
+    for token in tokens:
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = "h4"  # the page has its own headings above
+    html = parser.renderer.render(tokens, parser.options, {})
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}, "ol": {"start"}},
+        attribute_filter=_attribute,
+        url_schemes=set(),
+        link_rel=None,
+    )
+
+
+def _attribute(tag: str, name: str, value: str) -> str | None:
+    if name == "start":
+        return value if value.isdecimal() else None
+    return value if _is_own(value) else None
+
+
+def _is_own(address: str) -> bool:
+    prefix = get_script_prefix()
+    return address.startswith(prefix) and bool(_OWN.fullmatch(address[len(prefix) :]))
+
+
+@cache
+def _markdown() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser.enable(["table", "strikethrough"])
+    parser.disable(["image", "autolink", "reference", "html_block", "html_inline", "lheading"])
+    parser.validateLink = _is_own  # type: ignore[method-assign,assignment]
+    return parser
+
+
+@cache
+def _paragraphs() -> MarkdownIt:
+    return MarkdownIt("zero").enable("escape")
+
+
+def _signed(answered: Answered, nonce: str) -> str:
+    """The text with a sign for each citation, and at both ends of each unsupported sentence."""
+    sign_of = f"{_OPEN}{nonce}{{}}{_CLOSE}".format
+    text = answered.text.translate(_PLAIN)
+    known = {each.number for each in answered.context.passages}
+    signs: list[tuple[int, int, str]] = []  # start, end, replacement
+    for found in _MARKER.finditer(text):
+        if int(found[1]) in known:
+            cited = _citation(answered.sentences, int(found[1]), found.start())
+            sign = sign_of(f"c{cited.passage}.{cited.start}.{cited.end}")
+            signs.append((found.start(), found.end(), sign))
+    for place, sentence in enumerate(answered.sentences):
+        if sentence.verdict is not Verdict.UNSUPPORTED:
+            continue
+        begins = _BLOCK.match(text, sentence.start, sentence.end)
+        start = begins.end() if begins else sentence.start
+        end = sentence.start + len(text[sentence.start : sentence.end].rstrip())
+        if start < end and not _FENCE.match(text, start):
+            signs += [
+                (start, start, sign_of(f"u{place}")),
+                (end, end, sign_of(f"/{place}")),
+            ]
+    pieces, at = [], 0
+    for start, end, sign in sorted(signs, key=lambda each: (each[0], each[1])):
+        pieces += [text[at:start], sign]
+        at = max(at, end)
+    return "".join([*pieces, text[at:]])
+
+
+def _citation(sentences: Iterable[Sentence], number: int, at: int) -> Citation:
+    """What the marker at offset `at` cites; the whole passage if no sentence says which words."""
+    for sentence in sentences:
+        if sentence.start <= at < sentence.end:
+            for citation in sentence.citations:
+                if citation.passage == number:
+                    return citation
+    return Citation(number)
+
+
+def _dressed(html: str, answered: Answered, prefix: str, nonce: str) -> Iterator[str]:
+    """Sanitised HTML with its signs replaced. Only leaves of text are wrapped: tags stay nested."""
+    signs = re.compile(f"{_OPEN}{nonce}([cu/])([0-9.]*){_CLOSE}")
+    code = 0
+    open_at: int | None = None
+    waiting: list[str] = []
+    for piece in _TAG.split(html):
+        if piece.startswith("<"):
+            code += {"<code>": 1, "</code>": -1}.get(piece, 0)
+            yield piece
+            continue
+        if not code:
+            yield from waiting
+            waiting.clear()
+        at = 0
+        for sign in signs.finditer(piece):
+            yield _wrapped(piece[at : sign.start()], is_doubted=open_at is not None)
+            at = sign.end()
+            kind, value = sign[1], sign[2]
+            if kind == "c":
+                citation = Citation(*map(int, value.split(".")))
+                yield f"[{citation.passage}]" if code else _chip(citation, answered, prefix)
+            elif kind == "u":
+                open_at = int(value)
+            else:
+                open_at = None
+                waiting.append(_reason(answered.sentences[int(value)]))
+                if not code:
+                    yield waiting.pop()
+        yield _wrapped(piece[at:], is_doubted=open_at is not None)
+    yield from waiting
+
+
+def _wrapped(text: str, *, is_doubted: bool) -> str:
+    words = text.strip()
+    if not is_doubted or not re.search(r"\w", words):
+        return text
+    return text.replace(words, f'<span class="doubted">{words}</span>', 1)
+
+
+def _chip(citation: Citation, answered: Answered, prefix: str) -> str:
+    passage = answered.context.passage(citation.passage)
+    title = passage.title if passage else ""
+    label = gettext("Source %(number)d: %(title)s") % {"number": citation.passage, "title": title}
+    return format_html(
+        '<a class="cite" href="#{}-source-{}" data-source="{}" data-start="{}" data-end="{}" '
+        'title="{}" aria-label="{}">{}</a>',
+        prefix, citation.passage, citation.passage, citation.start, citation.end,
+        title, label, citation.passage,
+    )  # fmt: skip
+
+
+def _reason(sentence: Sentence) -> str:
+    reasons = sentence.reasons or (gettext("The cited passages do not say this."),)
+    return format_html(
+        ' <span class="doubt" role="note" title="{}"><b>{}</b> {}</span>',
+        " ".join(reasons), gettext("Not supported:"), reasons[0],
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""The searches of an answer: what is searched for, and the context that is found."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+
+from common.database import in_thread, together
+from search import pipeline
+from search.answers.context import context_of_all
+from search.answers.domain import AnswerParameters, Mode, Step
+from search.answers.generating.messages import (
+    read_rewrite,
+    read_searches,
+    rewrite_messages,
+    split_messages,
+    standalone_messages,
+)
+from search.answers.work import Work
+from search.domain import QueryClass
+from search.engine.find import hiding_notes
+from search.errors import SearchError
+from search.pipeline import SearchResponse
+from search.query.parse import clean_text
+
+if TYPE_CHECKING:
+    from search.answers.answering import Asked
+
+
+async def stand_alone(work: Work) -> None:
+    """Settle what is searched for: in a conversation, a question that stands alone."""
+    if not work.earlier:
+        return
+    question = work.now.question
+    began, before = time.perf_counter(), work.usage()
+    reply = await work.ask(standalone_messages(question, work.earlier), "standalone")
+    text = _short(read_rewrite(reply, "")) or work.stand_in
+    if text and text != question:
+        work.now = replace(work.now, searched_for=text)
+        work.took("standalone", text, began, before)
+    elif work.failure is not None:
+        work.took("standalone", "", began, before)
+
+
+async def parts(work: Work) -> tuple[str, ...]:
+    """The further texts to search for in thinking mode, at once; none in other modes.
+
+    They come besides the question as asked, so that a bad split loses nothing (F4-07).
+    """
+    question, most = work.now.searched_for, work.parameters.max_searches
+    if work.now.asked_mode is not Mode.THINKING or not work.has_model:
+        return ()
+    began, before = time.perf_counter(), work.usage()
+    reply = await work.ask(split_messages(question, most - 1), "split") if most > 1 else ""
+    found = distinct((question, *map(_short, read_searches(reply, most))))[1:most]
+    work.took("split", " · ".join(found), began, before)
+    if work.failure is not None:
+        return ()
+    work.now = replace(work.now, mode=Mode.THINKING)
+    return found
+
+
+async def search(work: Work, texts: Sequence[str]) -> None:
+    """Search for all of the texts at once.
+
+    Raises what `search.pipeline.search` raises on the question itself.
+    """
+    own = work.now.searched_for
+    searches = [partial(_response, text, work.asked, own=text == own) for text in texts]
+    for response in await together(searches):
+        if response is not None:
+            work.responses.append(response)
+            taken = response.milliseconds.get("total", 0.0)
+            step = Step("search", response.query.original, taken)
+            work.now = replace(work.now, steps=(*work.now.steps, step))
+            work.lack(*(each.value for each in response.degraded))
+    work.note(*await _said_of(work.responses[0], work.asked))
+    known = [each.confidence for each in work.responses if each.confidence is not None]
+    work.now = replace(work.now, retrieval_confidence=max(known, default=None))
+
+
+async def _said_of(response: SearchResponse, asked: Asked) -> tuple[str, ...]:
+    """What the search for the question says of it, for all who may read the answer.
+
+    Which documents are hidden is for those who edit that, not for readers of a shared answer; and
+    why weights are not the class's explains the order of the results, not the answer.
+    """
+    hidden = response.settled.hidden
+    secret = await in_thread(lambda: hiding_notes(hidden, asked.viewer)) if hidden else ()
+    weighing = response.settled.notes
+    return tuple(each for each in response.sentences if each not in (*secret, *weighing))
+
+
+async def widen(work: Work) -> bool:
+    """Search once more, for the question in other words, and read more of both rankings.
+
+    Returns whether the context has changed.
+    """
+    work.is_widened = True
+    question, held = work.now.searched_for, work.now.context
+    began, before = time.perf_counter(), work.usage()
+    reply = await work.ask(rewrite_messages(question), "rewrite")
+    text = _short(read_rewrite(reply, ""))
+    work.took("rewrite", text, began, before)
+    if not work.has_model:
+        return False
+    work.now = replace(work.now, mode=Mode.AUTO)
+    if len(distinct((question, text))) > 1:
+        await search(work, (text,))
+    await gather(work)
+    return work.now.context != held
+
+
+def fits_nothing(work: Work) -> bool:
+    """Whether nothing that the asker may read seems to answer."""
+    confidence = work.now.retrieval_confidence
+    low = confidence is not None and confidence < work.parameters.refuse_below
+    return low or not work.now.context.passages
+
+
+async def gather(work: Work) -> None:
+    """Make one context of all searches so far; that of an instant answer within S4-13's limit."""
+    parameters, mode = work.parameters, work.now.mode
+    if mode is Mode.INSTANT:
+        parameters = limited(parameters, work.responses[0].classification.query_class)
+    rankings = [response.hits for response in work.responses]
+    viewer = work.asked.viewer
+    context = await in_thread(
+        lambda: context_of_all(rankings, viewer=viewer, parameters=parameters)
+    )
+    work.now = replace(work.now, context=context)
+
+
+def _short(text: str) -> str:
+    """The text, cleaned, if a search takes one so long; otherwise empty."""
+    clean = clean_text(text)
+    return clean if len(clean) <= settings.SEARCH_QUERY_CHARS else ""
+
+
+def _response(text: str, asked: Asked, *, own: bool) -> SearchResponse | None:
+    """The response to one search; None for a model's search that is no valid query."""
+    try:
+        return pipeline.search(
+            text,
+            viewer=asked.viewer,
+            filters=asked.filters,
+            choices=asked.choices,
+            page_size=0,  # the ranking alone: no result is shown
+        )
+    except SearchError:
+        if own:
+            raise
+        return None
+
+
+def limited(parameters: AnswerParameters, query_class: QueryClass) -> AnswerParameters:
+    """The parameters of an instant answer: at most the class's limit of candidates (S4-13)."""
+    return replace(parameters, candidates=min(parameters.candidates, query_class.suggested_limit))
+
+
+def distinct(questions: Sequence[str]) -> tuple[str, ...]:
+    """The questions without empty ones and repetitions, which may differ in case and spaces."""
+    first = {" ".join(each.casefold().split()): each for each in reversed(questions)}
+    kept = set(first.values())
+    ordered = [each for each in questions if each in kept and each.strip()]
+    return tuple(dict.fromkeys(ordered))

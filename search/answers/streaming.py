@@ -1,0 +1,289 @@
+"""Server-sent events: a stream of text over HTTP that begins, waits, fails and ends cleanly.
+
+    AsyncGenerator of frames -> first frame -> StreamingHttpResponse
+                                (an error here is an ordinary error response)
+
+Under ASGI the generator runs in the server's event loop and holds no thread while it waits. Under
+WSGI it runs in an event loop in a thread of its own, and its database work in the request's thread.
+A proxy that hears nothing gives up after about a minute: a comment is sent in every silence. If the
+client leaves, the generator is cancelled and closed, and with it the request to a model.
+
+The first frame is produced in one task, all others in a second: a generator must not hold a task's
+scope, such as `asyncio.timeout`, while it yields its first frame.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import queue
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from asgiref.sync import AsyncToSync, async_to_sync
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import StreamingHttpResponse
+from django.utils.translation import gettext as _
+
+from common.errors import UserError
+from search.answers.domain import Event
+from search.answers.wire import NAMES, event_data
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+KEEPALIVE_SECONDS = 15.0
+KEEPALIVE = ": keepalive\n\n"
+# Frames that wait for a slow reader; then the model's stream waits too.
+_AHEAD = 32
+HEADERS = {
+    "Cache-Control": "no-cache, no-transform",
+    # nginx buffers the responses of an application unless they say so.
+    "X-Accel-Buffering": "no",
+}
+
+
+def sse(
+    events: AsyncIterator[Event], *, texts: bool = True, keepalive: float | None = None
+) -> StreamingHttpResponse:
+    """The events of an answer as server-sent events, in the JSON of `wire`.
+
+    For a synchronous view. Raises what `events` raises before its first event; a later error
+    becomes an event `error`, and the end. `texts`: with the texts of the sources.
+    """
+    numbered = _Numbered()
+
+    async def frames() -> AsyncGenerator[str]:
+        async with contextlib.aclosing(_generator(events)) as each:
+            async for event in each:
+                data = event_data(event, texts=texts)
+                yield numbered.frame(NAMES[type(event)], data)
+
+    def failed(error: Exception) -> str:
+        code, message = code_and_message(error)
+        return numbered.frame("error", {"code": code, "message": message})
+
+    return stream(frames(), failed=failed, keepalive=keepalive)
+
+
+def stream(
+    frames: AsyncGenerator[str],
+    *,
+    failed: Callable[[Exception], str],
+    keepalive: float | None = None,
+) -> StreamingHttpResponse:
+    """A response of `frames`. `failed` makes the last frame, of an error after the first one."""
+    seconds = KEEPALIVE_SECONDS if keepalive is None else keepalive
+    body = _Body(frames, failed, seconds)
+    content: Any = body
+    if _has_lasting_loop():
+        async_to_sync(body.start)()
+    else:
+        content = _InThread(body)
+    return StreamingHttpResponse(content, content_type="text/event-stream", headers=HEADERS)
+
+
+def frame(name: str, data: Any, number: int | None = None) -> str:
+    """One event: its number, its name, unless it is empty, and its data as JSON on one line."""
+    lines = [] if number is None else [f"id: {number}"]
+    if name:
+        lines.append(f"event: {name}")
+    lines.append(f"data: {json.dumps(data, ensure_ascii=False, cls=DjangoJSONEncoder)}")
+    return "\n".join(lines) + "\n\n"
+
+
+def code_and_message(error: Exception) -> tuple[str, str]:
+    """The code and the sentence for a reader. An unexpected error is logged, and not shown."""
+    if isinstance(error, UserError):
+        return getattr(error, "code", "error"), str(error)
+    logger.error("A stream broke off.", exc_info=error)
+    return "internal", _("The answer broke off because of an error on this site. Ask again.")
+
+
+class _Numbered:
+    """The number of each event, from 1."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def frame(self, name: str, data: Any) -> str:
+        self._last += 1
+        return frame(name, data, self._last)
+
+
+async def _generator(events: AsyncIterator[T]) -> AsyncGenerator[T]:
+    """`events`, closed at the end if it can be closed."""
+    try:
+        async for event in events:
+            yield event
+    finally:
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class _Body:
+    """The bytes of a response: the frames, and a comment in each silence of `keepalive` seconds."""
+
+    def __init__(
+        self, frames: AsyncGenerator[str], failed: Callable[[Exception], str], keepalive: float
+    ) -> None:
+        self._frames = frames
+        self._failed = failed
+        self._keepalive = keepalive
+        self._first: str | None = None
+        self._is_closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing: Any = None
+        self._ready: asyncio.Queue[str | None] = asyncio.Queue(_AHEAD)
+
+    async def start(self) -> None:
+        """Wait for the first frame. Raises what the generator raises."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._first = await anext(self._frames, None)
+        except BaseException:
+            await self._frames.aclose()
+            raise
+
+    def __aiter__(self) -> _Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._first is not None:
+            first, self._first = self._first, None
+            return _bytes(first)
+        if self._is_closed:
+            raise StopAsyncIteration
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+        try:
+            ready = await asyncio.wait_for(self._ready.get(), self._keepalive)
+        except TimeoutError:
+            return _bytes(KEEPALIVE)
+        except asyncio.CancelledError:
+            await self.aclose()
+            raise
+        if ready is None:
+            await self.aclose()
+            raise StopAsyncIteration
+        return _bytes(ready)
+
+    async def _run(self) -> None:
+        try:
+            async for each in self._frames:
+                await self._ready.put(each)
+        except Exception as error:  # every error ends the stream with an event
+            await self._ready.put(self._failed(error))
+        await self._ready.put(None)
+
+    async def aclose(self) -> None:
+        """Cancel what is under way, and close the generator."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            if not self._task.cancelled() and (error := self._task.exception()) is not None:
+                logger.error("A stream did not end cleanly.", exc_info=error)
+        await self._frames.aclose()
+
+    def close(self) -> None:
+        """Close from another thread, without waiting: what Django calls at the end."""
+        if self._is_closed or self._loop is None or self._loop.is_closed():
+            return
+        self._closing = asyncio.run_coroutine_threadsafe(self.aclose(), self._loop)
+
+
+class _InThread:
+    """A body for a synchronous server, which asks for one piece after the other.
+
+    The event loop runs in a thread of its own. Its synchronous parts, such as queries, run in the
+    thread that asks for the next piece, as `async_to_sync` would run them.
+    """
+
+    def __init__(self, body: _Body) -> None:
+        self._body = body
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        executors: dict[asyncio.AbstractEventLoop, Any] = AsyncToSync.loop_thread_executors
+        executors[self._loop] = self
+        try:
+            self._wait(body.start())
+        except BaseException:
+            self._stop()
+            raise
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self
+
+    def __next__(self) -> bytes:
+        if self._loop.is_closed():
+            raise StopIteration
+        piece = self._wait(_next_or_none(self._body))
+        if piece is None:
+            self.close()
+            raise StopIteration
+        return piece
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            try:
+                self._wait(self._body.aclose())
+            finally:
+                self._stop()
+
+    def submit(self, call: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Have the waiting thread call it: what makes this an executor."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(call(*args, **kwargs))
+            except BaseException as error:  # the caller gets it
+                future.set_exception(error)
+
+        self._calls.put(run)
+        return future
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work` in the loop; meanwhile run what is submitted."""
+        done = asyncio.run_coroutine_threadsafe(work, self._loop)
+        done.add_done_callback(lambda _future: self._calls.put(None))
+        while (call := self._calls.get()) is not None:
+            call()
+        return done.result()
+
+    def _stop(self) -> None:
+        AsyncToSync.loop_thread_executors.pop(self._loop, None)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+
+async def _next_or_none(body: _Body) -> bytes | None:
+    return await anext(body, None)
+
+
+def _has_lasting_loop() -> bool:
+    """Whether an event loop serves this request, as under ASGI: it will outlive the view."""
+
+    async def running() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    return async_to_sync(running)().is_running()
+
+
+def _bytes(text: str) -> bytes:
+    # A model may write half a surrogate pair.
+    return text.encode("utf-8", "replace")

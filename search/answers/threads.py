@@ -1,0 +1,142 @@
+"""Conversations: the threads of a signed-in user.
+
+Nobody else reads a thread, staff included, unless its owner shares it with the signed-in users; and
+each answer in it is withheld from a reader who may not read all of its sources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.utils.formats import date_format
+from django.utils.text import Truncator
+from django.utils.timezone import localtime
+from django.utils.translation import gettext
+
+from common.accounts.models import User
+from ingestion.models.library import Viewer
+from search.answers import recording
+from search.answers.domain import Answered, Passage
+from search.answers.models import Answer, Thread
+from search.answers.rendering import linked_text, plain_line
+from search.answers.wire import answer_data, passage_url
+from search.errors import NotPermitted
+from search.query.parse import clean_text
+
+TITLE_CHARS = 80
+
+
+def start(user: User, question: str) -> Thread:
+    """Begin a thread; its title is its first question, shortened."""
+    return Thread.objects.create(user=user, title=_title(question))
+
+
+def of(viewer: Viewer) -> QuerySet[Thread]:
+    """The viewer's own threads, newest first."""
+    return Thread.objects.owned_by(viewer)
+
+
+def find(public_id: str, viewer: Viewer) -> Thread | None:
+    """The thread of that id if the viewer may read it; None for anything else."""
+    try:
+        return Thread.objects.visible_to(viewer).select_related("user").get(public_id=public_id)
+    except (Thread.DoesNotExist, ValidationError, ValueError):
+        return None
+
+
+def rename(thread: Thread, title: str, *, acting_user: Viewer) -> None:
+    """Give the thread another title; an empty one leaves it. Raises NotPermitted."""
+    _check_owner(thread, acting_user)
+    if _title(title):
+        thread.title = _title(title)
+        thread.save(update_fields=["title"])
+
+
+def share(thread: Thread, shared: bool = True, *, acting_user: Viewer) -> None:
+    """Let the signed-in users who have its address read the thread, or no longer.
+
+    Raises NotPermitted.
+    """
+    _check_owner(thread, acting_user)
+    thread.shared = shared
+    thread.save(update_fields=["shared"])
+
+
+def delete(thread: Thread, *, acting_user: Viewer) -> None:
+    """Delete the thread with its answers. What they cost stays recorded. Raises NotPermitted."""
+    _check_owner(thread, acting_user)
+    thread.delete()
+
+
+def shown(thread: Thread, viewer: Viewer) -> tuple[Answered, ...]:
+    """The answers of a thread as the viewer may see them, oldest first; two queries more than one.
+
+    None of them if the viewer may not read the thread.
+    """
+    return tuple(recording.shown(row) for row in _rows(thread, viewer))
+
+
+def export(thread: Thread, viewer: Viewer, *, base: str = "") -> str:
+    """The thread as Markdown, as the viewer may see it; `base` begins the links to documents."""
+    parts = [f"# {plain_line(thread.title)}"]
+    for row in _rows(thread, viewer):
+        parts.extend(_as_markdown(recording.shown(row), row, base.rstrip("/")))
+    return "\n\n".join(parts) + "\n"
+
+
+def export_data(thread: Thread, viewer: Viewer) -> dict[str, Any]:
+    """The thread as a JSON object, with its answers in the form of `wire`."""
+    return {
+        "id": str(thread.public_id),
+        "title": thread.title,
+        "created": thread.created.isoformat(),
+        "updated": thread.updated.isoformat(),
+        "shared": thread.shared,
+        "answers": [
+            {
+                "at": row.at.isoformat(),
+                "withheld": row.is_withheld,
+                **answer_data(recording.shown(row)),
+            }
+            for row in _rows(thread, viewer)
+        ],
+    }
+
+
+def _rows(thread: Thread, viewer: Viewer) -> list[Answer]:
+    readable = Thread.objects.visible_to(viewer).filter(pk=thread.pk)
+    return list(recording.with_sources(viewer).filter(thread__in=readable).order_by("at", "pk"))
+
+
+def _check_owner(thread: Thread, acting_user: Viewer) -> None:
+    if acting_user is None or not acting_user.is_active or thread.user_id != acting_user.pk:
+        raise NotPermitted(gettext("Only its owner can change a conversation."))
+
+
+def _title(text: str) -> str:
+    return Truncator(clean_text(text)).chars(TITLE_CHARS)
+
+
+def _as_markdown(answer: Answered, row: Answer, base: str) -> Iterator[str]:
+    yield f"## {plain_line(answer.question) or gettext('A withheld answer')}"
+    yield f"*{date_format(localtime(row.at), 'DATETIME_FORMAT')}*"
+    if answer.withheld:
+        yield gettext("This answer is withheld: you may not read all of its sources.")
+        return
+    passages = {each.number: each for each in answer.context.passages}
+    if answer.text:
+        yield linked_text(answer, lambda path: base + path)
+    cited = [passages[number] for number in answer.cited if number in passages]
+    sources = [_source(passage, base + passage_url(passage)) for passage in cited]
+    if sources:
+        yield "\n".join([gettext("Sources:"), "", *sources])
+
+
+def _source(passage: Passage, link: str) -> str:
+    place = [plain_line(each) for each in (passage.title, *passage.heading_path)]
+    if passage.page is not None:
+        place.append(gettext("page %(page)s") % {"page": passage.page})
+    return f"- \\[{passage.number}\\] [{' › '.join(place)}]({link})"

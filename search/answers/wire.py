@@ -1,0 +1,189 @@
+"""The JSON forms of answers and of the events of a stream: one for the page, the API and the table.
+
+docs/api.md documents them; a field is never renamed or removed within a version of the API.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import reverse
+
+from search.answers.domain import (
+    Answered,
+    Begun,
+    Checked,
+    Citation,
+    Cited,
+    Context,
+    Done,
+    Event,
+    Failed,
+    Passage,
+    Sentence,
+    Sources,
+    Step,
+    StepTaken,
+    Token,
+    Usage,
+    Verdict,
+)
+
+NAMES: dict[type, str] = {
+    Begun: "begun",
+    StepTaken: "step",
+    Sources: "sources",
+    Token: "token",
+    Cited: "citation",
+    Checked: "check",
+    Done: "done",
+    Failed: "error",
+}
+
+
+def event_data(event: Event, *, texts: bool = True) -> dict[str, Any]:
+    """The data of an event; `texts`: with the passages' texts."""
+    match event:
+        case Begun():
+            return {}
+        case StepTaken(step):
+            return step_data(step)
+        case Sources(context):
+            return {"sources": sources_data(context, texts=texts), **_measure(context)}
+        case Token(text):
+            return {"text": text}
+        case Cited(citation):
+            return citation_data(citation)
+        case Checked(index, sentence):
+            return {"index": index, **sentence_data(sentence)}
+        case Done(answer):
+            return answer_data(answer, texts=texts)
+        case Failed(code, message, _):
+            return {"code": code, "message": message}
+
+
+def answer_data(answer: Answered, *, texts: bool = True) -> dict[str, Any]:
+    """An answer with its sources, sentences, steps and cost."""
+    return {
+        "id": answer.id,
+        "question": answer.question,
+        "searched_for": answer.searched_for,
+        "asked_mode": answer.asked_mode.value,
+        "mode": answer.mode.value,
+        "state": answer.state.value,
+        "text": answer.text,
+        "sentences": [sentence_data(each) for each in answer.sentences],
+        "sources": sources_data(answer.context, texts=texts, cited=answer.cited),
+        **_measure(answer.context),
+        "confidence": answer.confidence,
+        "retrieval_confidence": answer.retrieval_confidence,
+        "supported": supported_share(answer.sentences),
+        "model": answer.model,
+        "degraded": list(answer.degraded),
+        "notes": list(answer.notes),
+        "steps": [step_data(step) for step in answer.steps],
+        "usage": usage_data(answer.usage),
+        "dropped_citations": answer.dropped,
+        "milliseconds": round(answer.milliseconds, 1),
+        "first_token_milliseconds": answer.first_token_ms,
+        "thread": answer.thread or None,
+        "error": answer.error,
+        "withheld": answer.withheld,
+    }
+
+
+def sources_data(
+    context: Context, *, texts: bool = True, cited: tuple[int, ...] | None = None
+) -> list[dict[str, Any]]:
+    """The passages of a context; with `cited`, whether the answer cites each."""
+    return [
+        {
+            **source_data(passage, texts=texts),
+            **({} if cited is None else {"cited": passage.number in cited}),
+        }
+        for passage in context.passages
+    ]
+
+
+def source_data(passage: Passage, *, texts: bool = True) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "number": passage.number,
+        "document": passage.document_id,
+        "title": passage.title,
+        "heading_path": list(passage.heading_path),
+        "page": passage.page,
+        "collection": passage.collection,
+        "chunk": passage.ordinal,
+        "chunk_ids": list(passage.chunk_ids),
+        "start": passage.start,
+        "end": passage.end,
+        "tokens": passage.tokens,
+        "score": passage.score,
+        "rank": passage.rank,
+        "url": passage_url(passage),
+    }
+    return {**data, "text": passage.text} if texts else data
+
+
+def passage_url(passage: Passage) -> str:
+    """The path of the document's page at the passage."""
+    address = reverse("search:document", args=(passage.document_id,))
+    return f"{address}?{urlencode({'chunk': passage.ordinal})}#chunk-{passage.ordinal}"
+
+
+def sentence_data(sentence: Sentence) -> dict[str, Any]:
+    return {
+        "start": sentence.start,
+        "end": sentence.end,
+        "text": sentence.text,
+        "citations": [citation_data(each) for each in sentence.citations],
+        "verdict": sentence.verdict.value,
+        "reasons": list(sentence.reasons),
+        "credit": sentence.credit,
+    }
+
+
+def sentence_from(data: dict[str, Any]) -> Sentence:
+    """The sentence that `sentence_data` wrote."""
+    return Sentence(
+        start=data["start"],
+        end=data["end"],
+        text=data["text"],
+        citations=tuple(
+            Citation(each["source"], each["start"], each["end"]) for each in data["citations"]
+        ),
+        verdict=Verdict(data["verdict"]),
+        reasons=tuple(data["reasons"]),
+        credit=data["credit"],
+    )
+
+
+def citation_data(citation: Citation) -> dict[str, int]:
+    return {"source": citation.passage, "start": citation.start, "end": citation.end}
+
+
+def step_data(step: Step) -> dict[str, Any]:
+    return {
+        "name": step.name,
+        "detail": step.detail,
+        "milliseconds": round(step.milliseconds, 1),
+        "usage": usage_data(step.usage),
+    }
+
+
+def usage_data(usage: Usage) -> dict[str, Any]:
+    return asdict(usage)
+
+
+def supported_share(sentences: tuple[Sentence, ...]) -> float | None:
+    """The share of the checked sentences that are supported; None if none was checked."""
+    checked = [each for each in sentences if each.verdict is not Verdict.UNCHECKED]
+    if not checked:
+        return None
+    return sum(each.verdict is Verdict.SUPPORTED for each in checked) / len(checked)
+
+
+def _measure(context: Context) -> dict[str, int]:
+    return {"context_tokens": context.tokens, "context_budget": context.budget}

@@ -1,0 +1,179 @@
+"""An answer in the making: what there is of it, what it has cost, and its calls of the model."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from django.db import DatabaseError
+from django.utils.translation import gettext
+
+from common.database import in_thread
+from search.answers import recording
+from search.answers.checking import product_confidence
+from search.answers.domain import (
+    Answered,
+    AnswerParameters,
+    Event,
+    State,
+    Step,
+    StepTaken,
+    Usage,
+    Verdict,
+)
+from search.answers.generating.client import Model
+from search.errors import BudgetExceeded, ModelUnavailable
+from search.pipeline import SearchResponse
+
+if TYPE_CHECKING:
+    from search.answers.answering import Asked
+
+# The longest reply to a request for searches, in tokens: a few lines.
+SHORT_REPLY = 200
+# A model that refuses in words of its own says no more. A guess.
+SENTENCES_OF_REFUSAL = 2
+
+
+def milliseconds_since(began: float) -> float:
+    """Milliseconds since a reading of `time.perf_counter`."""
+    return (time.perf_counter() - began) * 1000
+
+
+@dataclass
+class Work:
+    """An answer in the making; `now` is the part that exists.
+
+    `earlier` are the questions of its thread, oldest first; `stand_in` is the standalone question
+    by the rule for sites without a model. `failure` is the error that ended the use of the model.
+    """
+
+    asked: Asked
+    parameters: AnswerParameters
+    model: Model | None
+    now: Answered
+    began: float = field(default_factory=time.perf_counter)
+    earlier: tuple[str, ...] = ()
+    stand_in: str = ""
+    failure: ModelUnavailable | None = None
+    is_widened: bool = False
+    responses: list[SearchResponse] = field(default_factory=list)
+    _sent_steps: int = 0
+    _storing: asyncio.Future[None] | None = None
+
+    @property
+    def has_model(self) -> bool:
+        return self.model is not None and self.failure is None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer has a text that no failure cut or replaced."""
+        return self.now.state is State.DONE and self.failure is None
+
+    @property
+    def worth(self) -> float | None:
+        """The confidence of the answer as it stands; 0 if a model's text cites nothing."""
+        if self.now.model and not self.now.cited:
+            return 0.0
+        return product_confidence(self.now.retrieval_confidence, self.now.sentences)
+
+    @property
+    def refuses_in_other_words(self) -> bool:
+        """Whether the model's text is so short, claims and cites nothing: it has no answer."""
+        sentences = self.now.sentences
+        if not (self.is_whole and self.now.model) or self.now.cited:
+            return False
+        is_short = 0 < len(sentences) <= SENTENCES_OF_REFUSAL
+        return is_short and all(each.verdict is Verdict.UNCHECKED for each in sentences)
+
+    async def ask(self, messages: list[dict[str, str]], purpose: str, max_tokens: int = 0) -> str:
+        """The model's reply to a request; empty without a model, and if it fails.
+
+        Without `max_tokens` it is a short one, in JSON.
+        """
+        if self.model is None or self.failure is not None:
+            return ""
+        await self.begin()
+        try:
+            most = max_tokens or SHORT_REPLY
+            return await self.model.complete(
+                messages, purpose=purpose, max_tokens=most, json=not max_tokens
+            )
+        except ModelUnavailable as error:
+            self.failure = error
+            return ""
+
+    async def begin(self) -> None:
+        """Store the answer as running, before the first call of a model."""
+        if self._storing is None and self.asked.is_recorded:
+            self._storing = asyncio.ensure_future(
+                in_thread(lambda: recording.start(self.now, self.asked))
+            )
+        if self._storing is not None:
+            await asyncio.shield(self._storing)
+
+    async def is_stored(self) -> bool:
+        """Whether the answer has a row. Waits for one that a cancelled task began to store."""
+        if self._storing is None:
+            return False
+        try:
+            await asyncio.shield(self._storing)
+        except DatabaseError:
+            return False
+        return True
+
+    def degrade(self) -> None:
+        """Say why the model did not write, if it failed, and that quotes stand in if they do."""
+        if self.failure is None or self._failed_part in self.now.degraded:
+            return
+        note = "%(reason)s"
+        if self.now.state is State.DONE:
+            note = gettext("%(reason)s The sentences below are quoted from the sources instead.")
+        self.lack(self._failed_part)
+        self.note(note % {"reason": self.failure})
+
+    def cut_short(self) -> None:
+        """Say that the model failed in the midst of its answer."""
+        note = gettext("The answer was cut; the sentences before are kept. %(reason)s")
+        self.lack(self._failed_part)
+        self.note(note % {"reason": self.failure})
+
+    @property
+    def _failed_part(self) -> str:
+        return "budget" if isinstance(self.failure, BudgetExceeded) else "model"
+
+    def lack(self, *names: str) -> None:
+        """Add what failed to `degraded`, each once."""
+        self.now = replace(self.now, degraded=tuple(dict.fromkeys((*self.now.degraded, *names))))
+
+    def note(self, *notes: str) -> None:
+        """Add sentences for readers to the notes, each once."""
+        self.now = replace(self.now, notes=tuple(dict.fromkeys((*self.now.notes, *notes))))
+
+    def usage(self) -> Usage:
+        """What the model has used so far."""
+        return self.model.usage if self.model is not None else Usage()
+
+    def took(self, name: str, detail: str, began: float, before: Usage) -> None:
+        """Add a step that began then; it cost what the model has used since `before`."""
+        after = self.usage()
+        cost = Usage(
+            after.prompt_tokens - before.prompt_tokens,
+            after.completion_tokens - before.completion_tokens,
+            after.cost - before.cost,
+            after.estimated,
+        )
+        step = Step(name, detail, milliseconds_since(began), cost)
+        self.now = replace(self.charged(), steps=(*self.now.steps, step))
+
+    def charged(self) -> Answered:
+        """The answer as it stands, with its time and its cost."""
+        elapsed = milliseconds_since(self.began)
+        return replace(self.now, usage=self.usage(), milliseconds=elapsed)
+
+    def new_steps(self) -> list[Event]:
+        """The events of the steps that were not yet sent."""
+        new = self.now.steps[self._sent_steps :]
+        self._sent_steps = len(self.now.steps)
+        return [StepTaken(step) for step in new]

@@ -1,0 +1,1 @@
+"""Answers over HTTP: asked, streamed, read back, rated; and threads."""

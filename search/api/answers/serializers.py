@@ -1,0 +1,247 @@
+"""The forms of answers and threads for the schema, and stored answers as JSON, as their reader may
+see them. The JSON of one answer is that of `answers.wire`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from common.api.serializers import ChoiceField, Parameters, Strict
+from search.analytics.privacy import visitor_of
+from search.answers import recording
+from search.answers.domain import Mode, State, Verdict
+from search.answers.feedback import MAX_NOTE
+from search.answers.models import Answer, AnswerFeedback, Thread
+from search.answers.wire import answer_data
+
+MODES = [mode.value for mode in Mode]
+STATES = [state.value for state in State]
+VERDICTS = [verdict.value for verdict in Verdict]
+
+
+class CitationSerializer(serializers.Serializer[Any]):
+    """A citation. Both offsets 0: the whole passage is meant."""
+
+    source = serializers.IntegerField(  # type: ignore[assignment]
+        help_text="The number of the source."
+    )
+    start = serializers.IntegerField(help_text="Where the quoted words begin in its text.")
+    end = serializers.IntegerField()
+
+
+class AnswerSourceSerializer(serializers.Serializer[Any]):
+    """A passage that the answer may stand on."""
+
+    number = serializers.IntegerField(help_text="From 1; `[1]` in the text cites it.")
+    document = serializers.UUIDField(help_text="The document's id.")
+    title = serializers.CharField()
+    heading_path = serializers.ListField(child=serializers.CharField())
+    page = serializers.IntegerField(allow_null=True)
+    collection = serializers.CharField(help_text="The collection's name.")
+    chunk = serializers.IntegerField(help_text="The ordinal of its first passage, from 0.")
+    chunk_ids = serializers.ListField(child=serializers.IntegerField())
+    start = serializers.IntegerField(help_text="Offset into the document's extracted text.")
+    end = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    score = serializers.FloatField()
+    rank = serializers.IntegerField(help_text="Among the results of the search.")
+    url = serializers.CharField(help_text="The path of the document's page at the passage.")
+    cited = serializers.BooleanField(help_text="Whether the answer cites it.")
+    text = serializers.CharField(required=False, help_text="Without `texts=false`.")
+
+
+class SentenceSerializer(serializers.Serializer[Any]):
+    """A sentence of the answer, with what the check says of it."""
+
+    start = serializers.IntegerField(help_text="Offset into the answer's text.")
+    end = serializers.IntegerField()
+    text = serializers.CharField(help_text="Without citation markers.")
+    citations = CitationSerializer(many=True)
+    verdict = serializers.ChoiceField(
+        choices=VERDICTS, help_text="`unchecked`: it claims nothing to check."
+    )
+    reasons = serializers.ListField(
+        child=serializers.CharField(), help_text="Why it is not supported; otherwise empty."
+    )
+    credit = serializers.FloatField(help_text="What its citations are worth, in [0, 1].")
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    """What the language model used."""
+
+    prompt_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    cost = serializers.FloatField()
+    estimated = serializers.BooleanField(help_text="The server did not count.")
+
+
+class StepSerializer(serializers.Serializer[Any]):
+    """A step of the answer, and its cost."""
+
+    name = serializers.CharField(help_text="`search`, `rewrite`, `answer`, ...")
+    detail = serializers.CharField(help_text="Such as the text that was searched for.")
+    milliseconds = serializers.FloatField()
+    usage = UsageSerializer()
+
+
+class FeedbackSerializer(serializers.ModelSerializer[AnswerFeedback]):
+    """What you said of the answer."""
+
+    reason = serializers.ChoiceField(AnswerFeedback.Reason.choices, allow_blank=True)
+
+    class Meta:
+        model = AnswerFeedback
+        fields = ("helpful", "reason", "source", "note", "at")
+        read_only_fields = fields
+
+
+class AnswerSerializer(serializers.Serializer[Any]):
+    """An answer with its sources, sentences, steps and cost."""
+
+    id = serializers.UUIDField()
+    question = serializers.CharField()
+    searched_for = serializers.CharField(help_text="Standalone, in a conversation.")
+    asked_mode = serializers.ChoiceField(choices=MODES)
+    mode = serializers.ChoiceField(choices=MODES, help_text="The mode that it took.")
+    state = serializers.ChoiceField(
+        choices=STATES, help_text="`refused`: nothing that you may read seems to answer."
+    )
+    text = serializers.CharField(help_text="Markdown, with citation markers such as `[1]`.")
+    sentences = SentenceSerializer(many=True)
+    sources = AnswerSourceSerializer(many=True)
+    context_tokens = serializers.IntegerField()
+    context_budget = serializers.IntegerField()
+    confidence = serializers.FloatField(allow_null=True)
+    retrieval_confidence = serializers.FloatField(allow_null=True)
+    supported = serializers.FloatField(
+        allow_null=True, help_text="The share of the checked sentences that are supported."
+    )
+    model = serializers.CharField(help_text="Empty: it consists of quotes.")
+    degraded = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What failed, such as `model`, `budget` or `vector`.",
+    )
+    notes = serializers.ListField(child=serializers.CharField())
+    steps = StepSerializer(many=True)
+    usage = UsageSerializer()
+    dropped_citations = serializers.IntegerField(help_text="Markers of sources that do not exist.")
+    milliseconds = serializers.FloatField()
+    first_token_milliseconds = serializers.FloatField(allow_null=True)
+    thread = serializers.UUIDField(allow_null=True)
+    error = serializers.CharField(help_text="The code of a failure; otherwise empty.")
+    withheld = serializers.BooleanField(
+        help_text="You may no longer read all of its sources: it is empty."
+    )
+
+
+class StoredAnswerSerializer(AnswerSerializer):
+    """An answer as it was given. If it is `withheld`, only its question, modes and state remain."""
+
+    at = serializers.DateTimeField()
+    feedback = FeedbackSerializer(allow_null=True, help_text="Your own; null: none.")
+
+
+class AnswerSummarySerializer(serializers.Serializer[Any]):
+    """An answer in a list."""
+
+    id = serializers.UUIDField()
+    at = serializers.DateTimeField()
+    question = serializers.CharField()
+    asked_mode = serializers.ChoiceField(choices=MODES)
+    mode = serializers.ChoiceField(choices=MODES)
+    state = serializers.ChoiceField(choices=STATES)
+    text = serializers.CharField(help_text="Empty if it is withheld.")
+    confidence = serializers.FloatField(allow_null=True)
+    model = serializers.CharField()
+    thread = serializers.UUIDField(allow_null=True)
+    withheld = serializers.BooleanField()
+
+
+class GiveFeedbackSerializer(Parameters):
+    """Whether an answer helped, and why not."""
+
+    noun = "field"
+
+    helpful = serializers.BooleanField()
+    reason = ChoiceField(
+        choices=AnswerFeedback.Reason.choices,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Only of an answer that did not help: `wrong`, `incomplete`, `source` (the "
+        "wrong source), `outdated` or `other`.",
+    )
+    source = serializers.IntegerField(  # type: ignore[assignment]
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=32_767,
+        help_text="The number of the source, if the reason is `source` or `outdated`.",
+    )
+    note = serializers.CharField(required=False, allow_blank=True, default="", max_length=MAX_NOTE)
+
+
+class ThreadSerializer(Strict, serializers.ModelSerializer[Thread]):
+    """A conversation."""
+
+    id = serializers.UUIDField(source="public_id", read_only=True)
+    own = serializers.SerializerMethodField(help_text="Whether it is yours.")
+
+    class Meta:
+        model = Thread
+        fields: tuple[str, ...] = ("id", "title", "shared", "own", "created", "updated")
+        read_only_fields = ("created", "updated")
+
+    def get_own(self, thread: Thread) -> bool:
+        return bool(thread.user_id == self.context["request"].user.pk)
+
+
+class ThreadWithAnswersSerializer(ThreadSerializer):
+    """A conversation with its answers, the oldest first."""
+
+    answers = StoredAnswerSerializer(many=True, read_only=True)
+
+    class Meta(ThreadSerializer.Meta):
+        fields = (*ThreadSerializer.Meta.fields, "answers")
+
+
+def stored(rows: Sequence[Answer], request: Request) -> list[dict[str, Any]]:
+    """Each answer in full, with the reader's own feedback; one query, for rows with sources."""
+    given = _own_feedback(rows, request)
+    return [_stored(row, given.get(row.pk)) for row in rows]
+
+
+def _stored(row: Answer, feedback: AnswerFeedback | None) -> dict[str, Any]:
+    data = answer_data(recording.shown(row))
+    told = FeedbackSerializer(feedback).data if feedback is not None else None
+    return {**data, "at": row.at, "feedback": told}
+
+
+def summary(row: Answer) -> dict[str, Any]:
+    """An answer in a list of the reader's own."""
+    is_withheld = row.is_withheld
+    return {
+        "id": row.public_id,
+        "at": row.at,
+        "question": row.question,
+        "asked_mode": row.asked_mode,
+        "mode": row.mode,
+        "state": row.state,
+        "text": "" if is_withheld else row.text,
+        "confidence": None if is_withheld else row.confidence,
+        "model": row.model,
+        "thread": row.thread.public_id if row.thread is not None else None,
+        "withheld": is_withheld,
+    }
+
+
+def _own_feedback(rows: Sequence[Answer], request: Request) -> dict[int, AnswerFeedback]:
+    given = AnswerFeedback.objects.filter(
+        answer__in=[row.pk for row in rows], visitor=visitor_of(request).key
+    )
+    return {each.answer_id: each for each in given}

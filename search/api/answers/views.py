@@ -1,0 +1,144 @@
+"""Answers: asked, read back and rated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from common.api.access import OPEN, AnonymousAnswersThrottle, UserAnswersThrottle, requires
+from common.api.requests import location, read_body
+from common.api.viewsets import ApiViewSet
+from search.analytics.privacy import visitor_of
+from search.answers import answering, feedback, recording
+from search.answers.models import Answer
+from search.answers.streaming import sse
+from search.answers.wire import answer_data
+from search.api.answers.asking import (
+    EVENT_STREAM,
+    AnswerParameters,
+    AnyNegotiation,
+    asked_by,
+    wants_stream,
+)
+from search.api.answers.serializers import (
+    AnswerSerializer,
+    AnswerSummarySerializer,
+    FeedbackSerializer,
+    GiveFeedbackSerializer,
+    StoredAnswerSerializer,
+    stored,
+    summary,
+)
+from search.api.examples import ANSWER_EXAMPLES
+
+
+class AnswerViewSet(ApiViewSet[Answer]):
+    """Answers to questions, with the sources that every sentence stands on."""
+
+    serializer_class = StoredAnswerSerializer
+    content_negotiation_class = AnyNegotiation
+    permission = OPEN
+    lookup_url_kwarg = "answer_id"
+    lookup_value_converter = "uuid"
+    queryset = Answer.objects.none()
+
+    @property
+    def error_statuses(self) -> tuple[int, ...]:  # type: ignore[override]
+        return (404, 503) if getattr(self, "action", "") == "create" else ()
+
+    def get_throttles(self) -> list[Any]:
+        throttles = super().get_throttles()
+        if self.action == "create":
+            throttles += [AnonymousAnswersThrottle(), UserAnswersThrottle()]
+        return throttles
+
+    def get_queryset(self) -> QuerySet[Answer]:
+        own = Answer.objects.with_readable_sources(self.request.user)
+        own = own.answers_of(self.request.user).select_related("thread")
+        return own.order_by("-at", "-pk")
+
+    @extend_schema(
+        request=AnswerParameters,
+        responses={
+            (200, "application/json"): AnswerSerializer,
+            (200, EVENT_STREAM): OpenApiResponse(
+                OpenApiTypes.STR,
+                "The events `step`, `sources`, `token`, `citation`, `check`, `done` and `error`.",
+            ),
+        },
+        examples=ANSWER_EXAMPLES,
+    )
+    def create(self, request: Request) -> HttpResponseBase:
+        """Answer a question.
+
+        From what you may read, each sentence with its sources and whether they bear it out. With
+        `stream`, or `Accept: text/event-stream`, as events while it is written. Nothing that you
+        may read seems to answer: `state` is `refused`. The answer is stored, for you alone.
+        """
+        parameters = read_body(request, AnswerParameters)
+        asked = asked_by(request, parameters)
+        texts = parameters.validated_data["texts"]
+        if wants_stream(request, parameters):
+            return sse(answering.events(asked), texts=texts)
+        return Response(answer_data(answering.answer(asked), texts=texts))
+
+    @extend_schema(responses=AnswerSummarySerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """List your answers.
+
+        The newest first. Without signing in the list is empty: visitors of one address share it.
+        """
+        rows: Any = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
+        return self.get_paginated_response([summary(row) for row in rows])
+
+    def retrieve(self, request: Request, answer_id: str) -> Response:
+        """Show an answer of yours, or of a shared thread.
+
+        If you may no longer read one of its sources, it is `withheld`.
+        """
+        row = self._readable(request, answer_id)
+        return Response(stored([row], request)[0])
+
+    @extend_schema(request=GiveFeedbackSerializer, responses={201: FeedbackSerializer})
+    @action(detail=True, methods=["post"], url_path="feedback")
+    @requires(OPEN)
+    def rate(self, request: Request, answer_id: str) -> Response:
+        """Say whether an answer helped.
+
+        The last word of each reader counts. A complaint shows the question to administrators who
+        may read all sources of the answer.
+        """
+        row = self._readable(request, answer_id)
+        if row.is_withheld:
+            raise Http404
+        given = feedback.give(
+            row,
+            viewer=request.user,
+            visitor=visitor_of(request).key,
+            **read_body(request, GiveFeedbackSerializer).validated_data,
+        )
+        headers = location(request, "answer-detail", row.public_id)
+        return Response(FeedbackSerializer(given).data, status.HTTP_201_CREATED, headers=headers)
+
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="It is gone.")})
+    @rate.mapping.delete
+    @requires(OPEN)
+    def take_back(self, request: Request, answer_id: str) -> Response:
+        """Take your feedback back."""
+        row = self._readable(request, answer_id)
+        feedback.take_back(row, visitor=visitor_of(request).key)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+    def _readable(self, request: Request, answer_id: str) -> Answer:
+        row = recording.readable(str(answer_id), request.user, visitor_of(request).key)
+        if row is None:
+            raise Http404
+        return row

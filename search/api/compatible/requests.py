@@ -1,0 +1,142 @@
+"""Chat requests, read: the question, the one before it, the model; and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ingestion.models.library import Viewer
+from search.answers.answering import MOST_EARLIER
+from search.api.compatible.base import BadRequest
+from search.api.compatible.naming import Chosen, choose
+
+ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+MAX_MESSAGES = 2000
+# What a client must not believe to have: the values that mean "not wanted" are accepted.
+_REFUSED: Mapping[str, tuple[Any, ...]] = {
+    "tools": (None, []),
+    "functions": (None, []),
+    "logprobs": (None, False),
+    "audio": (None,),
+    "web_search_options": (None,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatRequest:
+    """`earlier` are the user's messages before the question, in their order."""
+
+    question: str
+    earlier: tuple[str, ...]
+    model: Chosen
+    is_streamed: bool
+    counts_usage: bool
+
+
+def read_chat(body: Mapping[str, Any], viewer: Viewer) -> ChatRequest:
+    """The request of a body. Raises BadRequest and NoSuchModel."""
+    if "model" not in body:
+        raise BadRequest("Name a model, such as steelyard.", "model", "missing_required_parameter")
+    _check_supported(body)
+    asked = _questions(body.get("messages"))
+    options = body.get("stream_options") or {}
+    if not isinstance(options, Mapping):
+        raise BadRequest("stream_options must be an object.", "stream_options")
+    return ChatRequest(
+        question=asked[-1],
+        earlier=tuple(asked[:-1]),
+        model=choose(body["model"], viewer),
+        is_streamed=_flag(body, "stream"),
+        counts_usage=_flag(options, "include_usage"),
+    )
+
+
+def _check_supported(body: Mapping[str, Any]) -> None:
+    if body.get("n") not in (None, 1):
+        raise BadRequest("There is one answer to a question: leave n at 1.", "n")
+    for name, unset in _REFUSED.items():
+        if body.get(name) not in unset and body.get("tool_choice") != "none":
+            raise BadRequest(
+                f"This API does not support {name}. Leave it out.", name, "unsupported_parameter"
+            )
+    wanted = body.get("response_format")
+    kind = wanted.get("type") if isinstance(wanted, Mapping) else wanted
+    if kind not in (None, "text"):
+        raise BadRequest(
+            "Answers are text with citations. Leave response_format out.",
+            "response_format",
+            "unsupported_parameter",
+        )
+    modalities = body.get("modalities")
+    if modalities not in (None, ["text"]):
+        raise BadRequest("Answers are text only.", "modalities", "unsupported_parameter")
+
+
+def _questions(messages: Any) -> list[str]:
+    """The texts of the user's last messages, the last of which is the question."""
+    if not isinstance(messages, list) or not messages or len(messages) > MAX_MESSAGES:
+        raise BadRequest(f"messages must be a list of 1 to {MAX_MESSAGES:,} messages.", "messages")
+    for place, message in enumerate(messages):
+        role = message.get("role") if isinstance(message, Mapping) else None
+        if not isinstance(role, str) or role not in ROLES:
+            roles = ", ".join(sorted(ROLES))
+            raise BadRequest(
+                f"messages[{place}] must be an object with one of the roles {roles}.",
+                f"messages[{place}].role",
+            )
+    places = [place for place, each in enumerate(messages) if each["role"] == "user"]
+    if not places:
+        raise BadRequest("There is no message of the role user: it is the question.", "messages")
+    texts = [
+        _text(messages[place], place, is_last=place == places[-1])
+        for place in places[-1 - MOST_EARLIER :]
+    ]
+    if not texts[-1].strip():
+        raise BadRequest("The last message of the user is empty.", f"messages[{places[-1]}]")
+    return texts
+
+
+def _text(message: Mapping[str, Any], place: int, *, is_last: bool) -> str:
+    """A message's text. Only of the question, parts that are no text are an error."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    texts = []
+    for part in parts:
+        if isinstance(part, Mapping) and part.get("type") == "text":
+            text = part.get("text")
+            if isinstance(text, str):
+                texts.append(text)
+                continue
+        if is_last:
+            raise BadRequest(
+                "A question is a text, or a list of parts of the type text.",
+                f"messages[{place}].content",
+            )
+    return _clean("\n".join(texts))
+
+
+def _clean(text: str) -> str:
+    """Without what Postgres cannot store: NUL, and halves of surrogate pairs."""
+    return text.replace("\x00", "").encode("utf-8", "ignore").decode()
+
+
+def _flag(body: Mapping[str, Any], name: str) -> bool:
+    given = body.get(name)
+    if given is not None and not isinstance(given, bool):
+        raise BadRequest(f"{name} must be true or false.", name)
+    return bool(given)
+
+
+def texts_of(given: Any) -> Sequence[str]:
+    """The input of embeddings: a string or strings. Raises BadRequest."""
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
+        raise BadRequest(
+            "input must be a string or a list of strings. Token numbers are not accepted: with "
+            "LangChain, set check_embedding_ctx_length=False.",
+            "input",
+        )
+    if not all(text.strip() for text in texts):
+        raise BadRequest("input must not contain an empty string.", "input")
+    return [_clean(text) for text in texts]

@@ -1,0 +1,134 @@
+"""Q6: the first results read by the reranker, and the ranking with its share (ADR 41).
+
+A live search asks for its own first results. Candidate sets that several profiles rank hold the
+strengths of all passages that are likely to come first under any of them, asked for once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ingestion.embedding.protocol import encodable
+from ingestion.models import Chunk
+from ingestion.models.library import Viewer
+from search import reranking
+from search.domain import Candidates, Profile, Stage, Weights
+from search.engine.configuration import Configuration
+from search.engine.rank import Ranking, ranking_of
+from search.engine.settle import Choices, Settled, settle
+from search.errors import RerankerUnavailable
+from search.ranking.reranking import FIRST
+from search.reranking import GuardedReranker, Passage
+
+logger = logging.getLogger(__name__)
+
+# Most cross-encoders read 512 tokens of question and passage together: about 2,000 characters of
+# English. Further ones cost time alone.
+PASSAGE_CHARS, QUERY_CHARS = 2_000, 1_000
+NOT_SET_UP = "No reranker is set up. Set RERANKER_URL, or the profile's reranker to 0."
+# The weights whose first results a wide candidate set covers, besides those of the profiles.
+USUAL = (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0.5, 0.5, 0))
+
+
+def fingerprint_for(*profiles: Profile) -> str:
+    """The reranker that searches under any of these ask; empty if none asks or is set up."""
+    found = reranking.current() if any(each.rerank for each in profiles) else None
+    return found.fingerprint if found else ""
+
+
+def live_ranking(
+    found: Candidates,
+    settled: Settled,
+    configured: Configuration,
+    viewer: Viewer,
+    *,
+    group: bool = True,
+) -> Ranking:
+    """The ranking of a search: `ranking_of`, with the reranker's share if the profile has one.
+
+    Costs a query for the passages' texts if it has. If the reranker fails, the ranking is the one
+    without it, and `degraded` of its candidates says so.
+    """
+    ranking = ranking_of(found, settled, configured, group=group)
+    if not settled.profile.rerank or not ranking.groups:
+        return ranking
+    started = time.perf_counter()
+    first = {each.best.chunk_id: each.best.score for each in ranking.groups[:FIRST]}
+    try:
+        strengths = _strengths(_available(), found.query.text, first, viewer)
+    except RerankerUnavailable as error:
+        logger.warning("The results are not reranked: %s", error)
+        found = replace(found, degraded=(*found.degraded, Stage.RERANKER))
+        again = replace(ranking, candidates=_timed(found, started))
+    else:
+        found = replace(found, reranked=strengths)
+        again = ranking_of(_timed(found, started), settled, configured, group=group)
+    return again
+
+
+def with_strengths(
+    found: Candidates,
+    profiles: Iterable[Profile],
+    configured: Configuration,
+    viewer: Viewer,
+) -> Candidates:
+    """The candidates with the strengths of the passages that may come first under the profiles.
+
+    Covers the first results under each profile's own weights and under USUAL, FIRST passages a
+    request. Raises RerankerUnavailable.
+    """
+    reranker = _available()
+    likely: dict[int, float] = {}
+    for profile in profiles:
+        for weights in (None, *USUAL):
+            settled = settle(found.query, configured, profile, Choices(weights=weights))
+            groups = ranking_of(found, settled, configured).groups[:FIRST]
+            likely |= {each.best.chunk_id: each.best.score for each in groups}
+    chunks = list(likely)
+    strengths: dict[int, float] = {}
+    for start in range(0, len(chunks), FIRST):
+        part = {chunk: likely[chunk] for chunk in chunks[start : start + FIRST]}
+        strengths |= _strengths(reranker, found.query.text, part, viewer)
+    return replace(found, reranked=strengths)
+
+
+def _available() -> GuardedReranker:
+    reranker = reranking.current()
+    if reranker is None:
+        raise RerankerUnavailable(NOT_SET_UP, is_final=True)
+    return reranker
+
+
+def _strengths(
+    reranker: GuardedReranker,
+    query: str,
+    scores: Mapping[int, float],
+    viewer: Viewer,
+) -> dict[int, float]:
+    passages = _passages(scores, viewer)
+    asked = encodable(query)[:QUERY_CHARS]
+    return reranker.strengths(asked, passages) if passages else {}
+
+
+def _passages(scores: Mapping[int, float], viewer: Viewer) -> Sequence[Passage]:
+    """The chunks that the viewer may read, in the order of `scores`: title, headings and text."""
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(pk__in=list(scores))
+        .values_list("pk", "document__title", "heading_path", "text")
+    )
+    texts = {}
+    for pk, title, headings, text in rows:
+        above = " › ".join(dict.fromkeys([title, *headings]))
+        texts[pk] = f"{above}\n{text}"[:PASSAGE_CHARS]
+    return [Passage(pk, texts[pk], score) for pk, score in scores.items() if pk in texts]
+
+
+def _timed(found: Candidates, started: float) -> Candidates:
+    """The candidates with the time since `started` under `rerank`."""
+    elapsed = (time.perf_counter() - started) * 1000
+    before = found.milliseconds.get("rerank", 0.0)
+    return replace(found, milliseconds={**found.milliseconds, "rerank": before + elapsed})

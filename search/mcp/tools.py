@@ -1,0 +1,256 @@
+"""The tools: what they read, as their caller, and how it is shaped. Synchronous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urljoin
+from uuid import UUID
+
+from django.db.models import Count, Q
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from ingestion.models import Collection, Document
+from ingestion.models.library import Viewer
+from search import pipeline
+from search.analytics.models import SearchEvent
+from search.analytics.recording import new_search_id, record_search
+from search.answers.domain import Answered, Passage, Verdict
+from search.answers.wire import passage_url
+from search.errors import SearchError
+from search.mcp import shapes
+from search.pipeline import SearchResponse
+from search.presentation.results import Result, rule_text, trail
+from search.presentation.sections import MAX_ORDINAL, section_around, whole_text
+
+# The most characters of a document in one response, some 25,000 tokens: what agents' contexts hold.
+MAX_TEXT_CHARS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user of a call, None if anonymous. `base` is the site's address; `request` is None on
+    standard input.
+    """
+
+    viewer: Viewer
+    base: str
+    request: HttpRequest | None = None
+
+    def url(self, path: str) -> str:
+        """The absolute URL of a path of this site."""
+        return urljoin(self.base, path)
+
+
+class NotFound(SearchError):
+    """There is no such document, or the caller may not read it: the same sentence for both."""
+
+    code = "not_found"
+
+
+def search(query: str, caller: Caller) -> shapes.Found:
+    """The ten best results, one a document."""
+    response = pipeline.search(query, viewer=caller.viewer)
+    if caller.request is not None:
+        search_id = new_search_id(caller.request, response)
+        record_search(caller.request, response, search_id, channel=SearchEvent.Channel.MCP)
+    return shapes.Found(
+        results=[
+            shapes.FoundItem(id=item_id(result), title=_title(result), url=_url(result, caller))
+            for result in response.results
+        ]
+    )
+
+
+def fetch(item: str, caller: Caller) -> shapes.Fetched:
+    """The section around a passage, or a whole document. Raises NotFound."""
+    document, ordinal = _document(item, caller)
+    return _whole(document, caller) if ordinal is None else _section(document, ordinal, caller)
+
+
+def list_collections(caller: Caller) -> shapes.Collections:
+    """The collections that the caller may read, with the number of their searchable documents."""
+    searchable = Q(documents__deleted_at=None, documents__current__isnull=False)
+    counted = Count("documents", filter=searchable)
+    rows = Collection.objects.visible_to(caller.viewer).annotate(searchable=counted)
+    return shapes.Collections(
+        collections=[
+            shapes.CollectionItem(
+                name=row["name"],
+                slug=row["slug"],
+                description=row["description"],
+                documents=row["searchable"],
+            )
+            for row in rows.order_by("name").values("name", "slug", "description", "searchable")
+        ]
+    )
+
+
+def explain_ranking(query: str, item: str, caller: Caller) -> shapes.Ranking:
+    """The ten best results of a query with their scores by signal, or only `item`'s."""
+    page = 1
+    if item:
+        page = _page_of(item, pipeline.search(query, viewer=caller.viewer), caller)
+    response = pipeline.search(query, viewer=caller.viewer, page=page)
+    document_id = item.partition(":")[0].lower()
+    return shapes.Ranking(
+        query_class=response.classification.query_class.value,
+        rule=rule_text(response.classification),
+        profile=f"{response.profile.name} version {response.profile.version}",
+        weights=response.weights.as_dict(),
+        confidence=response.confidence,
+        total=response.total,
+        results=[
+            _ranked(result, caller)
+            for result in response.results
+            if not item or result.document_id == document_id
+        ],
+        notes=list(response.sentences),
+        degraded=[each.value for each in response.degraded],
+    )
+
+
+def answered(answer: Answered, caller: Caller) -> shapes.AnswerItem:
+    """The shape of an answer."""
+    return shapes.AnswerItem(
+        text=answer.text,
+        state=answer.state.value,
+        confidence=answer.confidence,
+        sources=[_source(each, answer, caller) for each in answer.context.passages],
+        unsupported=[
+            shapes.Unsupported(text=each.text, reasons=list(each.reasons))
+            for each in answer.sentences
+            if each.verdict is Verdict.UNSUPPORTED
+        ],
+        model=answer.model,
+        notes=list(answer.notes),
+        degraded=list(answer.degraded),
+    )
+
+
+def item_id(result: Result) -> str:
+    """The id of a result: its document's public id and its passage's ordinal."""
+    return f"{result.document_id}:{result.chunk}"
+
+
+def _document(item: str, caller: Caller) -> tuple[Document, int | None]:
+    """The document that an id names, and the passage's ordinal if it names one."""
+    public_id, _colon, ordinal = item.strip().partition(":")
+    missing = NotFound(
+        _("There is no document with the id %(id)s. Use an id that `search` returned.")
+        % {"id": repr(item[:80])}
+    )
+    try:
+        asked = UUID(public_id)
+        number = int(ordinal) if ordinal else None
+    except ValueError:
+        raise missing from None
+    documents = Document.objects.visible_to(caller.viewer).select_related("current", "collection")
+    documents = documents.defer("title_terms", "current__text")
+    found = documents.filter(public_id=asked, current__isnull=False).first()
+    if found is None or (number is not None and not 0 <= number <= MAX_ORDINAL):
+        raise missing
+    return found, number
+
+
+def _section(document: Document, ordinal: int, caller: Caller) -> shapes.Fetched:
+    around = section_around(document, ordinal, viewer=caller.viewer)
+    if around is None:
+        raise NotFound(
+            _("The document has no passage %(number)s now. Fetch the whole of it: %(id)s")
+            % {"number": ordinal, "id": document.public_id}
+        )
+    metadata = {
+        "headings": " > ".join(around.section.path),
+        "page": "" if around.page is None else str(around.page),
+        "passages": f"{around.section.first}-{around.section.last}",
+        "whole_section": "yes" if around.section.is_whole else "no",
+    }
+    url = f"{document.get_absolute_url()}?chunk={ordinal}#chunk-{ordinal}"
+    return _fetched(f"{document.public_id}:{ordinal}", document, around.text, url, metadata, caller)
+
+
+def _whole(document: Document, caller: Caller) -> shapes.Fetched:
+    text = whole_text(document, viewer=caller.viewer, most=MAX_TEXT_CHARS)
+    is_cut = len(text) > MAX_TEXT_CHARS
+    metadata = {"truncated": "yes"} if is_cut else {}
+    url = document.get_absolute_url()
+    item = str(document.public_id)
+    return _fetched(item, document, text[:MAX_TEXT_CHARS], url, metadata, caller)
+
+
+def _fetched(
+    item: str, document: Document, text: str, url: str, metadata: dict[str, str], caller: Caller
+) -> shapes.Fetched:
+    common = {
+        "document": str(document.public_id),
+        "collection": document.collection.name,
+        "language": document.language,
+    }
+    kept = {name: value for name, value in (common | metadata).items() if value}
+    return shapes.Fetched(
+        id=item, title=document.title, text=text, url=caller.url(url), metadata=kept
+    )
+
+
+def _page_of(item: str, response: SearchResponse, caller: Caller) -> int:
+    """The page of a query's results on which a document is. Raises NotFound."""
+    document, _ordinal = _document(item, caller)
+    places = [group.best.document_id for group in response.groups]
+    if document.pk not in places:
+        raise NotFound(
+            _("The document is not among the %(count)d candidates of this query.")
+            % {"count": len(places)}
+        )
+    return places.index(document.pk) // response.page_size + 1
+
+
+def _ranked(result: Result, caller: Caller) -> shapes.RankedItem:
+    explanation = result.hit.explanation
+    return shapes.RankedItem(
+        rank=result.hit.rank,
+        id=item_id(result),
+        title=_title(result),
+        url=_url(result, caller),
+        score=explanation.score,
+        first_because=explanation.tier.reason,
+        signals=[
+            shapes.SignalShare(
+                signal=part.signal.value,
+                raw=part.raw,
+                strength=part.strength,
+                weight=part.weight,
+                value=part.value,
+            )
+            for part in explanation.contributions
+        ],
+        adjustments=[
+            shapes.Adjustment(operation=operation.value, label=node.label, value=node.value)
+            for operation, node in explanation.adjustments
+        ],
+    )
+
+
+def _source(passage: Passage, answer: Answered, caller: Caller) -> shapes.SourceItem:
+    return shapes.SourceItem(
+        number=passage.number,
+        id=f"{passage.document_id}:{passage.ordinal}",
+        title=passage.title,
+        url=caller.url(passage_url(passage)),
+        collection=passage.collection,
+        page=passage.page,
+        cited=passage.number in answer.cited,
+        text=passage.text,
+    )
+
+
+def _title(result: Result) -> str:
+    """The document's title, and the innermost heading above the passage."""
+    path = trail(result)
+    return f"{result.title} - {path[-1]}" if path else result.title
+
+
+def _url(result: Result, caller: Caller) -> str:
+    path = reverse("search:document", args=(result.document_id,))
+    return caller.url(f"{path}?chunk={result.chunk}#chunk-{result.chunk}")

@@ -1,0 +1,65 @@
+"""What search profiles and answer profiles have in common: named versions, one of them active."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from django.core.validators import RegexValidator
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+# Variants append what differs: `textbook:60/40`.
+NAME = RegexValidator(
+    r"\A[a-z0-9](?:[a-z0-9._:/-]*[a-z0-9])?\Z",
+    _("Use lower-case letters and digits, separated by - _ . : or /, such as “library:titles”."),
+)
+
+
+class VersionedProfile(models.Model):
+    """A version of a configuration. Published versions never change: a draft replaces them (ADR 5).
+
+    Subclasses add constraints: a version of a name once, and at most one active row.
+    """
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        ACTIVE = "active", _("Active")
+        RETIRED = "retired", _("Retired")
+
+    name = models.CharField(max_length=60, validators=[NAME])
+    version = models.PositiveIntegerField(default=1)
+    state = models.CharField(max_length=8, choices=State.choices, default=State.DRAFT)
+    description = models.TextField(blank=True)
+    based_on = models.ForeignKey("self", models.SET_NULL, null=True, blank=True, related_name="+")
+    created = models.DateTimeField(default=timezone.now, editable=False)
+    published = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        abstract = True
+        ordering = ("name", "-version")
+
+    def __str__(self) -> str:
+        return f"{self.name} v{self.version}"
+
+    @property
+    def is_draft(self) -> bool:
+        return self.state == self.State.DRAFT
+
+    def locked(self) -> tuple[Self | None, Self]:
+        """The active version and this one, read again and locked until the transaction ends.
+
+        One query locks both rows: concurrent publishers must not both retire the same version.
+        """
+        rows = type(self)._default_manager.select_for_update().order_by("pk")
+        held = list(rows.filter(pk=self.pk) | rows.filter(state=self.State.ACTIVE))
+        chosen = next(row for row in held if row.pk == self.pk)
+        return next((row for row in held if row.state == self.State.ACTIVE), None), chosen
+
+    def succeed(self, before: Self | None) -> None:
+        """Become the active version and retire `before`. Both rows are locked."""
+        if before is not None:
+            before.state = self.State.RETIRED
+            before.save(update_fields=["state"])
+        self.state, self.published = self.State.ACTIVE, timezone.now()
+        self.save(update_fields=["state", "published"])

@@ -1,0 +1,1 @@
+"""The pages of answers: asking, the stream, single answers, feedback, threads."""

@@ -1,0 +1,261 @@
+"""From a request to a question: its form, who may ask, how often, and in which thread; and which
+searches are answered unasked.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from functools import cache
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from django import forms
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Subquery, Value
+from django.db.models.functions import Greatest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from rest_framework.authentication import CSRFCheck
+
+from common.accounts.models import User
+from ingestion.models.library import Viewer
+from search.analytics.privacy import ROBOT, budget_key, is_recorded, visitor_of
+from search.answers import recording, threads
+from search.answers.answering import Asked
+from search.answers.domain import MODEL_FAILED, Answered, Mode, State
+from search.answers.models import Answer, AnswerProfile, Thread
+from search.domain import Query, QueryFilters
+from search.pages.facets import facets_for
+from search.pages.forms import FlagField, QueryField, SearchForm
+from search.pipeline import Choices, SearchResponse
+
+# The same question of an asker within this time gets the answer that a model has written: reloads
+# and returns from a document cost nothing. A guess.
+SAME_ANSWER = timedelta(minutes=10)
+
+# The first words of questions in common languages. A word that is missing costs a press of a
+# button, no more.
+_ENGLISH = """how what when where which who whom whose why can could do does did is are was were
+    should will would may must has have"""
+_GERMAN = """wie was wann wo woher wohin warum wieso weshalb wer wen wem wessen welche welcher
+    welches wieviel wieviele kann darf muss ist sind gibt"""
+_FRENCH = "comment quand quel quelle quels quelles qui que quoi où pourquoi combien est-ce"
+_SPANISH = "cómo como cuándo cuando cuál cual cuáles quién quien qué dónde donde cuánto cuántos"
+_ITALIAN = "come quando quale quali chi cosa dove perché quanto"
+_DUTCH = "hoe wat wanneer waar welk welke wie waarom"
+QUESTION_WORDS = frozenset(
+    " ".join((_ENGLISH, _GERMAN, _FRENCH, _SPANISH, _ITALIAN, _DUTCH)).split()
+)
+FEWEST_WORDS = 3
+LONG_WORDS = 7  # without a question word or mark. A guess.
+SHORTEST_QUESTION = 8  # characters, with a question mark: not every language separates words
+_WORD = re.compile(r"\w[\w'’-]*")
+
+
+class AskForm(SearchForm):
+    """A question: a search with a mode and, of signed-in askers, a thread.
+
+    `follows` is the answer that the question follows, `searched_for` the reader's own wording of
+    what to search for. `quotes`: an answer without a model; `again`: not an earlier answer.
+    """
+
+    def __init__(self, request: HttpRequest) -> None:
+        data = request.POST if request.method == "POST" else request.GET
+        super().__init__(data, cache(lambda: facets_for(request.user)))
+        self.fields |= {
+            "mode": forms.ChoiceField(
+                choices=[("", "")] + [(mode.value, mode.value) for mode in Mode],
+                required=False,
+                error_messages={
+                    "invalid_choice": _("“%(value)s” is not a mode. Ask without naming a mode.")
+                },
+            ),
+            "thread": forms.UUIDField(required=False),
+            "follows": forms.UUIDField(required=False),
+            "searched_for": QueryField(required=False),
+            "quotes": FlagField(required=False),
+            "again": FlagField(required=False),
+        }
+
+    @property
+    def mode(self) -> Mode | None:
+        value = self.cleaned_data["mode"]
+        return Mode(value) if value else None
+
+
+def answers_itself(request: HttpRequest, response: SearchResponse) -> bool:
+    """Whether the page asks for the answer of this search by itself.
+
+    Not for searches that a link on another site began: it must not spend this site's budget.
+    """
+    may_write = settings.ANSWERS_GENERATED and settings.ANSWERS_AUTOMATIC != "quotes"
+    return bool(
+        settings.ANSWERS_AUTOMATIC != "no"
+        and _is_opened_here(request, may_write=may_write)
+        and deserves_answer(response.query)
+    )
+
+
+def is_own_request(request: HttpRequest) -> bool:
+    """Whether a page of this site sent the request; so for programs that do not tell.
+
+    Browsers send Sec-Fetch-Site over HTTPS alone, and Origin with what other sites post.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    sender = request.headers.get("Origin") or request.headers.get("Referer")
+    is_own = site == "same-origin" if site else not sender or _is_here(sender, request)
+    return is_own and _has_token(request)
+
+
+def _is_here(address: str, request: HttpRequest) -> bool:
+    """Whether the address is one of this host. Its scheme is not compared: a proxy may end TLS."""
+    try:
+        return urlsplit(address).netloc.lower() == request.get_host().lower()
+    except ValueError:
+        return False
+
+
+def _is_opened_here(request: HttpRequest, *, may_write: bool) -> bool:
+    """Whether a page of this site, or its reader, opened the address.
+
+    Where the browser does not say so, quotes are given; to let a model write costs money, and needs
+    the address of a page of this site.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site:
+        return site in ("same-origin", "none")
+    sender = request.headers.get("Referer")
+    return _is_here(sender, request) if sender else not may_write
+
+
+def may_start(request: HttpRequest) -> bool:
+    """Whether opening an address may start an answer: a person did it, not a robot or prefetch."""
+    may_write = settings.ANSWERS_GENERATED and not request.GET.get("quotes")
+    headers = request.headers
+    purpose = "".join(headers.get(name, "") for name in ("Sec-Purpose", "Purpose", "X-Moz"))
+    return (
+        request.method != "HEAD"
+        and _is_opened_here(request, may_write=may_write)
+        and "prefetch" not in purpose
+        and not ROBOT.search(headers.get("User-Agent", ""))
+    )
+
+
+def _has_token(request: HttpRequest) -> bool:
+    """Whether a signed-in user's request has a CSRF token; others have no cookie for one."""
+    if not request.user.is_authenticated or request.method != "POST":
+        return True
+    check = CSRFCheck(_unused)
+    check.process_request(request)
+    return check.process_view(request, _unused, (), {}) is None
+
+
+def _unused(request: HttpRequest) -> HttpResponse:
+    raise NotImplementedError
+
+
+def asked_of(request: HttpRequest, form: AskForm) -> Asked:
+    """The question of a valid form. Raises Http404 for a thread or answer that is not the asker's.
+
+    The first follow-up of a signed-in user starts a thread, with the answer that it follows.
+    """
+    viewer = cast("Viewer", request.user)
+    cleaned = form.cleaned_data
+    return Asked(
+        question=form.query,
+        viewer=viewer,
+        visitor=visitor_of(request).key,
+        budget_key=budget_key(request),
+        mode=form.mode,
+        filters=form.filters,
+        choices=Choices(
+            profile=cleaned["profile"],
+            exact=bool(cleaned["exact"]),
+            insist=bool(cleaned["insist"]),
+        ),
+        thread=_thread(viewer, cleaned),
+        is_recorded=is_recorded(request),
+        searched_for=cleaned["searched_for"] or None,
+        is_extractive=bool(cleaned["quotes"]),
+    )
+
+
+def _thread(viewer: Viewer, cleaned: dict[str, Any]) -> Thread | None:
+    if cleaned["thread"]:
+        thread = Thread.objects.owned_by(viewer).filter(public_id=cleaned["thread"]).first()
+        if thread is None:
+            raise Http404
+        return thread
+    if not cleaned["follows"]:
+        return None
+    if viewer is None or not viewer.is_authenticated:
+        raise Http404
+    return _thread_after(viewer, cleaned["follows"])
+
+
+@transaction.atomic
+def _thread_after(user: User, answer_id: Any) -> Thread:
+    answers = Answer.objects.answers_of(user).select_for_update(of=("self",))
+    before = answers.filter(public_id=answer_id).select_related("thread").first()
+    if before is None:
+        raise Http404
+    if before.thread is None:
+        before.thread = threads.start(user, before.question)
+        before.save(update_fields=["thread"])
+    return before.thread
+
+
+def same_answer(asked: Asked, form: AskForm) -> Answered | None:
+    """The answer that a model has just written to the asker's same question; None if there is none.
+
+    Only of questions without filters and threads: others are stored without what they asked for.
+    Quotes cost nothing and are chosen anew, as is everything after a profile's activation.
+    """
+    if form.cleaned_data["again"] or asked.searched_for or asked.thread or form.carried:
+        return None
+    if asked.is_extractive or not settings.ANSWERS_GENERATED:
+        return None
+    own = Answer.objects.answers_of(asked.viewer, asked.visitor)
+    active = AnswerProfile.objects.filter(state=AnswerProfile.State.ACTIVE)
+    rows = (
+        recording.with_sources(asked.viewer)
+        .filter(
+            pk__in=own.values("pk"),
+            question=asked.question,
+            thread=None,
+            state=State.DONE.value,
+            at__gte=Greatest(
+                Value(timezone.now() - SAME_ANSWER), Subquery(active.values("published"))
+            ),
+            channel=asked.channel,
+        )
+        .exclude(model="")
+    )
+    if asked.mode is not None:
+        rows = rows.filter(asked_mode=asked.mode.value)
+    row: Answer | None = rows.order_by("-at").first()
+    if row is None or row.is_withheld or MODEL_FAILED & set(row.degraded) or not row.text:
+        return None  # what the search alone lacked is no reason to pay once more
+    if any(each.version_id != each.document.current_id for each in row.sources.all()):
+        return None  # a document has changed
+    return recording.answered(row)
+
+
+def deserves_answer(query: Query) -> bool:
+    """Whether a query is a question in natural language rather than a lookup.
+
+    Lookups of an identifier or of a word or two, and queries with operators, only get a button.
+    """
+    has_operators = query.phrases or query.excluded or query.strict is not None
+    has_filters = query.filters != QueryFilters() or query.unwanted != QueryFilters()
+    if query.is_empty or query.is_identifier or has_operators or has_filters:
+        return False
+    words = _WORD.findall(query.text.casefold())
+    if query.original.rstrip().endswith(("?", "\uff1f")):
+        return len(words) >= FEWEST_WORDS or len(query.original) >= SHORTEST_QUESTION
+    if len(words) < FEWEST_WORDS:
+        return False
+    return words[0] in QUESTION_WORDS or len(words) >= LONG_WORDS

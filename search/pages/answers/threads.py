@@ -1,0 +1,136 @@
+"""The pages of threads: list, thread, rename, share, delete, export. For signed-in users."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+from uuid import UUID
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from ingestion.models.library import Viewer
+from search.answers import recording
+from search.answers import threads as conversations
+from search.answers.models import Answer, AnswerFeedback, Thread
+from search.pages.answers.shown import shown_row
+from search.pages.forms import PageField
+
+THREADS_SHOWN = 50  # a page of the list
+
+
+class ThreadForm(forms.ModelForm):  # type: ignore[type-arg]
+    """The title of a thread, and whether it is shared."""
+
+    class Meta:
+        model = Thread
+        fields = ("title",)
+        error_messages = {"title": {"required": _("Type a title.")}}
+
+
+@never_cache
+@login_required
+@require_safe
+def threads(request: HttpRequest) -> HttpResponse:
+    """The user's own threads, the last used first."""
+    rows = conversations.of(_viewer(request)).annotate(questions=Count("answers"))
+    rows = rows.order_by("-updated", "-pk")  # grouping drops the model's order
+    number = PageField().clean(request.GET.get("page"))
+    shown = Paginator(rows, THREADS_SHOWN).get_page(number)
+    return render(request, "search/answers/threads.html", {"shown": shown})
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def thread(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A thread with its answers, each as this reader may see it; its owner renames it here."""
+    held = _thread(request, thread_id, is_own=request.method == "POST")
+    form = ThreadForm(request.POST or None, instance=held)
+    if request.method == "POST" and form.is_valid():
+        title = form.cleaned_data["title"]
+        conversations.rename(held, title, acting_user=_viewer(request))
+        return redirect("search:thread", held.public_id)
+    title = Thread.objects.values_list("title", flat=True).get(pk=held.pk)
+    context: dict[str, Any] = {
+        "thread": held,
+        "title": title,
+        "form": form,
+        "is_own": held.user_id == request.user.pk,
+        "answers": [shown_row(row, request) for row in _answers(request, held)],
+        "reasons": AnswerFeedback.Reason.choices,
+        "writes": settings.ANSWERS_GENERATED,
+        "address": request.build_absolute_uri(request.path),
+    }
+    status = 400 if form.errors else 200
+    return render(request, "search/answers/thread.html", context, status=status)
+
+
+@login_required
+@require_POST
+def share(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Let the signed-in users who have the address read the thread, or no longer."""
+    held = _thread(request, thread_id, is_own=True)
+    is_shared = request.POST.get("shared") == "1"
+    conversations.share(held, is_shared, acting_user=_viewer(request))
+    return redirect("search:thread", held.public_id)
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """Delete a thread with its answers, once the owner has confirmed it."""
+    held = _thread(request, thread_id, is_own=True)
+    if request.method == "POST":
+        conversations.delete(held, acting_user=_viewer(request))
+        return redirect("search:threads")
+    return render(request, "search/answers/delete.html", {"thread": held})
+
+
+@never_cache
+@login_required
+@require_safe
+def export(request: HttpRequest, thread_id: UUID) -> HttpResponse:
+    """A thread as a Markdown file, or with `as=json` as JSON; withheld answers have no text."""
+    held = _thread(request, thread_id)
+    viewer, name = _viewer(request), slugify(held.title)[:60] or "thread"
+    if request.GET.get("as") == "json":
+        text = json.dumps(conversations.export_data(held, viewer), ensure_ascii=False, indent=2)
+        return _file(text, "application/json", f"{name}.json")
+    text = conversations.export(held, viewer, base=request.build_absolute_uri("/"))
+    return _file(text, "text/markdown; charset=utf-8", f"{name}.md")
+
+
+def _file(text: str, media_type: str, name: str) -> HttpResponse:
+    disposition = f'attachment; filename="{name}"'
+    return HttpResponse(text, content_type=media_type, headers={"Content-Disposition": disposition})
+
+
+def _viewer(request: HttpRequest) -> Viewer:
+    return cast("Viewer", request.user)
+
+
+def _thread(request: HttpRequest, thread_id: UUID, *, is_own: bool = False) -> Thread:
+    """The thread, if the user may read it, or with `is_own` owns it. Raises Http404 otherwise."""
+    viewer = _viewer(request)
+    rows = Thread.objects.owned_by(viewer) if is_own else Thread.objects.visible_to(viewer)
+    held = rows.filter(public_id=thread_id).select_related("user").first()
+    if held is None:
+        raise Http404
+    return held
+
+
+def _answers(request: HttpRequest, held: Thread) -> list[Answer]:
+    """The thread's answers, oldest first, with their sources: two queries."""
+    rows = recording.with_sources(_viewer(request)).filter(thread=held)
+    return list(rows.order_by("at", "pk"))

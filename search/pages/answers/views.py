@@ -1,0 +1,239 @@
+"""The views of answers: the stream, the whole answer, one answer by its address, feedback."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any, cast
+from uuid import UUID
+
+from django import forms
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseBase,
+)
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.api.access import seconds_to_wait
+from common.database import in_thread
+from common.errors import UserError
+from ingestion.models.library import Viewer
+from search.analytics.privacy import visitor_of
+from search.answers import answering, recording
+from search.answers import feedback as feedbacks
+from search.answers.answering import Asked
+from search.answers.domain import Answered, Done, Event, Failed, Sources, State
+from search.answers.models import Answer, AnswerFeedback
+from search.answers.streaming import code_and_message, frame, stream
+from search.answers.wire import NAMES, event_data
+from search.errors import Busy, NoActiveProfile
+from search.pages.answers.asking import (
+    AskForm,
+    asked_of,
+    is_own_request,
+    may_start,
+    same_answer,
+)
+from search.pages.answers.shown import (
+    answer_fragment,
+    context_of,
+    shown_answer,
+    shown_row,
+    step_label,
+)
+
+
+class Problem(UserError):
+    """A question that is not answered, and the status of its response."""
+
+    def __init__(self, message: str, status: int, wait: int = 0) -> None:
+        super().__init__(message)
+        self.status = status
+        self.wait = wait
+
+
+# Neither view needs a cookie of readers who are not signed in; `is_own_request` checks the token of
+# those who are, and that a page of this site sent the request.
+@csrf_exempt
+@require_POST
+def events(request: HttpRequest) -> HttpResponseBase:
+    """The events of an answer. `done` also has its HTML, in place of the text until then."""
+    form = AskForm(request)
+    try:
+        asked = _asked(request, form)
+        response = stream(_frames(request, form, asked), failed=_failed)
+    except UserError as error:
+        refused = _refusal(error)
+        response_ = HttpResponse(str(refused), status=refused.status, content_type="text/plain")
+        if refused.wait:
+            response_["Retry-After"] = str(refused.wait)
+        return response_
+    patch_cache_control(response, private=True)
+    return response
+
+
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def whole(request: HttpRequest) -> HttpResponse:
+    """A page with the whole answer: what the stream gives, for browsers without scripts."""
+    form = AskForm(request)
+    context: dict[str, Any] = {"form": form}
+    is_asked = request.method == "POST" or may_start(request)
+    if not form.is_valid() or not form.query or not is_asked:
+        context["problems"] = form.problems
+        return render(
+            request, "search/answers/page.html", context, status=400 if form.problems else 200
+        )
+    try:
+        asked = _asked(request, form, is_opened=request.method != "POST")
+        answered = same_answer(asked, form) or _ended(asked)
+    except UserError as error:
+        refused = _refusal(error)
+        context["problems"] = [str(refused)]
+        headers = {"Retry-After": str(refused.wait)} if refused.wait else None
+        page = render_to_string("search/answers/page.html", context, request)
+        return HttpResponse(page, status=refused.status, headers=headers)
+    if asked.thread is not None and asked.is_recorded:
+        address = reverse("search:thread", args=(asked.thread.public_id,))
+        return redirect(f"{address}#answer-{answered.id[:8]}")
+    if asked.is_recorded and _is_stored(answered):
+        return redirect("search:answer", answered.id)
+    shown = shown_answer(answered, request, is_stored=False, carried=form.carried)
+    return render(request, "search/answers/page.html", context | context_of(shown))
+
+
+@never_cache
+@require_safe
+def answer(request: HttpRequest, answer_id: UUID) -> HttpResponse:
+    """One answer, for its asker and the readers of its thread; withheld if a source is hidden."""
+    row = _own(request, answer_id)
+    return render(request, "search/answers/page.html", context_of(shown_row(row, request)))
+
+
+class FeedbackForm(forms.Form):
+    helpful = forms.TypedChoiceField(
+        choices=[("1", "yes"), ("0", "no")], coerce=lambda value: value == "1"
+    )
+    reason = forms.ChoiceField(choices=[("", ""), *AnswerFeedback.Reason.choices], required=False)
+    source = forms.IntegerField(required=False, min_value=1, max_value=1000)
+    note = forms.CharField(required=False, max_length=1000)
+
+
+@csrf_exempt
+@require_POST
+def feedback(request: HttpRequest, answer_id: UUID) -> HttpResponse:
+    """Save what the asker says of an answer; to scripts an empty response, else a page."""
+    if not is_own_request(request):
+        return HttpResponse(status=403)
+    form = FeedbackForm(request.POST)
+    if not form.is_valid():
+        return HttpResponse(gettext("Invalid report."), status=400, content_type="text/plain")
+    row = _own(request, answer_id)
+    if row.is_withheld:
+        raise Http404
+    said = form.cleaned_data
+    try:
+        feedbacks.give(
+            row,
+            viewer=cast("Viewer", request.user),
+            visitor=visitor_of(request).key,
+            helpful=said["helpful"],
+            reason=said["reason"],
+            source=said["source"],
+            note=said["note"],
+        )
+    except UserError as error:
+        return HttpResponse(str(error), status=400, content_type="text/plain")
+    if request.POST.get("quietly"):
+        return HttpResponse(status=204)
+    shown = shown_row(row, request)
+    is_asked_why = not said["helpful"] and not said["reason"]
+    context = {**context_of(shown), "row": row, "is_asked_why": is_asked_why}
+    return render(request, "search/answers/thanks.html", context)
+
+
+def _asked(request: HttpRequest, form: AskForm, *, is_opened: bool = False) -> Asked:
+    """The question of a request. Raises UserError or Http404 if it is not to be answered."""
+    if not is_opened and not is_own_request(request):
+        raise Problem(gettext("Ask on this site: the request came from elsewhere."), 403)
+    if not form.is_valid():
+        raise Problem(" ".join(form.problems), 400)
+    if not form.query:
+        raise Problem(gettext("Type a question."), 400)
+    wait = seconds_to_wait(request)
+    if wait:
+        message = gettext("Too many questions. Ask again in %(wait)d s.") % {"wait": wait}
+        raise Problem(message, 429, wait)
+    return asked_of(request, form)
+
+
+def _refusal(error: UserError) -> Problem:
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, Busy):
+        return Problem(str(error), 503, error.retry_after)
+    return Problem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
+
+
+async def _frames(request: HttpRequest, form: AskForm, asked: Asked) -> AsyncGenerator[str]:
+    before = await in_thread(lambda: same_answer(asked, form))
+    if before is not None:
+        yield frame("sources", event_data(Sources(before.context), texts=False))
+        yield await _done(request, form, before, is_stored=True)
+        return
+    async with aclosing(cast("AsyncGenerator[Event]", answering.events(asked))) as each:
+        async for event in each:
+            ended = event.answer if isinstance(event, Done | Failed) else None
+            if ended is not None and ended.text:
+                is_stored = asked.is_recorded and _is_stored(ended)
+                yield await _done(request, form, ended, is_stored=is_stored)
+                continue
+            data = event_data(event, texts=False)
+            if NAMES[type(event)] == "step":
+                data["label"] = step_label(data["name"])
+            yield frame(NAMES[type(event)], data)
+
+
+async def _done(request: HttpRequest, form: AskForm, answered: Answered, *, is_stored: bool) -> str:
+    def rendered() -> str:
+        shown = shown_answer(answered, request, is_stored=is_stored, carried=form.carried)
+        return answer_fragment(shown, request)
+
+    html = await in_thread(rendered)
+    return frame("done", {"id": answered.id, "thread": answered.thread or None, "html": html})
+
+
+def _failed(error: Exception) -> str:
+    code, message = code_and_message(error)
+    return frame("error", {"code": code, "message": message})
+
+
+def _ended(asked: Asked) -> Answered:
+    """The answer at its end. Raises Problem if it failed without a text, and Busy."""
+    end = answering.ended(asked)
+    if end.answer is None or (isinstance(end, Failed) and not end.answer.text):
+        raise Problem(end.message if isinstance(end, Failed) else "", 503)
+    return end.answer
+
+
+def _is_stored(answered: Answered) -> bool:
+    return answered.state in (State.DONE, State.REFUSED)
+
+
+def _own(request: HttpRequest, answer_id: UUID) -> Answer:
+    """The answer, if the visitor asked for it or may read its thread. Raises Http404 otherwise."""
+    viewer = cast("Viewer", request.user)
+    row = recording.readable(str(answer_id), viewer, visitor_of(request).key)
+    if row is None:
+        raise Http404
+    return row

@@ -1,0 +1,161 @@
+"""The views of one document: its page, a section, the original file, pictures of its pages."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.conf import settings
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.cache import get_conditional_response, patch_cache_control, patch_vary_headers
+from django.views.decorators.http import require_safe
+
+from ingestion.documents import pictures
+from ingestion.errors import IngestionError, PicturesBusy
+from ingestion.files.storage import download
+from ingestion.models import Chunk, Document, DocumentVersion
+from ingestion.parsing.marks import SCALE
+from search.pages.facets import language_label, metadata_shown, type_label
+from search.presentation.navigation import contents_of, hits_of, leaves_of
+from search.presentation.reading import parts_of, passages_of
+from search.presentation.sections import section_around
+from search.query.parse import asked_words, clean_text
+
+CONCEPTS_OF_DOCUMENT = 12
+
+
+@require_safe
+def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """A document's text around the requested passage. Hidden and missing documents are both 404."""
+    shown = _document(request, public_id)
+    query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
+    words = asked_words(query)
+    asked = request.GET.get("chunk", "")
+    number = int(asked) if asked.isdecimal() and len(asked) < 10 else None
+    reading = passages_of(shown, viewer=request.user, asked=number, words=words)
+    version = shown.current or shown.latest
+    pages = pictures.page_count(version)
+    # Without text, the picture is what there is to see.
+    is_beside = bool(pages) and (request.GET.get("view") == "original" or not reading.total)
+    asked_for = {"q": query, "view": "original" if is_beside else ""}
+    context = {
+        "document": shown,
+        "parts": parts_of(shown, viewer=request.user) if getattr(shown, "part_count", 0) else None,
+        "version": version,
+        "reading": reading,
+        "contents": contents_of(shown, viewer=request.user, reading=reading),
+        "hits": hits_of(shown, viewer=request.user, words=words, asked=reading.asked),
+        "q": query,
+        "leaves": leaves_of(reading, pages) if is_beside else (),
+        "has_pictures": bool(pages),
+        "tail": "".join(f"&{urlencode({name: said})}" for name, said in asked_for.items() if said),
+        "metadata": metadata_shown(shown.metadata),
+        "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],
+        "type": type_label(version.media_type) if version else "",
+        "language": language_label(shown.language) if shown.language else "",
+    }
+    return render(request, "search/document.html", context)
+
+
+@require_safe
+def section(request: HttpRequest, public_id: UUID, ordinal: int) -> HttpResponse:
+    """The section around a passage, as a fragment; without scripts, a redirect to the document."""
+    query = clean_text(request.GET.get("q", ""))[: settings.SEARCH_QUERY_CHARS]
+    if not request.htmx:  # type: ignore[attr-defined]
+        asked = urlencode({"chunk": ordinal, **({"q": query} if query else {})})
+        address = reverse("search:document", args=(public_id,))
+        return redirect(f"{address}?{asked}#chunk-{ordinal}")
+    shown = _document(request, public_id)
+    around = section_around(shown, ordinal, viewer=request.user, words=asked_words(query))
+    if around is None:
+        raise Http404
+    context = {"document": shown, "around": around, "q": query}
+    response = render(request, "search/parts/section.html", context)
+    patch_vary_headers(response, ("HX-Request", "Cookie"))
+    patch_cache_control(response, private=True, no_cache=True)
+    return response
+
+
+@require_safe
+def original(request: HttpRequest, public_id: UUID) -> FileResponse:
+    """The original file of the text shown, always as a download."""
+    shown = _document(request, public_id)
+    version = shown.current or shown.latest
+    if version is None:
+        raise Http404
+    return download(version)
+
+
+@require_safe
+def picture(request: HttpRequest, public_id: UUID, number: int) -> HttpResponseBase:
+    """The picture of a page of the original, drawn now if it was never asked for."""
+    version = _version_with_page(_document(request, public_id), number)
+    try:
+        content = pictures.picture_of(version, number).content
+    except IngestionError as error:
+        return _not_drawn(error)
+    return _private(request, content, "image/webp")
+
+
+@require_safe
+def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> HttpResponseBase:
+    """The places of a passage on the picture of a page: rectangles to be laid over it."""
+    shown = _document(request, public_id)
+    version = _version_with_page(shown, number)
+    chunks = Chunk.objects.visible_to(request.user).filter(version=version, document=shown)
+    chunk = get_object_or_404(chunks.only("text", "original"), ordinal=ordinal)
+    try:
+        # What was edited by hand is not what stands on the page.
+        places = pictures.picture_of(version, number).places(chunk.original or chunk.text)
+    except IngestionError as error:
+        return _not_drawn(error)
+    boxes = [(left, top, right - left, bottom - top) for left, top, right, bottom in places]
+    drawing = render_to_string("search/mark.svg", {"boxes": boxes, "scale": SCALE})
+    return _private(request, drawing.encode(), "image/svg+xml")
+
+
+def _version_with_page(shown: Document, number: int) -> DocumentVersion:
+    """The version shown. Raises Http404 if there can be no picture of this page of it."""
+    version = shown.current or shown.latest
+    if version is None or not 1 <= number <= pictures.page_count(version):
+        raise Http404
+    return version
+
+
+def _not_drawn(error: IngestionError) -> HttpResponse:
+    """A sentence in place of the picture: 503 if it is worth asking again, else 422."""
+    is_busy = isinstance(error, PicturesBusy)
+    response = HttpResponse(
+        str(error), content_type="text/plain; charset=utf-8", status=503 if is_busy else 422
+    )
+    if is_busy:
+        response["Retry-After"] = "3"
+    patch_cache_control(response, private=True, no_store=True)
+    return response
+
+
+def _private(request: HttpRequest, content: bytes, content_type: str) -> HttpResponseBase:
+    """A file for this reader alone, asked for again each time: who may read it can change."""
+    response = HttpResponse(content, content_type=content_type)
+    response["ETag"] = etag = f'"{sha256(content).hexdigest()[:32]}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    patch_vary_headers(response, ("Cookie",))
+    patch_cache_control(response, private=True, no_cache=True)
+    return get_conditional_response(request, etag=etag, response=response) or response
+
+
+def _document(request: HttpRequest, public_id: UUID) -> Document:
+    """The document with the rows that its page shows, without the (possibly huge) texts."""
+    documents = (
+        Document.objects.visible_to(request.user)
+        .with_part_count()
+        .select_related("collection", "current", "latest", "parent")
+        .defer("title_terms", "parent__title_terms", "current__text", "latest__text")
+    )
+    return get_object_or_404(documents, public_id=public_id)

@@ -1,0 +1,124 @@
+"""The library: the searchable documents of a reader, filtered and sorted, without a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.db.models.functions import Lower
+from django.utils.translation import gettext_lazy as _
+
+from ingestion.models import Concept, Document
+from ingestion.models.library import Viewer
+from search.pages.facets import searchable, type_label
+from search.retrieval import Filters
+from search.retrieval.filters import fitting_rows
+
+PER_PAGE = 25
+
+# By the parameter; a hyphen reverses. Ties: the newest first.
+_COLUMNS: dict[str, Any] = {
+    "title": Lower("title"),
+    "collection": Lower("collection__name"),
+    "type": "current__media_type",
+    "size": "current__size",
+    "added": "created",
+}
+_LABELS = {
+    "title": _("Title"),
+    "collection": _("Collection"),
+    "type": _("Type"),
+    "size": _("Size"),
+    "added": _("Added"),
+}
+NEWEST = "-added"
+# Dates and sizes are asked for from the largest on, names from A on.
+_LARGEST_FIRST = ("added", "size")
+SORTS = tuple(sign + name for name in _COLUMNS for sign in ("", "-"))
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A column's heading: its label, the address that sorts by it, and how it sorts (ARIA)."""
+
+    name: str
+    label: str
+    address: str
+    sorts: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A page of documents, each with its type's name, and the headings of their columns."""
+
+    documents: tuple[tuple[Document, str], ...]
+    headings: tuple[Heading, ...]
+    total: int
+    page: int
+    pages: int
+    previous: str
+    following: str
+
+
+def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
+    """The searchable documents that match the filters."""
+    documents = searchable(viewer)
+    if filters.collections:
+        documents = documents.filter(collection__slug__in=filters.collections)
+    if filters.documents:
+        documents = documents.filter(public_id__in=filters.documents)
+    for key in filters.concepts:
+        documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
+    return fitting_rows(documents, filters, document="", version="current__")
+
+
+def listing(
+    documents: QuerySet[Document], *, sort: str, page: int, address: Callable[..., str]
+) -> Listing:
+    """The page of the documents by `sort`, one of SORTS; two queries.
+
+    `address(sort=..., page=...)` is the address of another order or page. A page beyond the last is
+    the last.
+    """
+    rows = (
+        documents.select_related("collection", "current", "parent")
+        .only(
+            "public_id", "title", "created", "part_path", "collection__name", "parent__title",
+            "current__media_type", "current__size", "current__file_name", "current__page_count",
+        )
+        .order_by(*_order(sort))
+    )  # fmt: skip
+    shown = Paginator(rows, PER_PAGE).get_page(page)
+    total, pages = shown.paginator.count, shown.paginator.num_pages
+
+    def to(number: int) -> str:
+        return address(page=number if number > 1 else None)
+
+    return Listing(
+        documents=tuple((one, type_label(one.current.media_type)) for one in shown if one.current),
+        headings=tuple(_heading(name, sort, address) for name in _COLUMNS),
+        total=total,
+        page=shown.number,
+        pages=pages,
+        previous=to(shown.number - 1) if shown.has_previous() else "",
+        following=to(shown.number + 1) if shown.has_next() else "",
+    )
+
+
+def _order(sort: str) -> Sequence[Any]:
+    column = _COLUMNS[sort.removeprefix("-")]
+    newest = ("-created", "-pk")
+    if isinstance(column, str):
+        return (("-" if sort.startswith("-") else "") + column, *newest)
+    return (column.desc() if sort.startswith("-") else column.asc(), *newest)
+
+
+def _heading(name: str, sort: str, address: Callable[..., str]) -> Heading:
+    sorts = {name: "ascending", f"-{name}": "descending"}.get(sort, "")
+    first, second = (f"-{name}", name) if name in _LARGEST_FIRST else (name, f"-{name}")
+    following = second if sort == first else first
+    asked = None if following == NEWEST else following
+    return Heading(name, str(_LABELS[name]), address(sort=asked), sorts)

@@ -1,0 +1,164 @@
+"""Saved searches: save, change, delete, their feeds, and the way out of their mails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.syndication.views import Feed
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.cache import patch_cache_control
+from django.utils.decorators import method_decorator
+from django.utils.feedgenerator import Atom1Feed
+from django.utils.translation import gettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from search.pages.facets import facets_for
+from search.pages.forms import FILTER_FIELDS, SearchForm
+from search.pages.me.views import reader_of, refused
+from search.readers import history, news, saving
+from search.readers.models import Find, SavedSearch
+from search.readers.saving import NotSaved
+
+
+def params_of(form: SearchForm) -> dict[str, list[str]]:
+    """The filters of a valid search by their names in its address."""
+    found: dict[str, list[str]] = {}
+    for name, value in form.carried:
+        if name in FILTER_FIELDS:
+            found.setdefault(name, []).append(str(value))
+    return found
+
+
+def then_remember(
+    record: Callable[[], None], request: HttpRequest, form: SearchForm
+) -> Callable[[], None]:
+    """A function that calls `record`, and then keeps the search in its reader's history."""
+
+    def both() -> None:
+        record()
+        typing = bool(request.htmx)  # type: ignore[attr-defined]
+        history.remember(request, form.query, params_of(form), typing=typing)
+
+    return both
+
+
+@login_required
+@require_POST
+def save(request: HttpRequest) -> HttpResponse:
+    """Save the posted search, as its form on the results page has it, under a name."""
+    form = SearchForm(request.POST, cache(lambda: facets_for(request.user)))
+    try:
+        if not form.is_valid():
+            raise NotSaved(" ".join(form.problems))
+        saved = saving.save(
+            reader_of(request),
+            name=request.POST.get("name", ""),
+            question=form.query,
+            params=params_of(form),
+            mails=request.POST.get("mails") == "1",
+        )
+    except NotSaved as error:
+        return refused(request, error)
+    return redirect(f"{reverse('search:me')}#search-{saved.public_id}")
+
+
+@never_cache
+@login_required
+@require_POST
+def change(request: HttpRequest, public_id: UUID) -> HttpResponse:
+    """Rename a saved search, mail its news or not, renew or end its feed, or delete it."""
+    search = get_object_or_404(
+        saving.of(reader_of(request)).select_related("user"), public_id=public_id
+    )
+    posted = request.POST
+    try:
+        match posted.get("do", ""):
+            case "change":
+                mails = posted.get("mails") == "1"
+                saving.change(search, name=posted.get("name", ""), mails=mails)
+            case "renew":
+                saving.renew_feed(search)
+            case "end":
+                saving.end_feed(search)
+            case "delete":
+                search.delete()
+                return redirect("search:me")
+    except NotSaved as error:
+        return refused(request, error)
+    return redirect(f"{reverse('search:me')}#search-{public_id}")
+
+
+# Mail programs post here without a cookie (RFC 8058); the token ends mails and does nothing else.
+@csrf_exempt
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def unsubscribe(request: HttpRequest, token: str) -> HttpResponse:
+    """End a reader's mails, once confirmed: programs that check mails open their links."""
+    ends = request.method == "POST"
+    if not saving.unsubscribe(token, dry=not ends):
+        raise Http404
+    return render(request, "search/me/unsubscribe.html", {"ended": ends})
+
+
+@method_decorator(require_safe, name="__call__")
+class NewsFeed(Feed):  # type: ignore[type-arg]
+    """The news of a saved search as Atom, for whoever has its secret address."""
+
+    feed_type = Atom1Feed
+
+    def __call__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = super().__call__(request, *args, **kwargs)
+        patch_cache_control(response, private=True, no_store=True)
+        response["X-Robots-Tag"] = "noindex"
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+    def get_object(self, request: HttpRequest, public_id: UUID, key: str) -> SavedSearch:
+        search = saving.of_feed(public_id, key)
+        if search is None:
+            raise Http404
+        return search
+
+    def title(self, search: SavedSearch) -> str:
+        return gettext("%(name)s · Steelyard") % {"name": search.name}
+
+    def subtitle(self, search: SavedSearch) -> str:
+        return gettext("New documents that the search “%(question)s” finds") % {
+            "question": search.question
+        }
+
+    def link(self, search: SavedSearch) -> str:
+        return search.get_absolute_url()
+
+    def feed_guid(self, search: SavedSearch) -> str:
+        return f"urn:uuid:{search.public_id}"
+
+    def items(self, search: SavedSearch) -> list[Find]:
+        return list(news.finds_of(search)[: news.MOST_SHOWN])
+
+    def item_title(self, item: Find) -> str:
+        return item.version.document.title
+
+    def item_description(self, item: Find) -> str:
+        return item.version.document.collection.name
+
+    def item_link(self, item: Find) -> str:
+        return item.version.document.get_absolute_url()
+
+    def item_guid(self, item: Find) -> str:
+        return f"urn:uuid:{item.version.document.public_id}#{item.version.number}"
+
+    def item_pubdate(self, item: Find) -> datetime:
+        return item.at
+
+    def item_updateddate(self, item: Find) -> datetime:
+        return item.at

@@ -1,0 +1,202 @@
+"""Ways through a document: its contents, its pages, the passages with the question's words."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from django.db.models import F, Q, Window
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Lag
+
+from ingestion.lexical.ngrams import spaced
+from ingestion.models import Chunk, Document
+from ingestion.models.library import Viewer
+from search.presentation.reading import Passage, ShownPassages
+
+# Guesses: about ten screens of headings, and headings deep enough to find a section by.
+MOST_ENTRIES = 300
+DEEPEST = 3
+# Of a document that changes its headings more often, the rest is left out.
+MOST_CHANGES = 3_000
+# A question of more words is a pasted text, of which any passage holds some.
+MOST_WORDS = 16
+# Of questions with at least this many words in one passage, one word may be missing. A guess.
+LENIENT_FROM = 3
+
+# Pages without text after one with text: more are looked at in the original. A guess.
+MOST_SHEETS = 4
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A heading of the contents: its `level` from 1, and its first passage.
+
+    `is_shown`: that passage is on this page of the document. `is_here`: it heads the passage asked
+    for, or the first one shown.
+    """
+
+    title: str
+    level: int
+    ordinal: int
+    is_shown: bool = False
+    is_here: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The headings of a document, in order; `is_cut`: there are more."""
+
+    entries: tuple[Entry, ...] = ()
+    is_cut: bool = False
+
+
+def contents_of(document: Document, *, viewer: Viewer, reading: ShownPassages) -> Contents:
+    """The contents of the current version, whose passages `reading` are shown. One query.
+
+    Sections that were too small for a passage of their own have no entry.
+    """
+    if not reading.passages:
+        return Contents()
+    first, last = reading.passages[0].ordinal, reading.passages[-1].ordinal
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(version=document.current_id, document=document)
+        .annotate(before=Window(Lag("heading_path"), order_by=F("ordinal").asc()))
+        .filter(Q(before=None) | ~Q(heading_path=F("before")))
+        .order_by("ordinal")
+        .values_list("ordinal", "heading_path")
+    )
+    changes = [(ordinal, tuple(path)) for ordinal, path in rows[:MOST_CHANGES]]
+    found = entries_of(changes, document.title)
+    here = first if reading.asked is None else reading.asked
+    at = bisect_right(found, here, key=lambda entry: entry.ordinal) - 1
+    entries = (
+        replace(entry, is_shown=first <= entry.ordinal <= last, is_here=number == at)
+        for number, entry in enumerate(found[:MOST_ENTRIES])
+    )
+    return Contents(tuple(entries), len(found) > MOST_ENTRIES or len(changes) == MOST_CHANGES)
+
+
+def entries_of(changes: Sequence[tuple[int, Path]], title: str) -> list[Entry]:
+    """The headings of passages whose path differs from the one before, as entries.
+
+    The title as the outermost heading of all is left out; of too many, the deepest levels are.
+    """
+    wanted = title.casefold().split()
+    is_titled = all(not path or path[0].casefold().split() == wanted for _, path in changes)
+    entries = list(_entries(changes, 1 if is_titled else 0))
+    for deepest in range(DEEPEST, 0, -1):
+        kept = [entry for entry in entries if entry.level <= deepest]
+        if len(kept) <= MOST_ENTRIES:
+            break
+    return kept
+
+
+def _entries(changes: Iterable[tuple[int, Path]], skipped: int) -> Iterator[Entry]:
+    before: Path = ()
+    for ordinal, path in changes:
+        same = 0
+        while same < min(len(before), len(path)) and before[same] == path[same]:
+            same += 1
+        for level in range(max(same, skipped), min(len(path), skipped + DEEPEST)):
+            yield Entry(path[level], level - skipped + 1, ordinal)
+        before = path
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A page of the original beside the text; `marked`: the passage to be marked on it."""
+
+    number: int
+    marked: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """The passages that begin on one page, and the pages beside them."""
+
+    sheets: tuple[Sheet, ...]
+    passages: tuple[Passage, ...]
+
+
+def leaves_of(reading: ShownPassages, page_count: int) -> tuple[Leaf, ...]:
+    """The passages by pages, each beside its page and the pages without a passage after it.
+
+    A document without text has one leaf, of its first pages.
+    """
+    groups = [
+        (page or 1, tuple(passages))
+        for page, passages in groupby(reading.passages, key=lambda passage: passage.page)
+    ] or [(1, ())]
+    after = [page for page, _ in groups[1:]]
+    after.append(page_count + 1 if reading.later is None else groups[-1][0] + 1)
+    leaves: list[Leaf] = []
+    running: int | None = None  # a passage that may go on, on the next page
+    for (first, passages), following in zip(groups, after, strict=True):
+        asked = next((one.ordinal for one in passages if one.is_asked), None)
+        last = min(max(first, following - 1), first + MOST_SHEETS - 1, page_count)
+        marked = asked if asked is not None else running
+        leaves.append(Leaf(tuple(Sheet(page, marked) for page in range(first, last + 1)), passages))
+        running = asked if passages and passages[-1].is_asked else None
+    return tuple(leaves)
+
+
+@dataclass(frozen=True, slots=True)
+class Hits:
+    """The ordinals of a document's hits in order; `asked` is the passage that was opened."""
+
+    ordinals: tuple[int, ...] = ()
+    asked: int | None = None
+
+    @property
+    def total(self) -> int:
+        return len(self.ordinals)
+
+    @property
+    def place(self) -> int | None:
+        """The place of the opened passage among the hits, from 1; None before one is opened."""
+        return None if self.asked is None else bisect_left(self.ordinals, self.asked) + 1
+
+    @property
+    def previous(self) -> int | None:
+        place = self.place
+        return self.ordinals[place - 2] if place is not None and place > 1 else None
+
+    @property
+    def following(self) -> int | None:
+        place = self.place or 0
+        return self.ordinals[place] if place < self.total else None
+
+
+def hits_of(document: Document, *, viewer: Viewer, words: str, asked: int | None) -> Hits:
+    """The passages with most of the `words`, and the one asked for. One query, none without words.
+
+    "Most" is as many as in the best passage, or one fewer from LENIENT_FROM words on. The ranking
+    of the search cannot say this: its nearest passages in meaning are a fixed number, however far.
+    """
+    sought = list(dict.fromkeys(spaced(words).split()))[:MOST_WORDS]
+    if not sought or not document.current_id:
+        return Hits()
+    column = "ingestion_chunk"
+    one = f"({column}.lexemes @@ plainto_tsquery({column}.text_config::regconfig, %s))::int"
+    rows = (
+        Chunk.objects.visible_to(viewer)
+        .filter(version=document.current_id, document=document)
+        .annotate(held=RawSQL(" + ".join([one] * len(sought)), sought))  # noqa: S611  # ours
+        .filter(held__gt=0)
+        .values_list("ordinal", "held")
+    )
+    return Hits(tuple(chosen_hits(dict(rows), asked)), asked)
+
+
+def chosen_hits(held: dict[int, int], asked: int | None) -> list[int]:
+    """The ordinals that hold most words, of `held` (ordinal -> number of words), and `asked`."""
+    best = max(held.values(), default=0)
+    least = best - 1 if best >= LENIENT_FROM else best
+    chosen = {ordinal for ordinal, count in held.items() if count >= least}
+    return sorted(chosen | ({asked} if asked is not None else set()))

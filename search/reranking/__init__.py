@@ -1,0 +1,15 @@
+"""Q6: rerankers behind one protocol: a server reads question and passage together (ADR 41)."""
+
+from search.reranking.guarded import GuardedReranker, configured, current, register
+from search.reranking.protocol import Kind, Passage, Reranker, RerankerConfig
+
+__all__ = [
+    "GuardedReranker",
+    "Kind",
+    "Passage",
+    "Reranker",
+    "RerankerConfig",
+    "configured",
+    "current",
+    "register",
+]

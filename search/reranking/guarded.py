@@ -1,0 +1,211 @@
+"""The reranker that the settings name, guarded: cache, time limit, bounded threads, circuit."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.core.cache import cache
+
+from common.backoff import patience
+from ingestion.embedding.cache import PerProcess
+from search.errors import RerankerUnavailable
+from search.ranking.reranking import Scale
+from search.reranking.http import HttpReranker
+from search.reranking.protocol import Kind, Passage, Reranker, RerankerConfig
+
+logger = logging.getLogger(__name__)
+
+# Requests of one process at once; further ones wait for a thread, and time out there. A guess.
+WORKERS = 4
+# Failures in a row before the server is not asked for a while. A guess.
+MAX_FAILURES = 3
+# The longest pause that a server's Retry-After can ask for, in seconds. A guess.
+LONGEST_PAUSE = 300.0
+
+
+class Circuit:
+    """Whether to ask a server that may be down. Thread-safe.
+
+    After MAX_FAILURES failures in a row it is not asked for `pause` seconds; then a single request
+    tries, and the others wait for its outcome.
+    """
+
+    def __init__(self, pause: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pause, self._clock = pause, clock
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._open_until = 0.0
+
+    def enter(self) -> None:
+        """Raise RerankerUnavailable while the server is not asked."""
+        with self._lock:
+            now = self._clock()
+            if now < self._open_until:
+                raise RerankerUnavailable(
+                    f"The reranker failed and is asked again in {self._open_until - now:.0f} s."
+                )
+            if self._failures >= MAX_FAILURES:
+                self._open_until = now + self._pause  # this request is the one that tries
+
+    def succeeded(self) -> None:
+        with self._lock:
+            self._failures, self._open_until = 0, 0.0
+
+    def failed(self, error: RerankerUnavailable) -> None:
+        with self._lock:
+            self._failures = MAX_FAILURES if error.is_final else self._failures + 1
+            pause = min(error.retry_after or 0.0, LONGEST_PAUSE)
+            if self._failures >= MAX_FAILURES:
+                pause = max(pause, self._pause)
+            if pause:
+                self._failures = max(self._failures, MAX_FAILURES)
+                self._open_until = self._clock() + pause
+
+
+class _Crowded(RerankerUnavailable):
+    """The question was not sent; the server has not failed."""
+
+
+class GuardedReranker:
+    """A reranker that never takes longer than its time limit, and is not asked twice.
+
+    Strengths are cached by question, chunk and text. `fingerprint` names the model.
+    """
+
+    def __init__(self, config: RerankerConfig, reranker: Reranker) -> None:
+        self.fingerprint = config.fingerprint
+        self._config, self._reranker = config, reranker
+        self._circuit = Circuit(config.pause)
+        self._pool = PerProcess(lambda: ThreadPoolExecutor(WORKERS, "reranker"))
+
+    def strengths(self, query: str, passages: Sequence[Passage]) -> dict[int, float]:
+        """The strength in [0, 1] of each passage, by chunk. Raises RerankerUnavailable."""
+        keys = self._keys(query, passages)
+        # Measured latencies are those of questions that nobody has asked before.
+        held = _kept(list(keys.values())) if patience() is None else {}
+        known = {chunk: held[key] for chunk, key in keys.items() if key in held}
+        missing = [passage for passage in passages if passage.chunk not in known]
+        if not missing:
+            return known
+        if not self._reranker.is_pointwise:
+            missing = list(passages)
+        found = self._asked(query, missing, patience() or self._config.timeout)
+        given = {passage.chunk: each for passage, each in zip(missing, found, strict=True)}
+        _keep({keys[chunk]: strength for chunk, strength in given.items()}, self._config.ttl)
+        return known | given
+
+    def _asked(self, query: str, passages: Sequence[Passage], seconds: float) -> Sequence[float]:
+        self._circuit.enter()
+        end = time.monotonic() + seconds
+
+        def ask() -> Sequence[float]:
+            left = end - time.monotonic()
+            if left < seconds / 2:  # it waited for a thread: an answer would hardly be in time
+                raise _Crowded("The reranker has too many questions before this one.")
+            return self._reranker.strengths(query, passages, seconds=left)
+
+        future = self._pool.get().submit(ask)
+        try:
+            found = future.result(timeout=seconds)
+        except FutureTimeout as late:
+            error = RerankerUnavailable(f"The reranker did not answer within {seconds:g} s.")
+            if not future.cancel():  # one that waits for a thread is never sent
+                self._circuit.failed(error)
+            raise error from late
+        except _Crowded:
+            raise
+        except RerankerUnavailable as error:
+            self._circuit.failed(error)
+            raise
+        except Exception as error:  # a client's own, as for a key that no header may hold
+            logger.warning("The reranker's client failed", exc_info=True)
+            failure = RerankerUnavailable(f"The reranker could not be asked: {error!r}.")
+            self._circuit.failed(failure)
+            raise failure from error
+        self._circuit.succeeded()
+        return found
+
+    def _keys(self, query: str, passages: Sequence[Passage]) -> dict[int, str]:
+        """The cache key of each passage, by chunk: with the whole list unless pointwise."""
+        together: list[Any] = [self.fingerprint, query]
+        if not self._reranker.is_pointwise:
+            together += [(each.chunk, round(each.score, 6), each.text) for each in passages]
+        common = hashlib.sha256(repr(together).encode())
+        keys = {}
+        for each in passages:
+            key = common.copy()
+            key.update(f"{each.chunk}:{each.text}".encode(errors="surrogatepass"))
+            keys[each.chunk] = f"rerank:{key.hexdigest()}"
+        return keys
+
+
+def _kept(keys: Sequence[str]) -> Mapping[str, float]:
+    """The cached strengths; none if the cache fails."""
+    try:
+        held = cache.get_many(keys)
+    except Exception:  # each cache raises its own errors; none may fail a search
+        logger.warning("Cannot read the cache of the reranker", exc_info=True)
+        return {}
+    return {key: each for key, each in held.items() if isinstance(each, float) and 0 <= each <= 1}
+
+
+def _keep(strengths: Mapping[str, float], seconds: float) -> None:
+    try:
+        cache.set_many(dict(strengths), timeout=int(seconds) or 1)
+    except Exception:  # as above
+        logger.warning("Cannot write the cache of the reranker", exc_info=True)
+
+
+Factory = Callable[[RerankerConfig], Reranker]
+_factories: dict[Kind, Factory] = {Kind.COHERE: HttpReranker, Kind.TEI: HttpReranker}
+
+
+def register(kind: Kind, factory: Factory) -> None:
+    """Register the implementation of a kind of reranker."""
+    _factories[kind] = factory
+
+
+def configured() -> RerankerConfig | None:
+    """The reranker that the settings describe; None without one. Raises ValueError."""
+    if not settings.RERANKER_URL:
+        if settings.RERANKER:
+            raise ValueError(f"RERANKER is “{settings.RERANKER}”, but RERANKER_URL is not set.")
+        return None
+    for name, allowed in (("RERANKER", Kind), ("RERANKER_SCORES", Scale)):
+        value = getattr(settings, name)
+        if value and value not in list(allowed):
+            raise ValueError(f"{name} is “{value}”: choose one of {', '.join(allowed)}.")
+    return RerankerConfig(
+        Kind(settings.RERANKER or Kind.COHERE),
+        settings.RERANKER_URL,
+        settings.RERANKER_MODEL,
+        settings.RERANKER_API_KEY,
+        Scale(settings.RERANKER_SCORES or Scale.AUTO),
+        settings.RERANKER_TIMEOUT,
+        settings.RERANKER_PAUSE,
+        settings.RERANKER_TTL,
+    )
+
+
+def current() -> GuardedReranker | None:
+    """The reranker of the settings, one for each process; None if none is set up or valid."""
+    try:
+        config = configured()
+    except ValueError as error:
+        logger.warning("The reranker's settings are wrong: %s", error)
+        return None
+    return None if config is None else _made(config)
+
+
+@lru_cache(maxsize=4)
+def _made(config: RerankerConfig) -> GuardedReranker:
+    return GuardedReranker(config, _factories[config.kind](config))

@@ -1,0 +1,84 @@
+"""What a reranker is: its settings, its input and its protocol. No Django."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from search.ranking.reranking import Scale
+
+
+class Kind(StrEnum):
+    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list."""
+
+    COHERE = "cohere"
+    TEI = "tei"
+    OPENAI = "openai"
+
+
+@dataclass(frozen=True, slots=True)
+class RerankerConfig:
+    """The settings of a reranker. Raises ValueError, with a sentence on what to change."""
+
+    kind: Kind
+    url: str
+    model: str = ""
+    api_key: str = field(default="", repr=False)
+    scale: Scale = Scale.AUTO
+    timeout: float = 2.0
+    pause: float = 30.0
+    ttl: float = 86_400.0
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(
+                f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
+                "http://127.0.0.1:8080/rerank."
+            )
+        if self.kind is Kind.OPENAI and not self.model:
+            raise ValueError("RERANKER=openai needs RERANKER_MODEL, the name of a chat model.")
+        for name in ("timeout", "pause", "ttl"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"RERANKER_{name.upper()} must be above 0.")
+
+    @property
+    def place(self) -> str:
+        """The server's host, port and path: the address without a name, a password or a query."""
+        parts = urlsplit(self.url)
+        return f"{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def fingerprint(self) -> str:
+        """A value that differs between rerankers whose strengths may differ."""
+        return f"{self.kind}:{self.model}@{self.place}:{self.scale}"
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage to read: its chunk, its text, and its score in the ranking so far."""
+
+    chunk: int
+    text: str
+    score: float = 0.0
+
+
+class Reranker(Protocol):
+    """Reads a question with passages. Implementations are thread-safe and hold no database.
+
+    `is_pointwise`: a passage's strength does not depend on the others that are sent with it.
+    """
+
+    is_pointwise: bool
+
+    def strengths(
+        self, query: str, passages: Sequence[Passage], *, seconds: float
+    ) -> Sequence[float]:
+        """A strength in [0, 1] for each passage, in their order, within about `seconds`.
+
+        Raises RerankerUnavailable.
+        """
+        ...

@@ -1,0 +1,207 @@
+"""Judged collections without a corpus of their own: judgements name sections of a site's documents.
+
+    queries.jsonl   {"_id": ..., "text": ...}; a query without a relevant section has no answer
+    qrels.tsv       query id, section, grade 0 to 3
+
+A section is `SOURCE#HEADING > HEADING`: the source of its document, and the headings above it
+without the document's title. `SOURCE` is the whole document, `SOURCE#` its part before the first
+heading. Passages find their section by their own headings, whatever their size; of nested judged
+sections the innermost counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from ingestion.models import Chunk
+from search.domain import Booleans, Candidates
+from search.engine.rank import Ranking
+from search.tuning.evaluation.collections import (
+    QRELS,
+    QUERIES,
+    EvaluationError,
+    JudgedCollection,
+    qrels_of,
+    rows,
+)
+
+BETWEEN = " > "
+
+Say = Callable[[str], None]
+Headings = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCollection(JudgedCollection):
+    """Judged sections of documents. `qrels` name sections; `load` makes the documents searchable.
+
+    `load` gets a function that writes lines and a number of processes; it returns the collections
+    to search, and the beginnings of sources that judgements name in another way than the site:
+    `{"manual/": "manual-5.2/"}`.
+    """
+
+    load: Callable[[Say, int], tuple[Sequence[str], Mapping[str, str]]]
+    without_answer: Mapping[str, str] = field(default_factory=dict)
+
+    def corpus_hash(self) -> str:
+        """SHA-256 of the judgements."""
+        return hashlib.sha256((self.folder / QRELS).read_bytes()).hexdigest()
+
+    def groups(self) -> Mapping[str, str]:
+        """The document of each judged section."""
+        return {name: source_of(name) for held in self.qrels.values() for name in held}
+
+    def unanswerable(self) -> Iterator[tuple[str, str]]:
+        for query, text in self.without_answer.items():
+            yield text, query
+
+
+def read_sections(
+    folder: Path, load: Callable[[Say, int], tuple[Sequence[str], Mapping[str, str]]], name: str
+) -> SectionCollection:
+    """The judged sections in `folder`. Raises EvaluationError at a line that cannot be read."""
+    qrels = qrels_of(folder / QRELS)
+    texts = {str(row["_id"]): str(row["text"]) for row in rows(folder / QUERIES)}
+    answered = {query: text for query, text in texts.items() if any(qrels.get(query, {}).values())}
+    rest = {query: text for query, text in texts.items() if query not in answered}
+    return SectionCollection(name, folder, answered, qrels, load, rest)
+
+
+def shipped(name: str) -> SectionCollection | None:
+    """The judged collection of this name that ships with the site, or None."""
+    path = settings.JUDGED_COLLECTIONS.get(name)
+    if path is None:
+        return None
+    made: SectionCollection = import_string(path)()
+    return made
+
+
+def source_of(name: str) -> str:
+    """The source of a section's document."""
+    return name.partition("#")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionCorpus:
+    """The judged sections that were found. `own` names the section of each passage.
+
+    `passages` has the passages of each judged section, `judged` the judged section of each passage
+    by query; `missing` the sections that no passage belongs to: the documents have changed since.
+    """
+
+    slugs: Sequence[str]
+    qrels: Mapping[str, Mapping[str, int]]
+    own: Mapping[int, str]
+    passages: Mapping[str, AbstractSet[int]]
+    judged: Mapping[str, Mapping[int, str]]
+    missing: tuple[str, ...]
+
+    def ranked(self, query: str, ranking: Ranking) -> list[str]:
+        judged, own = self.judged.get(query, {}), self.own
+        names = (judged.get(hit.chunk_id) or own.get(hit.chunk_id, "") for hit in ranking.hits)
+        return list(dict.fromkeys(names))
+
+    def holds(self, candidates: Candidates, relevant: frozenset[str]) -> Booleans:
+        found = {chunk for name in relevant for chunk in self.passages.get(name, ())}
+        return np.isin(candidates.rows["chunk"], list(found))
+
+
+def resolve(
+    judged: SectionCollection, slugs: Sequence[str], aliases: Mapping[str, str]
+) -> SectionCorpus:
+    """Find the passages of the judged sections. One query.
+
+    A query whose relevant sections are all missing is not in `qrels`. Raises EvaluationError if
+    that is so for all of them.
+    """
+    by_source = _passages(slugs)
+    names = {name for held in judged.qrels.values() for name in held}
+    found = {name: _find(name, by_source, aliases) for name in names}
+    qrels = {
+        query: {name: grade for name, grade in held.items() if found[name]}
+        for query, held in judged.qrels.items()
+    }
+    qrels = {query: held for query, held in qrels.items() if any(held.values())}
+    if not qrels:
+        raise EvaluationError(
+            f"None of the sections that {judged.folder} names is in {', '.join(slugs)}."
+        )
+    return SectionCorpus(
+        slugs,
+        qrels,
+        {
+            each.pk: f"{source}#{BETWEEN.join(each.path)}"
+            for source, held in by_source.items()
+            for each in held
+        },
+        found,
+        {query: _innermost(held, found) for query, held in qrels.items()},
+        tuple(sorted(name for name in names if not found[name])),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Passage:
+    """A passage, the headings above it without the document's title, and its text."""
+
+    pk: int
+    path: Headings
+    text: str
+
+
+def _passages(slugs: Sequence[str]) -> dict[str, list[_Passage]]:
+    """The searchable passages of the collections, by the source of their document."""
+    rows = Chunk.objects.filter(searchable=True, collection__slug__in=slugs)
+    fields = ("pk", "heading_path", "text", "document__source", "document__title")
+    found: dict[str, list[_Passage]] = defaultdict(list)
+    for pk, path, text, source, title in rows.values_list(*fields).order_by("pk"):
+        above = path[1:] if path[:1] == [title] else path
+        found[source].append(_Passage(pk, tuple(above), text))
+    return found
+
+
+def _find(
+    name: str, by_source: Mapping[str, list[_Passage]], aliases: Mapping[str, str]
+) -> frozenset[int]:
+    """The passages of a section; empty if there is none.
+
+    A section too small for a passage of its own is part of one under the headings that it shares
+    with its neighbours; its heading is a line of that passage.
+    """
+    source, hash_sign, rest = name.partition("#")
+    headings = tuple(rest.split(BETWEEN)) if rest else ()
+    for given, actual in aliases.items():
+        if source.startswith(given):
+            source = actual + source.removeprefix(given)
+    held = by_source.get(source, [])
+    if not headings:
+        return frozenset(each.pk for each in held if not (hash_sign and each.path))
+    return frozenset(
+        each.pk
+        for each in held
+        if each.path[: len(headings)] == headings
+        or (headings[: len(each.path)] == each.path and headings[-1] in each.text.splitlines())
+    )
+
+
+def _innermost(grades: Mapping[str, int], found: Mapping[str, AbstractSet[int]]) -> dict[int, str]:
+    """The judged section of each passage; of several as deep, the one with the highest grade."""
+    of_passage: dict[int, str] = {}
+    for name in sorted(grades, key=lambda each: (_depth(each), grades[each], each)):
+        of_passage.update(dict.fromkeys(found[name], name))
+    return of_passage
+
+
+def _depth(name: str) -> int:
+    """How deep a section is: 0 for a whole document, 1 for the part before its first heading."""
+    _, hash_sign, headings = name.partition("#")
+    return len(hash_sign) + (len(headings.split(BETWEEN)) if headings else 0)

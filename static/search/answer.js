@@ -1,0 +1,273 @@
+// Asks for answers and shows them as they come. Without this file every form still gives the
+// whole answer. The text of a running answer is only ever text; its end is HTML of the server.
+(() => {
+  "use strict";
+  const template = document.getElementById("answer-running");
+  const status = document.getElementById("answer-status");
+  if (!template) return;
+  const words = template.dataset;
+  const running = new Map(); // article -> its AbortController
+
+  const say = (text) => {
+    status.textContent = text;
+  };
+
+  // --- the stream ----------------------------------------------------------------------------
+  async function* eventsOf(response) {
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let waiting = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const blocks = (waiting + value.replaceAll("\r\n", "\n")).split("\n\n");
+      waiting = blocks.pop();
+      for (const block of blocks) {
+        let name = "message";
+        let data = "";
+        for (const line of block.split("\n")) {
+          if (line.startsWith("event: ")) name = line.slice(7);
+          else if (line.startsWith("data: ")) data += line.slice(6);
+        }
+        if (data) yield [name, JSON.parse(data)];
+      }
+    }
+  }
+
+  // --- a running answer ----------------------------------------------------------------------
+  const begin = (question, isNamed) => {
+    const article = template.content.firstElementChild.cloneNode(true);
+    if (isNamed) article.querySelector("h2").textContent = question;
+    article.querySelector(".doing").textContent = words.searching;
+    return article;
+  };
+
+  const append = (place, text, known) => {
+    // A marker is never split between tokens.
+    for (const piece of text.split(/(\[\d+\])/)) {
+      const number = /^\[(\d+)\]$/.exec(piece)?.[1];
+      if (!number || !known.has(Number(number))) {
+        place.append(piece);
+        continue;
+      }
+      const chip = document.createElement("span");
+      chip.className = "cite";
+      chip.textContent = number;
+      place.append(chip);
+    }
+  };
+
+  const end = (article, text, isProblem) => {
+    article.querySelector("[data-stop]")?.remove();
+    article.querySelector(".answer-text").setAttribute("aria-busy", "false");
+    article.querySelector(".doing").textContent = "";
+    article.classList.remove("running");
+    const said = document.createElement("p");
+    said.className = isProblem ? "notice" : "fine";
+    said.textContent = text;
+    article.append(said);
+    const again = article.form?.cloneNode(true);
+    if (again) {
+      again.hidden = false;
+      again.removeAttribute("data-auto");
+      again.dataset.ask = "replace";
+      const tools = document.createElement("div");
+      tools.className = "tools";
+      tools.append(again);
+      article.append(tools);
+    }
+    say(text);
+  };
+
+  const finish = (article, data) => {
+    const isHeld = article.contains(document.activeElement);
+    const holder = document.createElement("template");
+    holder.innerHTML = data.html; // rendered and sanitised by the server
+    const ready = holder.content.querySelector("article");
+    const hasForm = article.parentElement.querySelector(":scope > .follow-up");
+    if (hasForm) for (const each of ready.querySelectorAll(".follow-up, .in-thread")) each.remove();
+    article.replaceWith(ready);
+    dress(ready);
+    if (isHeld) ready.focus({ preventScroll: true });
+    say(words.ready);
+  };
+
+  async function run(article, body) {
+    const controller = new AbortController();
+    running.set(article, controller);
+    const place = article.querySelector(".answer-text");
+    const doing = article.querySelector(".doing");
+    const known = new Set();
+    say(words.searching);
+    try {
+      const response = await fetch(words.stream, { method: "POST", body, signal: controller.signal });
+      if (!response.ok) {
+        const isText = response.headers.get("Content-Type")?.startsWith("text/plain");
+        end(article, isText ? await response.text() : words.failed, true);
+        return;
+      }
+      for await (const [name, data] of eventsOf(response)) {
+        if (name === "step") doing.textContent = data.label || words.searching;
+        else if (name === "sources") {
+          place.textContent = "";
+          known.clear();
+          for (const source of data.sources) known.add(source.number);
+          doing.textContent = words.reading;
+        } else if (name === "token") {
+          doing.textContent = words.writing;
+          append(place, data.text, known);
+        } else if (name === "done") {
+          finish(article, data);
+          return;
+        } else if (name === "error") {
+          end(article, data.message, true);
+          return;
+        }
+      }
+      end(article, words.failed, true);
+    } catch (error) {
+      if (error.name === "AbortError") {
+        if (article.isConnected) end(article, words.stopped, false);
+      } else end(article, words.unreachable, true);
+    } finally {
+      running.delete(article);
+    }
+  }
+
+  // --- asking --------------------------------------------------------------------------------
+  const ask = (form, submitter) => {
+    const body = new FormData(form, submitter);
+    const old = form.closest("article");
+    const isAfter = form.dataset.ask === "after";
+    const named = isAfter || Boolean(old?.querySelector("input[name=thread]"));
+    const article = begin(body.get("q"), named);
+    article.form = form.cloneNode(true);
+    if (isAfter && old) {
+      old.after(article);
+      form.remove();
+      old.querySelector(".in-thread")?.remove();
+    } else if (isAfter) {
+      form.before(article);
+      form.reset();
+    } else (old ?? form).replaceWith(article);
+    if (submitter) article.focus({ preventScroll: true });
+    if (isAfter) article.scrollIntoView({ block: "nearest" });
+    run(article, new URLSearchParams(body));
+  };
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest?.("form[data-ask]");
+    if (!form) return;
+    event.preventDefault();
+    ask(form, event.submitter);
+  });
+
+  // An answer is asked for once a search was submitted, never while its words are being typed.
+  const search = document.getElementById("search");
+  const asked = () => new URLSearchParams(new FormData(search)).toString();
+  let submitted = search && asked(); // null once something else was searched for
+  const start = () => {
+    const form = submitted !== null && document.querySelector("form[data-auto]");
+    if (form) ask(form, null);
+  };
+  search?.addEventListener("submit", () => {
+    submitted = asked();
+  }, true);
+  document.body.addEventListener("htmx:confirm", (event) => {
+    if (event.target !== search || event.detail.triggeringEvent?.type === "submit") return;
+    // Of the words that were typed just before Enter: the same search once more.
+    if (asked() === submitted) event.preventDefault();
+    else submitted = null;
+  });
+  document.body.addEventListener("htmx:afterSettle", () => {
+    for (const [article, controller] of running) if (!article.isConnected) controller.abort();
+    dress(document);
+    start();
+  });
+
+  // --- a finished answer ---------------------------------------------------------------------
+  const dress = (place) => {
+    if (!navigator.clipboard) return;
+    for (const button of place.querySelectorAll("[data-copy]")) button.hidden = false;
+  };
+
+  const open = (chip) => {
+    const article = chip.closest("article");
+    const source = article.querySelector(`details.source[data-source="${CSS.escape(chip.dataset.source)}"]`);
+    if (!source) return;
+    source.closest(".read-too")?.setAttribute("open", "");
+    source.open = true;
+    for (const mark of article.querySelectorAll("mark.current")) mark.classList.remove("current");
+    const [from, to] = [Number(chip.dataset.start), Number(chip.dataset.end)];
+    const marks = [...source.querySelectorAll("mark.quoted")].filter(
+      (mark) => from < Number(mark.dataset.end) && to > Number(mark.dataset.start),
+    );
+    for (const mark of marks) mark.classList.add("current");
+    const text = source.querySelector(".source-text");
+    if (marks.length) text.scrollTop = marks[0].offsetTop - text.offsetTop - text.clientHeight / 3;
+    text.chip = chip;
+    text.focus({ preventScroll: true });
+    source.scrollIntoView({ block: "nearest" });
+  };
+
+  document.addEventListener("click", (event) => {
+    const target = event.target;
+    const chip = target.closest?.("a.cite");
+    if (chip) {
+      event.preventDefault();
+      open(chip);
+      return;
+    }
+    const article = target.closest?.("article.answer");
+    if (target.closest?.("[data-stop]")) running.get(article)?.abort();
+    if (target.closest?.("[data-copy]")) {
+      const said = article.querySelector(".said");
+      navigator.clipboard.writeText(article.querySelector("[data-markdown]").value).then(
+        () => { said.textContent = words.copied; },
+        () => { said.textContent = words.uncopied; },
+      );
+    }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    const text = event.target.closest?.(".source-text");
+    if (text?.chip?.isConnected) {
+      text.closest("details").open = false;
+      text.chip.focus();
+    }
+    const stop = event.target.closest?.("article.running")?.querySelector("[data-stop]");
+    stop?.click();
+  });
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest?.("form[data-feedback], form[data-why]");
+    const article = form?.closest("article.answer");
+    if (!article) return;
+    event.preventDefault();
+    const button = event.submitter;
+    const body = new URLSearchParams(new FormData(form, button));
+    body.set("quietly", "1");
+    const said = article.querySelector(".said");
+    fetch(form.action, { method: "POST", body, keepalive: true })
+      .then((response) => {
+        if (!response.ok) throw new Error(response.status);
+        said.textContent = words.noted;
+        const why = article.querySelector("[data-why]");
+        if (!form.hasAttribute("data-feedback")) {
+          why.hidden = true;
+          return;
+        }
+        for (const each of form.querySelectorAll("[aria-pressed]")) {
+          each.setAttribute("aria-pressed", String(each === button));
+        }
+        why.hidden = button.value !== "0";
+      })
+      .catch(() => { said.textContent = words.unsent; });
+  });
+
+  addEventListener("pagehide", () => {
+    for (const controller of running.values()) controller.abort();
+  });
+  dress(document);
+  start();
+})();

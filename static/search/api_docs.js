@@ -1,0 +1,53 @@
+// The list of operations, in the page's colours, and a button beside each command that copies it.
+"use strict";
+
+const place = document.getElementById("swagger-ui");
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+follow();
+dark.addEventListener("change", follow);
+
+const ui = SwaggerUIBundle({
+  url: place.dataset.schema,
+  dom_id: "#swagger-ui",
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: "BaseLayout",
+  deepLinking: true,
+  docExpansion: "none",
+  filter: true,
+  defaultModelsExpandDepth: -1,
+  // Otherwise it would send the schema's address to a validator on the internet.
+  validatorUrl: null,
+  requestInterceptor(request) {
+    if (request.method && request.method !== "GET") {
+      request.headers[place.dataset.csrfHeader] = place.dataset.csrfToken;
+    }
+    return request;
+  },
+  onComplete() {
+    if (location.hash) return;
+    ui.layoutActions.show(["operations-tag", "search"], true);
+    // Opened by the page, not by the reader: the address stays as it was.
+    history.replaceState(null, "", location.pathname + location.search);
+  },
+});
+
+function copy(code) {
+  // Without HTTPS browsers offer no clipboard: the selection is copied instead.
+  if (navigator.clipboard) return navigator.clipboard.writeText(code.textContent);
+  getSelection().selectAllChildren(code);
+  document.execCommand("copy");
+  return Promise.resolve();
+}
+
+for (const command of document.querySelectorAll(".command")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = command.dataset.copy;
+  button.addEventListener("click", async () => {
+    await copy(command.querySelector("code"));
+    button.textContent = command.dataset.copied;
+    setTimeout(() => { button.textContent = command.dataset.copy; }, 2000);
+  });
+  command.append(button);
+}

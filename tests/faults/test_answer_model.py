@@ -1,0 +1,551 @@
+"""The language model's server misbehaves: each time a clear outcome, nothing charged twice."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import DataError, connection
+from django.db.models import Sum
+
+from common.database import in_thread
+from search.answers.budgets import Payer
+from search.answers.domain import AnswerParameters, Citation, Cited, Token
+from search.answers.generating import failures
+from search.answers.generating import server as servers
+from search.answers.generating.client import Model, model_for, prompt_tokens
+from search.answers.generating.markers import MarkerParser
+from search.answers.models import AnswerLimits, ModelCall, ModelPrice
+from search.errors import BudgetExceeded, ModelUnavailable
+from tests.support.fake_chat import (
+    Behaviour,
+    FakeChat,
+    Pause,
+    chunk,
+    cuts,
+    dropped,
+    endless,
+    event,
+    reasons,
+    refuses,
+    says,
+    sends,
+    stalls,
+    status,
+    without,
+)
+
+pytestmark = pytest.mark.django_db
+
+ASKED = [{"role": "user", "content": "When does the pool close?"}]
+PATIENT = {"first_token_seconds": 10.0, "token_seconds": 10.0, "total_seconds": 20.0}
+HASTY = {
+    "first_token_timeout": {**PATIENT, "first_token_seconds": 0.2},
+    "token_timeout": {**PATIENT, "token_seconds": 0.2},
+}
+
+
+@dataclass
+class Outcome:
+    """What a caller of the model got."""
+
+    text: str = ""
+    code: str = ""
+    message: str = ""
+
+
+@pytest.fixture
+def chat(settings: Any) -> Iterator[FakeChat]:
+    """A server that answers correctly until its script says otherwise; each token costs 0.1."""
+    servers.forget()
+    ModelPrice.objects.create(
+        model="fake-chat", input_per_million=100_000, output_per_million=100_000
+    )
+    with FakeChat() as fake:
+        settings.ANSWERS_GENERATED = True
+        settings.ANSWER_BASE_URL = fake.base_url
+        settings.ANSWER_API_KEY = "key"
+        settings.ANSWER_MODEL = "fake-chat"
+        yield fake
+    servers.forget()
+
+
+def asked(parameters: AnswerParameters | None = None) -> Outcome:
+    """The outcome of one streamed call."""
+
+    async def read() -> Outcome:
+        outcome = Outcome()
+        try:
+            async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
+                async for piece in pieces:
+                    outcome.text += piece
+        except ModelUnavailable as error:
+            outcome.code, outcome.message = error.code, str(error)
+        return outcome
+
+    model = the_model(parameters)
+    return async_to_sync(read)()
+
+
+def the_model(parameters: AnswerParameters | None = None) -> Model:
+    model = model_for(parameters or AnswerParameters(**PATIENT), Payer())
+    assert model is not None
+    return model
+
+
+def the_call() -> ModelCall:
+    """The only call that was recorded; it is settled."""
+    call = ModelCall.objects.get()
+    assert call.settled
+    return call
+
+
+def test_a_reply_is_streamed_and_charged_once(chat: FakeChat) -> None:
+    """The server's own count of tokens, at the price of the table."""
+    chat.then(says("The pool ", "closes [1].", usage=(70, 7)))
+
+    assert asked() == Outcome("The pool closes [1].")
+
+    call = the_call()
+    assert (call.prompt_tokens, call.completion_tokens, call.estimated) == (70, 7, False)
+    assert call.cost == Decimal("7.7")
+    assert call.first_token_ms is not None
+    assert call.error == ""
+    (request,) = chat.requests
+    assert request["model"] == "fake-chat"
+    assert request["messages"] == ASKED
+    assert chat.keys == ["Bearer key"]
+
+
+def test_a_server_that_counts_no_tokens_is_estimated(chat: FakeChat) -> None:
+    chat.then(says("Seven short words stand in this reply.", usage=None))
+
+    asked()
+
+    call = the_call()
+    assert call.estimated
+    assert call.completion_tokens >= 7
+    assert call.prompt_tokens >= 6
+
+
+FAILURES: list[tuple[str, Behaviour, Outcome]] = [
+    ("cut", cuts("Half an ans"), Outcome("Half an ans", "cut")),
+    ("ends early", says("Half", finish=None, done=False, usage=None), Outcome("Half", "cut")),
+    ("malformed", sends(chunk({"content": "A"}), event("{broken")), Outcome("A", "malformed")),
+    ("other shape", sends(event({"choices": "none"})), Outcome("", "malformed")),
+    ("a list", sends(event([1, 2])), Outcome("", "malformed")),
+    ("number", sends(chunk({"content": 7}), chunk({}, "stop")), Outcome("", "malformed")),
+    ("html", sends(b"<html>502 Bad Gateway</html>"), Outcome("", "cut")),
+    ("error", sends(chunk({"content": "A"}), event({"error": {"message": "oops"}})),
+     Outcome("A", "model_error")),
+    ("filter", says("Some", finish="content_filter"), Outcome("Some", "content_filter")),
+    ("refusal", refuses("I cannot help with that."), Outcome("", "declined")),
+    ("empty", says(), Outcome("", "empty")),
+    ("blank key", status(401, "invalid_api_key"), Outcome("", "unauthorized")),
+    ("wrong model", status(404, "model_not_found"), Outcome("", "unknown_model")),
+    ("no quota", status(429, "insufficient_quota"), Outcome("", "quota")),
+    ("too long", status(400, "context_length_exceeded"), Outcome("", "too_long")),
+    ("stalls at once", stalls(), Outcome("", "first_token_timeout")),
+    ("stalls before", sends(chunk({"role": "assistant"}), Pause()),
+     Outcome("", "first_token_timeout")),
+    ("only thinks", reasons(thoughts=["Hm", Pause()]), Outcome("", "first_token_timeout")),
+    ("stalls in the middle", stalls("The pool"), Outcome("The pool", "token_timeout")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"),
+    [row[1:] for row in FAILURES],
+    ids=[row[0] for row in FAILURES],
+)
+def test_a_failure_is_clear_and_keeps_what_came(
+    chat: FakeChat, behaviour: Behaviour, outcome: Outcome
+) -> None:
+    """Issue 12, faults. One request: nothing that may have cost something is repeated."""
+    chat.then(behaviour)
+
+    got = asked(AnswerParameters(**HASTY.get(outcome.code, PATIENT)))
+
+    assert (got.text, got.code) == (outcome.text, outcome.code)
+    assert got.message.endswith(".")
+    assert len(chat.requests) == 1
+    call = the_call()
+    assert call.error == outcome.code
+    chat.wait_for(lambda fake: fake.open == 0)
+
+
+def test_the_whole_answer_has_a_time_limit(chat: FakeChat) -> None:
+    chat.then(says(*["word ", Pause(0.05)] * 200))
+
+    got = asked(AnswerParameters(**{**PATIENT, "total_seconds": 0.6}))
+
+    assert got.code == "total_timeout"
+    chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [status(500), status(503), status(429, retry_after="0.05"), status(429)],
+    ids=["500", "503", "429 with Retry-After", "429"],
+)
+def test_a_failure_that_costs_nothing_is_retried(chat: FakeChat, behaviour: Behaviour) -> None:
+    chat.then(behaviour, says("There.", usage=(10, 2)))
+
+    assert asked() == Outcome("There.")
+
+    assert len(chat.requests) == 2
+    assert the_call().cost == Decimal("1.2")
+
+
+def test_a_request_that_was_sent_is_neither_repeated_nor_free(chat: FakeChat) -> None:
+    """The server took it and closed the connection: its provider may charge for the prompt."""
+    chat.then(dropped(), says("There."))
+
+    assert asked().code == "cut"
+
+    assert len(chat.requests) == 1
+    assert the_call().cost > 0
+
+
+def test_a_call_that_cannot_be_recorded_is_not_made(
+    chat: FakeChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> int:
+        raise DataError
+
+    monkeypatch.setattr("search.answers.budgets.reserve", broken)
+
+    assert asked().code == "not_recorded"
+
+    assert chat.requests == []
+
+
+def test_there_are_at_most_two_retries(chat: FakeChat) -> None:
+    chat.then(*[status(500)] * 5)
+
+    assert asked().code == "server_error"
+
+    assert len(chat.requests) == 3
+    assert the_call().cost == 0
+
+
+def test_a_longer_pause_than_there_is_time_ends_the_call_at_once(chat: FakeChat) -> None:
+    chat.then(status(429, retry_after="3600"))
+
+    assert asked().code == "rate_limited"
+
+    assert len(chat.requests) == 1
+
+
+def test_nothing_is_retried_after_the_first_token(chat: FakeChat) -> None:
+    chat.then(cuts("The pool"))
+
+    got = asked()
+
+    assert (got.text, got.code) == ("The pool", "cut")
+    assert len(chat.requests) == 1
+    assert the_call().completion_tokens > 0
+
+
+def test_nobody_is_there(chat: FakeChat, settings: Any) -> None:
+    settings.ANSWER_BASE_URL = "http://127.0.0.1:1/v1"
+
+    assert asked().code == "not_reached"
+
+    assert the_call().cost == 0
+
+
+def test_a_server_that_accepts_no_connection(
+    chat: FakeChat, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its queue is full, as behind a firewall that drops packets: nothing can have been charged."""
+    monkeypatch.setattr(servers, "CONNECTING", 0.1)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full:
+        settings.ANSWER_BASE_URL = f"http://127.0.0.1:{full.getsockname()[1]}/v1"
+        with socket.create_connection(full.getsockname()):
+            assert asked().code == "not_reached"
+    assert the_call().cost == 0
+
+
+def test_a_hundred_thousand_tokens_are_not_read(chat: FakeChat) -> None:
+    """The reply ends cleanly soon after its longest permitted length."""
+    chat.then(endless("word " * 20, 5_000))
+    model = the_model(AnswerParameters(max_tokens=50, **PATIENT))
+
+    async def read() -> int:
+        async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
+            return len("".join([piece async for piece in pieces]))
+
+    assert async_to_sync(read)() < 1_000
+    assert model.finish == "length"
+    chat.wait_for(lambda fake: fake.disconnects == 1)
+    assert the_call().completion_tokens < 500
+
+
+def test_thoughts_are_not_part_of_the_answer(chat: FakeChat) -> None:
+    chat.then(reasons("It closes [1]."))
+
+    assert asked() == Outcome("It closes [1].")
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_thoughts_within_the_content_are_not_part_of_it(chat: FakeChat, size: int) -> None:
+    """As small models on servers without a parser for reasoning write them."""
+    text = "\n<think>\nThe user asks <b>. Hm.\n</think>\n\nIt closes [1] <think>."
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    chat.then(says(*pieces, usage=None))
+
+    assert asked() == Outcome("It closes [1] <think>.")
+
+    assert the_call().completion_tokens >= 10
+
+
+def test_a_model_that_never_stops_thinking_has_not_answered(chat: FakeChat) -> None:
+    chat.then(says("<think>Hm, hm, hm.", finish="length"))
+    chat.then(reasons(thoughts=["Hm"]))
+
+    assert [asked().code, asked().code] == ["only_thoughts", "only_thoughts"]
+
+
+@pytest.mark.parametrize("text", ["<", "<thin", " <thinking aloud> is a tag", "</think>a"])
+def test_other_tags_are_text(chat: FakeChat, text: str) -> None:
+    chat.then(says(*text))
+
+    assert asked() == Outcome(text)
+
+
+def test_fifty_askers_at_once_with_a_slow_provider(chat: FakeChat) -> None:
+    """They stream side by side, stay within the budget together, and leave nothing running."""
+    AnswerLimits.objects.update_or_create(pk=1, defaults={"site_monthly": Decimal(40)})
+    chat.then(*[says("The ", Pause(0.2), "pool.", usage=(10, 10))] * 50)
+    # Each is reserved at 2 or less, so 20 fit until the first is settled at exactly 2.
+    parameters = AnswerParameters(max_tokens=20 - prompt_tokens(ASKED), **PATIENT)
+
+    async def one(model: Model) -> str:
+        try:
+            async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
+                return "".join([piece async for piece in pieces])
+        except BudgetExceeded:
+            return "refused"
+
+    async def everybody() -> list[str]:
+        return await asyncio.gather(*map(one, models))
+
+    models = [the_model(parameters) for _ in range(50)]
+    outcomes = Counter(async_to_sync(everybody)())
+
+    assert outcomes == {"The pool.": 20, "refused": 30}
+    assert len(chat.requests) == 20
+    assert chat.most_open > 1
+    assert not ModelCall.objects.filter(settled=False).exists()
+    assert ModelCall.objects.aggregate(all=Sum("cost"))["all"] == 40
+    chat.wait_for(lambda fake: fake.open == 0)
+
+
+def test_a_reader_who_leaves_ends_the_request(chat: FakeChat) -> None:
+    """The server sees the disconnect; what was written is charged, once."""
+    chat.then(stalls("The pool ", "closes "))
+
+    async def leave() -> str:
+        async with aclosing(model.stream(ASKED, purpose="answer")) as pieces:
+            return await anext(pieces)
+
+    model = the_model()
+    assert async_to_sync(leave)() == "The pool "
+
+    chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
+    call = the_call()
+    assert call.error == "stopped"
+    assert call.estimated
+    assert call.completion_tokens > 0
+    assert model.usage.cost == pytest.approx(float(call.cost))
+
+
+@pytest.mark.parametrize("behaviour", [stalls(), stalls("The pool ")], ids=["before", "in"])
+def test_a_task_that_is_cancelled_ends_the_request(chat: FakeChat, behaviour: Behaviour) -> None:
+    chat.then(behaviour)
+
+    async def read() -> None:
+        async for _ in model.stream(ASKED, purpose="answer"):
+            pass
+
+    async def cancel() -> None:
+        task = asyncio.create_task(read())
+        while not chat.open:
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while model.usage.prompt_tokens == 0:
+            await asyncio.sleep(0.01)
+
+    model = the_model()
+    async_to_sync(cancel)()
+
+    chat.wait_for(lambda fake: fake.disconnects == 1 and fake.open == 0)
+    assert the_call().error == "stopped"
+
+
+@pytest.mark.parametrize("parameter", ["stream_options", "temperature", "max_tokens"])
+def test_a_parameter_that_the_server_refuses_is_left_out(chat: FakeChat, parameter: str) -> None:
+    """Once per process: the second call does not try it again."""
+    chat.then(*[without(parameter, says("Fine."))] * 3)
+
+    assert [asked().text, asked().text] == ["Fine.", "Fine."]
+
+    assert [parameter in each for each in chat.requests] == [True, False, False]
+    if parameter == "max_tokens":
+        assert chat.requests[1]["max_completion_tokens"] == 1000
+
+
+def test_a_server_that_does_not_say_what_it_refuses(chat: FakeChat) -> None:
+    """The oldest servers know no `stream_options`."""
+    chat.then(status(422, message="Extra inputs are not permitted"), says("Fine."))
+
+    assert asked().text == "Fine."
+
+    assert ["stream_options" in each for each in chat.requests] == [True, False]
+
+
+def test_a_whole_reply_in_json(chat: FakeChat) -> None:
+    chat.then(says('{"searches": ', '["pool"]}', usage=(9, 4)))
+    model = the_model()
+
+    async def read() -> str:
+        return await model.complete(ASKED, purpose="split", max_tokens=77, json=True)
+
+    assert async_to_sync(read)() == '{"searches": ["pool"]}'
+    (request,) = chat.requests
+    assert request["response_format"] == {"type": "json_object"}
+    assert (request["max_tokens"], request["temperature"]) == (77, 0.0)
+    assert (model.usage.prompt_tokens, model.usage.completion_tokens) == (9, 4)
+    assert the_call().purpose == "split"
+
+
+def test_the_usage_of_calls_that_run_at_once_adds_up(chat: FakeChat) -> None:
+    chat.then(*[says("a", Pause(0.02), usage=(10, 1))] * 4)
+    model = the_model()
+
+    async def four() -> None:
+        calls = (model.complete(ASKED, purpose="rewrite", max_tokens=9) for _ in range(4))
+        await asyncio.gather(*calls)
+
+    async_to_sync(four)()
+
+    assert (model.usage.prompt_tokens, model.usage.completion_tokens) == (40, 4)
+    assert model.usage.cost == pytest.approx(4.4)
+
+
+def test_markers_split_over_events(chat: FakeChat) -> None:
+    """S5-16. A reader never sees half a marker, nor one of a passage that was not given."""
+    chat.then(says("It closes [", "1", "]", "[", "7", "] after 30 s", " [2", "]."))
+    parser, events, model = MarkerParser({1, 2}), [], the_model()
+
+    async def read() -> None:
+        async for piece in model.stream(ASKED, purpose="answer"):
+            events.extend(parser.feed(piece))
+
+    async_to_sync(read)()
+    events += parser.close()
+
+    tokens = [each.text for each in events if isinstance(each, Token)]
+    assert "".join(tokens) == "It closes [1] after 30 s [2]."
+    assert all(token.count("[") == token.count("]") for token in tokens)
+    assert [each for each in events if isinstance(each, Cited)] == [
+        Cited(Citation(1)),
+        Cited(Citation(2)),
+    ]
+    assert parser.dropped == 1
+
+
+class TestWhichModel:
+    def test_the_profile_names_it(self, chat: FakeChat) -> None:
+        asked(AnswerParameters(model="special", **PATIENT))
+        assert chat.requests[0]["model"] == "special"
+        assert chat.model_lists == 0
+
+    def test_the_servers_first_that_writes_text(self, chat: FakeChat, settings: Any) -> None:
+        """The server is asked once per process."""
+        settings.ANSWER_MODEL = ""
+        chat.models = ("text-embedding-3", "BAAI/bge-m3", "bge-reranker-v2", "qwen3-8b", "other")
+
+        asked()
+        asked()
+
+        assert [each["model"] for each in chat.requests] == ["qwen3-8b", "qwen3-8b"]
+        assert chat.model_lists == 1
+
+    @pytest.mark.parametrize("models", [("text-embedding-3",), (), None])
+    def test_a_server_without_one(
+        self, chat: FakeChat, settings: Any, models: tuple[str, ...] | None
+    ) -> None:
+        settings.ANSWER_MODEL = ""
+        chat.models = models
+
+        got = asked()
+
+        assert got.code == "no_model"
+        assert "ANSWER_MODEL" in got.message
+        assert the_model().name == ""
+        assert chat.model_lists == 1  # not asked again for every question
+        assert not ModelCall.objects.exists()
+
+    def test_openai_is_not_asked(self, settings: Any) -> None:
+        settings.ANSWERS_GENERATED, settings.ANSWER_API_KEY = True, "key"
+        settings.ANSWER_BASE_URL = settings.ANSWER_MODEL = ""
+        assert the_model().name == servers.OPENAI_MODEL
+
+    def test_none_is_wanted(self, chat: FakeChat, settings: Any) -> None:
+        settings.ANSWERS_GENERATED = False
+        assert model_for(AnswerParameters(), Payer()) is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_stream_holds_no_connection_to_the_database(chat: FakeChat) -> None:
+    """In an event loop of its own, as under an ASGI server: transactions are real."""
+    chat.then(says("The ", "pool.", usage=(10, 1)))
+    model = the_model()
+
+    async def read() -> list[bool]:
+        held = []
+        async for _ in model.stream(ASKED, purpose="answer"):
+            held.append(await sync_to_async(lambda: connection.connection is not None)())
+            assert await sync_to_async(ModelCall.objects.filter(settled=False).count)() == 1
+            await in_thread(lambda: None)
+        return held
+
+    assert asyncio.run(read()) == [False, False]
+    assert the_call().cost == Decimal("1.1")
+
+
+def test_neither_prompts_nor_answers_nor_keys_are_logged(
+    chat: FakeChat, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At INFO and above, of this package, the client and its HTTP library."""
+    settings.ANSWER_API_KEY = "sk-secret"
+    caplog.set_level(logging.INFO)
+    chat.then(says("The answer is confidential."), status(400, "odd", message="no"))
+
+    asked()
+    asked()
+
+    logged = caplog.text
+    for secret in ("sk-secret", "When does the pool", "confidential"):
+        assert secret not in logged
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(1.0, "for 1 second in"), (0.5, "for 0.5 seconds in"), (15, "15 seconds")],
+)
+def test_durations_are_counted(seconds: float, words: str) -> None:
+    assert words in str(failures.stalled(seconds))

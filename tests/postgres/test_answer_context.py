@@ -1,0 +1,168 @@
+"""The context of an answer, read from the database as its asker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from pytest_django import DjangoAssertNumQueries
+
+from common.accounts.models import User
+from ingestion import services
+from ingestion.models import Chunk
+from ingestion.services import Wish
+from search.answers.context import context_of, context_of_all
+from search.answers.domain import AnswerParameters, Context
+from search.domain import Hit
+from search.pipeline import search
+from tests.support.factories import make_document
+from tests.support.library import lasting_library
+from tests.support.repeating_library import lasting_repeats
+
+pytestmark = pytest.mark.django_db
+
+NOBODY = AnonymousUser()
+
+
+@pytest.fixture(scope="class")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(scope="class")
+def repeats(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_repeats(django_db_blocker) as filled:
+        yield filled
+
+
+def hits_of(question: str, viewer: Any = NOBODY) -> tuple[Hit, ...]:
+    return search(question, viewer=viewer).hits
+
+
+def context(question: str, viewer: Any = NOBODY, **parameters: Any) -> Context:
+    return context_of(
+        hits_of(question, viewer), viewer=viewer, parameters=AnswerParameters(**parameters)
+    )
+
+
+def ids(found: Context) -> set[int]:
+    return {chunk for passage in found.passages for chunk in passage.chunk_ids}
+
+
+class TestLibrary:
+    def test_a_passage_names_its_place(self, library: SimpleNamespace) -> None:
+        """S5-15: what the prompt and a citation need."""
+        hits = hits_of("connection timeout")
+        found = context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+
+        best = next(passage for passage in found.passages if passage.rank == 1)
+        chunk = Chunk.objects.get(pk=hits[0].chunk_id)
+        assert hits[0].chunk_id in best.chunk_ids
+        assert best.score == pytest.approx(hits[0].score)
+        assert (best.version, best.document) == (chunk.version_id, chunk.document_id)
+        assert best.document_id == str(library.connections.public_id)
+        assert best.title == library.connections.title
+        assert best.heading_path == tuple(chunk.heading_path)
+        assert best.collection == "Handbook"
+        assert found.tokens <= found.budget == 5000
+
+    def test_the_text_is_that_of_the_document(self, library: SimpleNamespace) -> None:
+        """S5-13: joined, without overlaps, at its offsets."""
+        found = context("connection pool timeouts", min_passages=1)
+
+        for passage in found.passages:
+            if passage.document == library.connections.pk:
+                whole = library.connections.current.text
+                assert passage.text == whole[passage.start : passage.end]
+
+    def test_one_query_without_room_to_grow_and_two_with(
+        self, library: SimpleNamespace, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        hits = hits_of("what happened on day 40")
+        with django_assert_num_queries(1):
+            context_of(hits, viewer=NOBODY, parameters=AnswerParameters(expand=False))
+        with django_assert_num_queries(2):
+            context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+        with django_assert_num_queries(2):
+            context_of_all([hits, hits[3:]], viewer=NOBODY, parameters=AnswerParameters())
+        with django_assert_num_queries(0):
+            assert context_of([], viewer=NOBODY, parameters=AnswerParameters()) == Context(
+                budget=5000
+            )
+
+    def test_what_the_viewer_may_not_read_is_not_in_it(
+        self, library: SimpleNamespace, member: User
+    ) -> None:
+        """S5-25: even for hits of somebody else's search."""
+        hits = hits_of("zanzibar harbour lighthouse", member)
+        chunks = set(library.secret.chunks.values_list("pk", flat=True))
+
+        assert ids(context_of(hits, viewer=member, parameters=AnswerParameters())) & chunks
+        assert not ids(context_of(hits, viewer=NOBODY, parameters=AnswerParameters())) & chunks
+
+    def test_it_reads_the_first_candidates_only(self, library: SimpleNamespace) -> None:
+        """S5-11."""
+        hits = hits_of("watch changed at noon")
+        first = {hit.chunk_id for hit in hits[:3]}
+        assert ids(context("watch changed at noon", candidates=3, expand=False)) == first
+
+    def test_several_rankings_make_one_context(self, library: SimpleNamespace) -> None:
+        """S4-13: each part of a question has its best passage in it."""
+        questions = ("connection timeout", "region D-40", "Urlaub beantragen")
+        rankings = [hits_of(question) for question in questions]
+        parameters = AnswerParameters(min_passages=3, max_passages=3, expand=False)
+        found = context_of_all(rankings, viewer=NOBODY, parameters=parameters)
+
+        assert ids(found) >= {ranking[0].chunk_id for ranking in rankings}
+        assert min(passage.rank for passage in found.passages) == 1
+        alone = context_of_all(rankings[:1], viewer=NOBODY, parameters=AnswerParameters())
+        assert alone == context_of(rankings[0], viewer=NOBODY, parameters=AnswerParameters())
+
+
+class TestRepeats:
+    def test_copies_are_in_it_once(self, repeats: SimpleNamespace) -> None:
+        """S5-12."""
+        found = context("handover of a shift", expand=False)
+
+        editions = [p for p in found.passages if "begins a quarter of an hour" in p.text]
+        assert len(editions) == 1
+        assert found.copies >= 2
+
+    def test_a_disabled_chunk_is_neither_joined_nor_a_neighbour(
+        self, repeats: SimpleNamespace
+    ) -> None:
+        """S5-13, S5-25: the chunks on both sides of it stay apart."""
+        text = "\n\n".join(
+            f"Of the {name} bell this is said: {f'the {name} bell rings at the turn. ' * 20}"
+            for name in ("first", "second", "third", "fourth")
+        )
+        bells = make_document(repeats.manual.collection, text, file_name="bells.txt")
+        rings = "first bell rings at the turn, third bell rings at the turn"
+        parameters = AnswerParameters(min_passages=1, context_tokens=1500)
+        hits = [hit for hit in hits_of(rings) if hit.document_id == bells.pk]
+        before = context_of(hits[:1], viewer=NOBODY, parameters=parameters)
+        assert "second bell" in before.passages[0].text
+
+        second = bells.chunks.filter(text__contains="second bell")
+        chunks = set(second.values_list("pk", flat=True))
+        for chunk in second:
+            services.edit_chunk(chunk, Wish(disabled=True), acting_user=None)
+        after = context_of(hits, viewer=NOBODY, parameters=parameters)
+        assert len(after.passages) == 2
+        assert not ids(after) & chunks
+        assert all("second bell" not in passage.text for passage in after.passages)
+
+    def test_the_text_edited_by_hand_is_read(self, repeats: SimpleNamespace) -> None:
+        chunk = repeats.manual.chunks.get(text__contains="thermocouple")
+        hits = hits_of("thermocouple of the furnace")
+        text = chunk.text.replace("thermocouple", "pyrometer")
+        services.edit_chunk(chunk, Wish(text=text), acting_user=None)
+
+        found = context_of(hits, viewer=NOBODY, parameters=AnswerParameters())
+        (passage,) = (each for each in found.passages if chunk.pk in each.chunk_ids)
+        assert "pyrometer" in passage.text
+        assert "thermocouple" not in passage.text

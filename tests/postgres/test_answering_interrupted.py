@@ -1,0 +1,297 @@
+"""Answers that are interrupted: by their reader, a deletion, a change of who may read what."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+
+from common.accounts.models import User
+from ingestion.models import Collection, Document, Visibility
+from search.answers import answering, recording
+from search.answers.answering import Asked
+from search.answers.domain import AnswerParameters, Done, Event, Failed, Mode, State, Token
+from search.answers.models import Answer
+from search.engine.response import SearchResponse
+from search.errors import ModelUnavailable
+from tests.support.factories import make_collection, make_document
+from tests.support.library import TIMEOUTS
+from tests.support.scripted_model import Piece, ScriptedModel
+
+QUESTION = "How long is a connection timeout?"
+TRUE = "Set the timeout to five seconds [1]."
+PARAMETERS = AnswerParameters(refusal="No.", system_prompt="Answer from $fence.", refuse_below=0.0)
+
+
+@pytest.fixture
+def library(db: None) -> Document:
+    return make_document(make_collection(), TIMEOUTS)
+
+
+def use(monkeypatch: pytest.MonkeyPatch, *pieces: Piece) -> ScriptedModel:
+    model = ScriptedModel(pieces)
+    monkeypatch.setattr(answering, "model_for", lambda *_: model)
+    return model
+
+
+def asked(viewer: User | None = None, **changed: Any) -> Asked:
+    given = {
+        "visitor": "" if viewer else "somebody",
+        "mode": Mode.INSTANT,
+        "parameters": PARAMETERS,
+    }
+    return Asked(QUESTION, viewer, **{**given, **changed})
+
+
+def told(question: Asked) -> list[Event]:
+    async def collected() -> list[Event]:
+        return [event async for event in answering.events(question)]
+
+    return async_to_sync(collected)()
+
+
+def test_a_reader_who_leaves_stops_the_model(
+    library: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request is closed at once, and the text so far is recorded."""
+    model = use(monkeypatch, f"{TRUE} ", "And so ", "on.")
+
+    async def left() -> None:
+        async with aclosing(answering.events(asked())) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, Token) and "so" in event.text:
+                    break
+        assert model.closed == 1
+
+    async_to_sync(left)()
+    row = Answer.objects.get()
+    assert (row.state, row.model) == ("stopped", "scripted")
+    assert row.text.startswith(TRUE)
+    assert row.sentences[0]["verdict"] == "supported"
+    assert row.prompt_tokens == 100
+    assert row.sources.count() == row.source_count > 0
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_cancelled_task_records_its_answer(
+    library: Document, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """Also if it is cancelled again while it records."""
+    writing = asyncio.Event()
+    model = use(monkeypatch, f"{TRUE} ", writing.set)
+
+    async def left() -> None:
+        async def reads() -> None:
+            async for _ in answering.events(asked()):
+                if writing.is_set():
+                    await asyncio.Event().wait()
+
+        async def stalls(*_: object, **__: object) -> Any:
+            try:
+                yield TRUE + " "
+                writing.set()
+                await asyncio.Event().wait()
+            finally:
+                model.closed += 1
+
+        monkeypatch.setattr(model, "stream", stalls)
+        task = asyncio.ensure_future(reads())
+        await writing.wait()
+        for _ in range(times):
+            task.cancel()
+            await asyncio.sleep(0)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        while not await sync_to_async(Answer.objects.filter(state="stopped").exists)():
+            await asyncio.sleep(0.01)
+
+    async_to_sync(left)()
+    assert model.closed == 1
+    assert Answer.objects.get().text.strip() == TRUE
+
+
+def test_who_leaves_while_the_answer_is_first_stored(
+    library: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One row, stopped; the model is never asked."""
+    model, storing, store = use(monkeypatch, TRUE), threading.Event(), recording.start
+
+    def slowly(*given: Any) -> None:
+        storing.set()
+        time.sleep(0.05)
+        store(*given)
+
+    monkeypatch.setattr(recording, "start", slowly)
+
+    async def left() -> None:
+        async def reads() -> None:
+            async for _ in answering.events(asked()):
+                pass
+
+        task = asyncio.ensure_future(reads())
+        while not storing.is_set():
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async_to_sync(left)()
+    assert Answer.objects.get().state == "stopped"
+    assert model.calls == []
+
+
+def test_who_leaves_before_the_first_event_leaves_nothing_running(
+    library: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = use(monkeypatch, TRUE)
+
+    async def left() -> None:
+        events = answering.events(asked())
+        await anext(events)
+        await events.aclose()  # type: ignore[attr-defined]
+
+    async_to_sync(left)()
+    assert model.calls == []
+    assert Answer.objects.get().state == "stopped"
+
+
+def test_an_error_after_the_first_event_ends_the_stream_in_words(
+    library: Document, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    use(monkeypatch, TRUE, RuntimeError("secret detail"))
+    *_, last = told(asked())
+    assert isinstance(last, Failed)
+    assert last.code == "internal_error"
+    assert "secret" not in last.message
+    row = Answer.objects.get()
+    assert (row.state, row.error) == ("failed", "internal_error")
+    assert "secret detail" in caplog.text
+
+
+def hide(collection: Collection) -> None:
+    Collection.objects.filter(pk=collection.pk).update(visibility=Visibility.GROUPS)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_a_document_made_private_while_the_model_writes(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, failing: bool
+) -> None:
+    """The end is withheld, and so is the stored answer, whatever became of it."""
+    away = [ModelUnavailable("cut", "It broke off.")] if failing else []
+    use(monkeypatch, f"{TRUE} ", lambda: hide(library.collection), *away)
+    *_, last = told(asked(reader))
+    assert isinstance(last, Done)
+    assert last.answer.withheld
+    assert (last.answer.text, last.answer.context.passages) == ("", ())
+    assert_withheld(last.answer.id, reader)
+
+
+@pytest.mark.parametrize(("mode", "purpose"), [(Mode.AUTO, "rewrite"), (Mode.THINKING, "split")])
+def test_a_document_made_private_while_searches_are_planned(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User, mode: Mode, purpose: str
+) -> None:
+    """The model is not sent what the asker may no longer read."""
+    model = ScriptedModel(TRUE, rewrite='{"question": "a"}', split='{"searches": ["b"]}')
+    model.meanwhile = lambda: hide(library.collection)
+    monkeypatch.setattr(answering, "model_for", lambda *_: model)
+    monkeypatch.setattr(SearchResponse, "confidence", 0.25)
+    answer = answering.answer(asked(reader, mode=mode))
+    assert model.calls == [purpose]
+    assert (answer.state, answer.context.passages) == (State.REFUSED, ())
+
+
+def test_a_document_made_private_before_the_repair(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    model = ScriptedModel(
+        ["It takes 47 hours [1].", lambda: hide(library.collection)], split="{}", repair=TRUE
+    )
+    monkeypatch.setattr(answering, "model_for", lambda *_: model)
+    answer = answering.answer(asked(reader, mode=Mode.THINKING))
+    assert model.calls == ["split", "answer"]
+    assert answer.withheld
+
+
+def test_a_document_made_private_between_asking_and_reading(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    use(monkeypatch, TRUE)
+    answer = answering.answer(asked(reader))
+    row = recording.readable(answer.id, reader)
+    assert row is not None
+    shown = recording.shown(row)
+    assert (shown.text, shown.sentences) == (answer.text, answer.sentences)
+    assert shown.context.passages == answer.context.passages
+    assert (shown.usage, shown.confidence) == (answer.usage, answer.confidence)
+    hide(library.collection)
+    assert_withheld(answer.id, reader)
+
+
+def test_a_document_in_the_bin_or_gone_withholds(
+    library: Document, monkeypatch: pytest.MonkeyPatch, reader: User
+) -> None:
+    use(monkeypatch, TRUE)
+    answer = answering.answer(asked(reader))
+    library.delete()
+    assert_withheld(answer.id, reader)
+    row = Answer.objects.get()
+    assert (row.text, row.sentences) == ("", [])
+
+
+def assert_withheld(public_id: str, reader: User) -> None:
+    row = recording.readable(public_id, reader)
+    assert row is not None
+    shown = recording.shown(row)
+    assert shown.withheld
+    assert (shown.text, shown.sentences, shown.context.passages) == ("", (), ())
+    assert (shown.question, shown.searched_for, shown.steps) == (QUESTION, QUESTION, ())
+
+
+def test_only_the_asker_reads_an_answer(
+    library: Document,
+    monkeypatch: pytest.MonkeyPatch,
+    reader: User,
+    member: User,
+    administrator: User,
+) -> None:
+    use(monkeypatch, TRUE)
+    own = answering.answer(asked(reader)).id
+    assert recording.readable(own, reader) is not None
+    for other in (member, administrator, None):
+        assert recording.readable(own, other, visitor="somebody") is None
+    use(monkeypatch, TRUE)
+    visitors = answering.answer(asked()).id
+    assert recording.readable(visitors, None, visitor="somebody") is not None
+    assert recording.readable(visitors, None, visitor="another") is None
+    assert recording.readable(visitors, None) is None
+    assert recording.readable(visitors, administrator, visitor="somebody") is None
+    assert recording.readable("no-uuid", reader) is None
+
+
+def test_the_queries_of_an_instant_answer(
+    library: Document, monkeypatch: pytest.MonkeyPatch, django_assert_max_num_queries: Any
+) -> None:
+    monkeypatch.setattr(answering, "model_for", lambda *_: None)
+    answering.answer(asked())
+    # The profile, the search (2: its words are ordinary, so no spelling is looked up), the context
+    # (2), the space, the answer and its sources.
+    with django_assert_max_num_queries(11) as captured:
+        answer = answering.answer(asked(parameters=None))
+    sent = [query["sql"] for query in captured.captured_queries]
+    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 8
+    use(monkeypatch, TRUE)
+    with django_assert_max_num_queries(13) as captured:
+        answering.answer(
+            asked(parameters=None)
+        )  # twice stored, and once more checked, but no space
+    sent = [query["sql"] for query in captured.captured_queries]
+    assert len([sql for sql in sent if not sql.startswith(("SAVEPOINT", "RELEASE"))]) == 10
+    with django_assert_max_num_queries(2):
+        row = recording.readable(answer.id, None, visitor="somebody")
+        assert row is not None
+        recording.shown(row)

@@ -1,0 +1,111 @@
+"""`manage.py evaluate_answers`: a judged collection to figures of answers."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from search.answers.models import Answer
+from search.tuning.models import EvaluationRun
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("no_worker")]
+
+CORPUS = [
+    {"_id": "d1", "title": "Ferry", "text": "The ferry crosses the river twice an hour. Its "
+     "captain is Ada Lovelace. She has steered it since 1843."},
+    {"_id": "d2", "title": "Bread", "text": "Bread is baked from flour, water, salt and yeast. It "
+     "bakes for 45 minutes."},
+]  # fmt: skip
+QUERIES: list[dict[str, Any]] = [
+    {"_id": "q1", "text": "Who is the captain of the ferry?",
+     "metadata": {"answers": ["Ada Lovelace"]}},
+    {"_id": "q2", "text": "How long does bread bake?",
+     "metadata": {"answers": ["45 minutes", "45"]}},
+    {"_id": "no gold", "text": "What is bread?", "metadata": {}},
+]  # fmt: skip
+QRELS = [("q1", "d1"), ("q2", "d2"), ("no gold", "d2")]
+UNANSWERABLE = [{"_id": "u1", "text": "Who is the owner of the ferry?", "paragraph": "d1"}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "ferries and bread"
+    made.mkdir()
+    write(made / "corpus.jsonl", CORPUS)
+    write(made / "queries.jsonl", QUERIES)
+    write(made / "unanswerable.jsonl", UNANSWERABLE)
+    (made / "qrels.tsv").write_text("".join(f"{query}\t{each}\t1\n" for query, each in QRELS))
+    return made
+
+
+def write(file: Path, rows: list[dict[str, Any]]) -> None:
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def evaluate(*arguments: object) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command("evaluate_answers", *map(str, arguments), stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def failing(*arguments: object) -> str:
+    with pytest.raises(CommandError) as error:
+        evaluate(*arguments)
+    return str(error.value)
+
+
+def test_figures_go_to_the_terminal_to_json_and_to_the_database(
+    folder: Path, tmp_path: Path
+) -> None:
+    """S5-25, S5-44: every answer has sources, and every citation is valid."""
+    other = tmp_path / "elsewhere"
+    other.mkdir()
+    write(other / "corpus.jsonl", CORPUS[:1])
+    write(other / "queries.jsonl", [{"_id": "f", "text": "aortic valve stenosis in children"}])
+    (other / "qrels.tsv").write_text("f\td1\t1\n")
+    written = tmp_path / "figures.json"
+    printed = evaluate(
+        "--collection", folder, "--foreign", other, "--mode", "instant", "--json", written
+    )
+
+    assert "ferries and bread: 2 questions with an answer, 1 without, 1 of other" in printed
+    assert "Mode instant" in printed
+    (run,) = json.loads(written.read_text())["runs"]
+    assert run["questions"] == {"answerable": 2, "unanswerable": 1, "foreign": 1, "rejected": 0}
+    assert run["context_recall"]["by_shape"][-1]["recall"] == 1
+    held = run["containment"]
+    assert held["quotes"] == 1
+    assert held["baselines"]["first sentence"]["contained"] == 0
+    assert held["baselines"]["first sentence"]["quotes_better_by"]["mean"] == 1
+    assert held["by_type"]["person"] == {"questions": 1, "contained": 1.0}
+    refusal = run["refusal"]["foreign"]
+    assert refusal["auroc"] == 1
+    assert refusal["risk_by_coverage"]["1.0"] == pytest.approx(1 / 3, abs=1e-4)
+    mode = run["modes"]["instant"]
+    assert mode["with_sources"] == mode["valid_citations"] == 1
+    assert 0 < mode["latency_ms"]["p50"] <= mode["latency_ms"]["p95"]
+
+    row = EvaluationRun.objects.get(kind=EvaluationRun.Kind.ANSWERS)
+    assert row.collection == "ferries and bread"
+    assert row.queries == 4
+    assert row.measures["context recall"] == row.measures["answers contained"] == 1
+    assert row.measures["instant: valid citations"] == 1
+    assert row.latency_ms["p95"]
+    assert not Answer.objects.exists()
+
+
+def test_errors_say_what_to_do(folder: Path, tmp_path: Path) -> None:
+    assert "Give the path of a judged collection" in failing("--collection", tmp_path / "none")
+    file = tmp_path / "missing" / "figures.json"
+    assert "could not be written" in failing("--collection", folder, "--limit", 1, "--json", file)
+    write(folder / "queries.jsonl", [{**row, "metadata": {}} for row in QUERIES])
+    assert "Give each its answers in queries.jsonl" in failing("--collection", folder)
+    write(folder / "queries.jsonl", QUERIES)
+    (folder / "unanswerable.jsonl").write_text('{"_id": "u1"}\n')
+    assert "Line 1" in failing("--collection", folder)

@@ -1,0 +1,258 @@
+"""U4, Q3: a compound is found by both of its readings, half-life and halflife (ADR 44)."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pytest import approx
+
+from ingestion.lexical import hyphens, terms
+from ingestion.lexical.ngrams import spaced
+from ingestion.models import Chunk
+from search.domain import KeywordScorer, Signal, TitleScorer
+from search.pipeline import search
+from search.presentation.reading import marked_text
+from search.presentation.snippets import highlight
+from search.retrieval.phrases import contains, lacks_exactly
+from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
+from tests.support.shelf import NOBODY, ask, idfs, keywords_only, scores, shelve
+
+pytestmark = pytest.mark.django_db
+
+HYPHENATED = "the half-life of a drug"
+JOINED = "the halflife of a drug"
+PARTED = "half of my life"
+OTHERS = ["a pump", "a valve", "the oil", "grease", "bearings", "a river"]
+
+
+TOKENS = ("half-life", "x-ray", "the", "of-the", "halflife", "D-40", "it's-a", "a/b-c", "北京")
+
+
+def shelf(*texts: str, config: str = "english") -> list[int]:
+    return shelve(make_collection(), config, [*texts, *OTHERS])
+
+
+def idf(chunks: int, frequency: int) -> float:
+    return math.log(1 + (chunks - frequency + 0.5) / (frequency + 0.5))
+
+
+def lexemes_of(text: str, config: str = "english") -> dict[str, list[int]]:
+    """The lexemes of a text as indexed, with their positions."""
+    vector = hyphens.with_joined_sql(f"to_tsvector('{config}', %(t)s)", f"'{config}'", "%(t)s")
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT lexeme, positions FROM unnest({vector})", {"t": spaced(text)})
+        return dict(cursor.fetchall())
+
+
+def joined(text: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT joined FROM {hyphens.joined_sql('%s')} parted ORDER BY nth", [spaced(text)]
+        )
+        return [row[0] for row in cursor.fetchall()]
+
+
+class TestCompounds:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("the half-life of x-rays", ["halflife", "xrays"]),
+            ("Jean-Luc", ["JeanLuc"]),
+            ("half\u2010life and half\u2011life", ["halflife", "halflife"]),
+            ("state-of-the-art", ["stateoftheart"]),
+            ("the l-leucine, a half-life.", ["lleucine", "halflife"]),
+            ("Müller-Straße, кто-нибудь, être-là", ["MüllerStraße", "ктонибудь", "êtrelà"]),
+            pytest.param("1990-1995 and -5", [], id="ranges and numbers"),
+            pytest.param("INC-2024-0042 D-40 S2-03 COVID-19 x86-64", [], id="identifiers"),
+            pytest.param("pre- and postwar -well - a", [], id="no compound"),
+            pytest.param("a-b-c-d-e", [], id="a longer chain"),
+            pytest.param("a-" * 2_000 + "b", [], id="a chain of thousands"),
+            pytest.param(f"{'a' * 40}-{'b' * 40}", [], id="data"),
+            pytest.param("http://a-b.org/c-d x-y@z-u.org /etc/b-c", [], id="addresses"),
+            pytest.param("北京-大学 รถ-ไฟ 東京-タワー", [], id="letters without spaces"),
+        ],
+    )
+    def test_have_a_joined_reading(self, text: str, expected: list[str]) -> None:
+        assert joined(text) == expected
+
+    def test_joined_lexemes_stand_behind_the_text(self) -> None:
+        found = lexemes_of("A half-life, two half-lives, and a halflife")
+        assert found["halflif"] == [11, 16_383]
+        assert found["halfliv"] == [16_383]
+        plain = lexemes_of("A half life")
+        assert plain == {"half": [2], "life": [3]}
+
+    def test_repeated_compounds_count_as_often(self) -> None:
+        found = lexemes_of("half-life " * 3 + "x-ray " * 150, "simple")
+        assert found["halflife"] == [16_383 - 128, 16_383 - 64, 16_383]
+        assert len(found["xray"]) == 100
+        # 150 occurrences of xray, and of each part, cost nothing else.
+        assert found["ray"][0] < 30
+
+    @settings(
+        suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60)
+    )
+    @given(
+        text=st.lists(
+            st.sampled_from(TOKENS) | st.text(max_size=8).filter(lambda text: "\0" not in text),
+            max_size=20,
+        ).map(" ".join),
+        config=st.sampled_from(["english", "german", "simple"]),
+    )
+    def test_move_no_other_lexeme(self, text: str, config: str, db: None) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT lexeme, positions FROM unnest(to_tsvector(%s, %s))", [config, spaced(text)]
+            )
+            plain = dict(cursor.fetchall())
+        found = lexemes_of(text, config)
+        assert {
+            lexeme: [place for place in found[lexeme] if place < 9_000] for lexeme in plain
+        } == plain
+        assert all(place > 9_000 for lexeme in set(found) - set(plain) for place in found[lexeme])
+
+
+class TestSearch:
+    @pytest.mark.parametrize("query", ["half-life", "halflife", "Half\u2010Life", "HALFLIFE"])
+    def test_finds_both_spellings_by_either(self, query: str) -> None:
+        hyphenated, written, *_ = shelf(HYPHENATED, JOINED)
+        assert set(scores(query)) == {hyphenated, written}
+
+    def test_a_joined_word_weighs_the_same_in_either_spelling(self) -> None:
+        hyphenated, written, *_ = shelf(HYPHENATED, JOINED)
+        assert idfs("halflife") == {"halflif": approx(idf(8, 2))}
+        norm = {c.pk: 1.2 * (0.25 + 0.75 * c.length / 12) for c in Chunk.objects.all()}
+        assert scores("halflife") == {
+            pk: approx(idf(8, 2) * 2.2 / (1 + norm[pk]), rel=1e-4) for pk in (hyphenated, written)
+        }
+
+    def test_a_compound_counts_once(self) -> None:
+        """The joined reading stands for the compound, and the parts count as before."""
+        shelf(HYPHENATED, JOINED, PARTED)
+        assert idfs("half-life") == {
+            "halflif": approx(idf(9, 2)),
+            "half": approx(idf(9, 2)),
+            "life": approx(idf(9, 2)),
+        }
+        found = ask("half-life")
+        assert found.left_out == 0
+
+    def test_the_length_of_a_text_is_that_of_its_own_words(self) -> None:
+        hyphenated, *_ = shelf(HYPHENATED)
+        assert Chunk.objects.get(pk=hyphenated).length == 4  # half-life, half, life, drug
+
+    def test_a_word_is_known_in_either_spelling(self) -> None:
+        shelf(HYPHENATED, "the xray")
+        for word in ("halflife", "x-ray", "half-life", "xray"):
+            assert ask(word, words=(word,)).unknown == (), word
+        assert ask("quarterlife", words=("quarterlife",)).unknown == ("quarterlife",)
+
+    def test_finds_all_that_it_found_before_chunks_are_read_again(self) -> None:
+        """Chunks read before there were joined readings hold the compound alone."""
+        hyphenated, written, *_ = shelf(HYPHENATED, JOINED, HYPHENATED)
+        old = Chunk.objects.get(pk=hyphenated)
+        terms.count_out(old.version_id, chunk_id=old.pk)
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text) WHERE id = %s",
+                [hyphenated],
+            )
+        terms.count_in(old.version_id, chunk_id=old.pk)
+        # One chunk holds the compound alone, one the joined word alone, one both.
+        assert idfs("half-life")["halflif"] == approx(idf(9, 2))
+        found = scores("half-life")
+        assert {hyphenated, written} <= set(found)
+        assert hyphenated not in scores("halflife")
+
+    def test_readings_share_one_idf_while_few_chunks_are_read_again(self) -> None:
+        first, second, third, *_ = shelf(HYPHENATED, HYPHENATED, HYPHENATED)
+        version = Chunk.objects.get(pk=first).version_id
+        for chunk in (first, second):
+            terms.count_out(version, chunk_id=chunk)
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE ingestion_chunk SET lexemes = to_tsvector('english', text)"
+                    " WHERE id = %s",
+                    [chunk],
+                )
+            terms.count_in(version, chunk_id=chunk)
+        found = idfs("half-life")
+        assert found["half-lif"] == found["halflif"] == approx(idf(9, 4))
+        assert set(scores("half-life")) == {first, second, third}
+
+    def test_readings_of_all_configurations(self) -> None:
+        collection = make_collection()
+        english = shelve(collection, "english", [HYPHENATED, *OTHERS])[0]
+        simple = shelve(collection, "simple", ["halflife", "half-life"])
+        assert set(scores("halflife")) == {english, *simple}
+        assert {english, *simple} <= set(scores("half-life"))
+        # "halflif" is the lexeme of most chunks, hence counted by itself.
+        assert idfs("halflife")["halflif"] == approx(idf(7, 1))
+
+    def test_overlap_counts_a_compound_once(self) -> None:
+        hyphenated, *_ = shelf(HYPHENATED)
+        profile = keywords_only(keyword_scorer=KeywordScorer.OVERLAP)
+        assert scores("half-life", profile=profile) == {hyphenated: 1.0}
+
+    def test_a_joined_stop_word_adds_nothing(self) -> None:
+        shelf("the in-to of", "into the river")
+        assert "into" not in idfs("in-to river")
+
+    def test_titles_too(self) -> None:
+        collection = make_collection(language="en")
+        make_document(collection, "Some text.", title="The half-life of drugs", file_name="a.txt")
+        profile = keywords_only(title_scorer=TitleScorer.PER_TERM)
+        assert list(scores("halflife", Signal.TITLE, profile=profile).values()) == [10]
+        assert list(scores("halflife").values())
+
+    def test_synonyms_too(self) -> None:
+        hyphenated, written, *_ = shelf(HYPHENATED, JOINED)
+        found = scores("decay", Signal.SYNONYM, expansions=("half-life",))
+        assert set(found) == {hyphenated, written}
+
+
+class TestPhrases:
+    @pytest.mark.parametrize(
+        ("phrase", "holds"),
+        [
+            ("half-life of a drug", True),
+            ("half life of a drug", True),
+            ("half-life", True),
+            ("halflife", False),
+            ("drug halflife", False),
+            ("halflife xray", False),
+            ("xray halflife", False),
+            ("halflife drug", False),
+        ],
+    )
+    def test_reach_over_no_joined_lexeme(self, phrase: str, holds: bool) -> None:
+        held, *_ = shelf(f"{HYPHENATED} x-ray tube drug")
+        chunks = Chunk.objects.filter(pk=held)
+        assert chunks.filter(contains(phrase)).exists() is holds
+        assert chunks.filter(lacks_exactly(phrase)).exists() is not holds
+
+
+class TestMarks:
+    @pytest.mark.parametrize(
+        ("query", "text", "expected"),
+        [
+            ("halflife", "A half-life is half of it.", "A <mark>half-life</mark> is half of it."),
+            ("halflife", "The half\u2010life", "The <mark>half\u2010life</mark>"),
+            ("half-life", "Its halflife.", "Its <mark>halflife</mark>."),
+            ("xray half", "Half-hourly x-ray", "<mark>Half</mark>-hourly <mark>x-ray</mark>"),
+            ("halflife half", "a half-life", "a <mark>half-life</mark>"),
+            ("life", "a half-life", "a half-<mark>life</mark>"),
+            ("北京 halflife", "北京 half-life", "<mark>北京</mark> <mark>half-life</mark>"),
+        ],
+    )
+    def test_a_hit_by_the_joined_reading(self, query: str, text: str, expected: str) -> None:
+        make_document(make_collection(language="en"), text, file_name="a.txt")
+        [result] = search(query, viewer=NOBODY).results
+        assert str(result.snippet) == expected
+        read = Chunk.objects.annotate(read=marked_text(query)).get().read
+        assert str(highlight(read)) == expected

@@ -1,0 +1,278 @@
+"""Judged sections: the collection that ships, its figures, golden queries and confidence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from ingestion.documents import steps
+from ingestion.lexical import terms
+from ingestion.models import Chunk, Collection
+from kbsite.demo import documents, judged
+from search.engine import configuration
+from search.models import Calibration
+from search.ranking import confidence
+from search.tuning.evaluation import own_calibration
+from search.tuning.evaluation.collections import EvaluationError
+from search.tuning.evaluation.golden import golden_set
+from search.tuning.evaluation.sections import (
+    SectionCollection,
+    SectionCorpus,
+    read_sections,
+    resolve,
+)
+from search.tuning.models import GoldenQuery, Judgement
+from tests.support.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("no_worker")]
+
+LONG = " It is checked by the crew before each shift, and a note of it is kept in the book." * 30
+PAGE = f"""# Harbour
+
+Notes for the crew.
+
+## Cranes
+
+The harbour crane lifts forty tonnes.{LONG}
+
+### Brakes
+
+The brake of a crane holds without power.{LONG}
+
+## Ferry
+
+The ferry crosses the river twice an hour.{LONG}
+
+### Fare
+
+Two coins.
+"""
+QUESTIONS = {
+    "q1": "how much does the crane lift",
+    "q2": "what does the ferry cost",
+    "q3": "who built the harbour",
+}
+GRADES = [
+    ("q1", "old/harbour.md#Cranes", 3),
+    ("q1", "old/harbour.md#Cranes > Brakes", 1),
+    ("q1", "old/harbour.md#Derricks", 2),
+    ("q2", "old/harbour.md#Ferry > Fare", 3),
+    ("q2", "old/harbour.md", 1),
+    ("q3", "old/harbour.md#", 0),
+]
+
+
+def write(folder: Path, grades: Sequence[tuple[str, str, int]]) -> None:
+    rows = [json.dumps({"_id": key, "text": text}) for key, text in QUESTIONS.items()]
+    (folder / "queries.jsonl").write_text("\n".join(rows))
+    lines = ["query-id\tsection\tgrade", *("\t".join(map(str, each)) for each in grades)]
+    (folder / "qrels.tsv").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def harbour(tmp_path: Path) -> SectionCollection:
+    """A judged collection of one document, which the site has under a newer source."""
+    collection = make_collection("Harbour")
+    make_document(collection, PAGE, file_name="harbour.md", source="new/harbour.md")
+    write(tmp_path, GRADES)
+    return read_sections(
+        tmp_path, lambda say, processes: ([collection.slug], {"old/": "new/"}), "harbour"
+    )
+
+
+def corpus(harbour: SectionCollection) -> SectionCorpus:
+    return resolve(harbour, *harbour.load(print, 1))
+
+
+def process(versions: Sequence[int], **_: object) -> None:
+    """Process uploads within the test's transaction, which no other process sees."""
+    for version in versions:
+        steps.advance(version)
+    terms.fold()
+
+
+def sections(found: SectionCorpus, query: str) -> dict[str, set[str]]:
+    """The first words of the passages of each judged section of a query."""
+    texts = dict(Chunk.objects.values_list("pk", "text"))
+    names: dict[str, set[str]] = {}
+    for chunk, name in found.judged[query].items():
+        names.setdefault(name, set()).add(texts[chunk].split("\n")[0])
+    return names
+
+
+def test_passages_find_their_innermost_judged_section(harbour: SectionCollection) -> None:
+    found = corpus(harbour)
+    of_first = sections(found, "q1")
+    assert set(of_first) == {"old/harbour.md#Cranes", "old/harbour.md#Cranes > Brakes"}
+    assert "Brakes" in of_first["old/harbour.md#Cranes > Brakes"]
+    assert "Brakes" not in of_first["old/harbour.md#Cranes"]
+    # Too small for a passage of its own, the fare is in one of its neighbours'.
+    of_second = sections(found, "q2")
+    assert set(of_second) == {"old/harbour.md#Ferry > Fare", "old/harbour.md"}
+    assert "Brakes" in of_second["old/harbour.md"]
+
+
+def test_sections_that_are_gone_are_named_and_left_out(harbour: SectionCollection) -> None:
+    found = corpus(harbour)
+    assert found.missing == ("old/harbour.md#Derricks",)
+    assert "old/harbour.md#Derricks" not in found.qrels["q1"]
+    assert set(found.qrels) == {"q1", "q2"}
+    assert dict(harbour.without_answer) == {"q3": QUESTIONS["q3"]}
+    with pytest.raises(EvaluationError, match="None of the sections"):
+        resolve(harbour, ["nowhere"], {})
+
+
+class TestEvaluate:
+    @pytest.fixture(autouse=True)
+    def shipped(
+        self, harbour: SectionCollection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr("search.tuning.management.judged.shipped", lambda name: harbour)
+        monkeypatch.setenv("RELEVANCE_DIR", str(tmp_path / "nowhere"))
+
+    def evaluate(self, *arguments: str) -> str:
+        out = StringIO()
+        call_command("evaluate", *arguments, stdout=out)
+        return out.getvalue()
+
+    def test_without_other_collections_the_one_that_ships_is_measured(self) -> None:
+        printed = self.evaluate("--profile", "default", "keyword-only")
+        assert "nowhere is missing, so the judged collection that ships is used" in printed
+        assert "BEIR" in printed
+        assert "licence" in printed
+        assert "harbour: 2 queries" in printed
+        assert "1 judged sections are not in the documents" in printed
+
+    def test_says_of_each_question_what_stands_first(self) -> None:
+        printed = self.evaluate("--questions")
+        row = "| how much does the crane lift | old/harbour.md#Cranes | 3 of 3 | yes | 1 |"
+        assert row in printed
+        assert "right document among the first three in 2 of 2" in printed
+        assert "| what does the ferry cost |" not in self.evaluate("--questions", "q1")
+        with pytest.raises(CommandError, match="no measured query q9"):
+            self.evaluate("--questions", "q9")
+
+    def test_an_unknown_collection_is_still_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("search.tuning.management.judged.shipped", lambda name: None)
+        with pytest.raises(CommandError, match="the one that ships is used"):
+            self.evaluate("--collection", "nothing")
+
+
+class TestShipped:
+    def test_questions_and_grades_fit_together(self) -> None:
+        found = judged.collection()
+        assert len(found.queries) >= 60
+        assert len(found.without_answer) >= 5
+        texts = {**found.queries, **found.without_answer}
+        assert set(found.qrels) == set(texts)
+        assert len(set(texts.values())) == len(texts)
+        assert {grade for held in found.qrels.values() for grade in held.values()} == {0, 1, 2, 3}
+
+    def test_every_judged_section_of_the_samples_is_there(self) -> None:
+        collection = make_collection(documents.SAMPLES)
+        for file in documents.samples():
+            made = make_document(
+                collection, file.content, file_name=file.file_name, source=file.source
+            )
+            assert made.current is not None
+        judgements = judged.collection()
+        found = resolve(judgements, [collection.slug], judged.aliases())
+        assert [name for name in found.missing if name.startswith("samples/")] == []
+
+        lines: list[str] = []
+        judged.load_golden_queries(lines.append)
+        questions = {each.text: each for each in golden_set()}
+        assert len(questions) == GoldenQuery.objects.count() >= 14
+        assert f"{len(questions)} golden queries" in lines[0]
+        monsters = questions["submarine monsters"]
+        assert monsters.collections == (collection.slug,)
+        assert max(monsters.qrels.values()) == 3
+        assert "Aboleth" in Judgement.objects.filter(grade=3).values_list("note", flat=True)
+        # The wrong answer that is first is not judged as the right one.
+        belt = GoldenQuery.objects.get(text="why do we stop the belt")
+        right = belt.judgements.get(grade=3).document
+        assert right is not None
+        assert right.source == "samples/machinery-underground.docx"
+
+        Judgement.objects.filter(query=belt).delete()
+        judged.load_golden_queries(lines.append)
+        assert len(lines) == 1
+        assert not Judgement.objects.filter(query=belt).exists()
+
+    def test_a_site_without_the_demo_gets_them_hidden_from_readers(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        page = documents.SourceFile("page.rst", "django-9.9/page.txt", b"Page\n====\n\nText.\n")
+        monkeypatch.setattr(documents, "django_docs", lambda folder, say: [page])
+        monkeypatch.setattr(documents, "samples", list)
+        monkeypatch.setattr(judged, "finish", process)
+        slugs, aliases = judged.load(print, 1)
+        collection = Collection.objects.get(slug=slugs[0])
+        assert collection.name == "judged: demo"
+        assert collection.visibility == "groups"
+        assert Chunk.objects.filter(searchable=True, collection=collection).exists()
+        assert set(aliases) == {"django/"}
+
+
+class TestConfidenceOfGoldenQueries:
+    ANSWERS = (
+        ("Cranes", "The harbour crane lifts forty tonnes.", "How much does the crane lift?"),
+        ("Ferry", "The ferry crosses the river twice an hour.", "How often does the ferry cross?"),
+        ("Lamp", "The lighthouse lamp turns in nine seconds.", "How fast does the lamp turn?"),
+        ("Pilot", "Ships over ninety metres take a pilot.", "Which ships take a pilot?"),
+        ("Tide", "The tide rises four metres at new moon.", "How far does the tide rise?"),
+        ("Rope", "A mooring rope is renewed after two winters.", "When is a rope renewed?"),
+    )
+
+    @pytest.fixture(autouse=True)
+    def golden(self) -> None:
+        collection = make_collection("Harbour")
+        made = {
+            title: make_document(collection, text, title=title) for title, text, _ in self.ANSWERS
+        }
+        for title, _, text in self.ANSWERS:
+            self.judge(GoldenQuery.objects.create(text=text), made[title], 3)
+            self.judge(GoldenQuery.objects.get(text=text), made["Lamp"], 1)
+        self.judge(GoldenQuery.objects.create(text="Who painted the harbour?"), made["Tide"], 0)
+
+    def judge(self, query: GoldenQuery, document: object, grade: int) -> None:
+        public_id = document.public_id  # type: ignore[attr-defined]
+        Judgement.objects.get_or_create(
+            query=query,
+            reference=public_id,
+            judge_name="ada",
+            defaults={"document": document, "grade": grade},
+        )
+
+    def calibrate(self, *arguments: str) -> str:
+        out = StringIO()
+        call_command("calibrate", *arguments, stdout=out)
+        return out.getvalue()
+
+    def test_too_few_are_refused_with_the_number(self) -> None:
+        with pytest.raises(CommandError, match=r"6 golden queries .* needs 60.*--collection"):
+            self.calibrate()
+        assert not Calibration.objects.exists()
+
+    def test_enough_are_fitted_cross_validated_and_used(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(own_calibration, "FEWEST", 6)
+        printed = self.calibrate("--dry-run")
+        assert "cross-validated questions" in printed
+        assert "The calibration until now, on the same questions" in printed
+        assert "Nothing was stored" in printed
+        assert not Calibration.objects.exists()
+
+        self.calibrate()
+        row = Calibration.objects.get()
+        assert "7 golden queries" in row.trained_on
+        kinds = row.measures["both"]["questions"]
+        assert kinds == {"answerable": 6, "unanswerable": 1, "withheld": 3, "foreign": 2}
+        found = confidence.CalibrationModels.from_json(row.coefficients)
+        assert configuration.current().calibration == found

@@ -1,0 +1,517 @@
+"""Searches, pools and measurements with a reranker, against a real server (S5-38, D21; ADR 41).
+
+No cross-encoder exists in a wheel: the server scores by shared words, or misbehaves.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.checks import Error
+from pytest import approx
+
+from common.accounts.models import User
+from ingestion.models import Chunk
+from kbsite.checks import check_reranker
+from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
+from search.engine import configuration
+from search.engine.rerank import PASSAGE_CHARS
+from search.errors import PoolError, RunFailed
+from search.models import SearchProfile
+from search.pipeline import Choices, SearchResponse, search
+from search.ranking.reranking import FIRST
+from search.reranking import Passage, current
+from search.tuning.evaluation.asking import evaluator
+from search.tuning.evaluation.golden import ask, compare, golden_set
+from search.tuning.models import CandidatePool, GoldenQuery, Judgement
+from search.tuning.publishing import activation
+from search.tuning.workbench import comparing, pools, preview
+from search.tuning.workbench.pool_building import build, wanted
+from search.tuning.workbench.pool_spec import Width
+from tests.support.explanations import recomputed
+from tests.support.factories import make_collection, make_document
+from tests.support.fake_reranker import Behaviour, FakeReranker, Reply, dropped, raw, said, status
+from tests.support.library import lasting_library
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+QUESTION = "what to do when the draught stops"
+QUESTIONS = {QUESTION: "regions", "barometer": "logbook", "timeout of five seconds": "connections"}
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        for text, name in QUESTIONS.items():
+            document = getattr(filled, name)
+            query = GoldenQuery.objects.create(text=text)
+            Judgement.objects.create(
+                query=query,
+                reference=document.public_id,
+                judge_name="j",
+                document=document,
+                grade=3,
+            )
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(clean_cache: None) -> None:
+    pools._pools.clear()
+    pools._whatifs.clear()
+    preview._held.clear()
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[FakeReranker]:
+    with FakeReranker() as running:
+        settings.RERANKER_URL = running.url
+        yield running
+
+
+def profile(share: float = 0.5, **knobs: Any) -> Profile:
+    return replace(configuration.current().profile(), rerank=share, **knobs)
+
+
+def asked(text: str = QUESTION, share: float = 0.5, **options: Any) -> SearchResponse:
+    options = {"viewer": evaluator(), "choices": Choices(snapshot=profile(share))} | options
+    return search(text, **options)
+
+
+def order(response: SearchResponse) -> list[int]:
+    return [hit.chunk_id for hit in response.hits]
+
+
+@pytest.fixture
+def reversing(library: SimpleNamespace, server: FakeReranker) -> FakeReranker:
+    """The server that prefers what the search ranks last among its first results."""
+    texts = [result.text for result in asked(share=0, page_size=50).results[:FIRST]]
+
+    def place(query: str, passage: str) -> float:
+        found = [i for i, text in enumerate(texts) if text[:200] in passage]
+        return (found[0] + 1) / (len(texts) + 1) if found else 0.0
+
+    server.score = place
+    return server
+
+
+class TestSearch:
+    def test_its_share_reorders_the_first_results(self, reversing: FakeReranker) -> None:
+        before, after = asked(share=0), asked(share=1)
+        first = [group.best.chunk_id for group in before.groups[:FIRST]]
+        assert len(first) > 3
+        assert [group.best.chunk_id for group in after.groups[:FIRST]] == first[::-1]
+        assert after.degraded == ()
+        for hit in asked(share=0.3).hits:
+            assert hit.score == approx(recomputed(hit), abs=1e-9)
+
+    def test_one_request_has_the_question_and_the_first_passages(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        response = asked()
+        (request,) = server.requests
+        assert request["query"] == QUESTION
+        assert len(request["documents"]) == min(FIRST, response.total)
+        best = next(r for r in response.results)
+        assert any(
+            text.startswith(best.title) and best.text[:80] in text for text in request["documents"]
+        )
+        assert max(map(len, request["documents"])) <= PASSAGE_CHARS
+        assert response.milliseconds["rerank"] > 0
+
+    def test_without_a_share_nobody_is_asked(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        response = asked(share=0)
+        assert server.requests == []
+        assert "rerank" not in response.milliseconds
+
+    @pytest.mark.parametrize(("share", "queries"), [(0.0, 3), (0.5, 4)], ids=["off", "on"])
+    def test_costs_one_query_for_the_texts(
+        self,
+        library: SimpleNamespace,
+        server: FakeReranker,
+        django_assert_num_queries: Any,
+        share: float,
+        queries: int,
+    ) -> None:
+        asked(share=share)  # the caches of the configuration and of the embedding
+        choices = Choices(snapshot=profile(share))
+        with django_assert_num_queries(queries):
+            search(QUESTION, viewer=evaluator(), choices=choices)
+
+    def test_a_repeated_question_is_answered_from_the_cache(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        first, second = asked(), asked()
+        assert len(server.requests) == 1
+        assert order(first) == order(second)
+
+    def test_an_edited_text_is_read_again(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        shelf = make_collection("Edited")
+        make_document(shelf, "# Wells\n\nThe draught of a well stops.\n", file_name="wells.md")
+        asked()
+        (chunk,) = [r.hit.chunk_id for r in asked().results if r.title == "Wells"]
+        Chunk.objects.filter(pk=chunk).update(text="The draught of a well never stops.")
+        asked()
+        assert len(server.requests) == 2
+        (text,) = server.requests[-1]["documents"]
+        assert "never stops" in text
+
+    def test_a_cache_that_is_down_costs_only_time(
+        self, library: SimpleNamespace, server: FakeReranker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        expected = order(asked())
+
+        def fail(*args: object, **options: object) -> None:
+            raise ConnectionError("no cache")
+
+        monkeypatch.setattr(type(cache._connections[cache._alias]), "get_many", fail)  # type: ignore[attr-defined]
+        monkeypatch.setattr(type(cache._connections[cache._alias]), "set_many", fail)  # type: ignore[attr-defined]
+        response = asked()
+        assert (order(response), response.degraded) == (expected, ())
+
+    def test_reads_only_what_its_reader_may(
+        self, library: SimpleNamespace, server: FakeReranker, reader: User
+    ) -> None:
+        everything = asked("zanzibar")
+        assert any("zanzibar" in text.lower() for text in server.requests[-1]["documents"])
+        assert everything.total
+        server.requests.clear()
+        asked("zanzibar", viewer=reader)
+        sent = [text for request in server.requests for text in request["documents"]]
+        assert not any("zanzibar" in text.lower() for text in sent)
+
+    def test_an_identifier_stays_first(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        server.score = lambda query, text: float("D40" not in text)
+        before, after = asked("D40", share=0), asked("D40", share=1)
+        assert before.hits[0].explanation.tier.reason
+        assert after.hits[0].explanation.tier.reason == before.hits[0].explanation.tier.reason
+
+    def test_the_order_depends_on_no_page(self, reversing: FakeReranker) -> None:
+        pages = [asked(page=page, page_size=2).results for page in (1, 2, 3)]
+        paged = [result.hit.chunk_id for results in pages for result in results]
+        whole = asked(page_size=50)
+        assert paged == [result.hit.chunk_id for result in whole.results[: len(paged)]]
+
+    def test_the_confidence_is_that_of_the_ranking_before(self, reversing: FakeReranker) -> None:
+        assert asked(share=1).confidence == asked(share=0).confidence
+
+
+FAILURES = {
+    "error": status(500),
+    "too many requests": status(429, retry_after="9"),
+    "wrong key": status(401),
+    "not JSON": raw(b"<html>"),
+    "too few": said({"results": [{"index": 0, "relevance_score": 1.0}]}),
+    "closed connection": dropped(),
+    "slow": lambda request: Reply(b"{}", delay=20),
+    "byte by byte": lambda request: Reply(b" " * 500, drip=0.1),
+}
+
+
+class TestFailures:
+    @pytest.mark.parametrize("behaviour", FAILURES.values(), ids=FAILURES)
+    def test_fall_back_aloud_and_in_time(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any, behaviour: Behaviour
+    ) -> None:
+        settings.RERANKER_TIMEOUT = 0.4
+        plain = asked(share=0)
+        server.then(behaviour)
+        started = time.monotonic()
+        response = asked()
+        assert time.monotonic() - started < 2
+        assert response.degraded == (Stage.RERANKER,)
+        assert [(h.chunk_id, h.score) for h in response.hits] == [
+            (h.chunk_id, h.score) for h in plain.hits
+        ]
+
+    def test_a_dead_server_is_left_alone_then_tried_again(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+    ) -> None:
+        settings.RERANKER_PAUSE = 0.5
+        server.then(*[status(500)] * 3)
+        assert all(asked().degraded for _ in range(6))
+        assert len(server.requests) == 3
+        time.sleep(0.6)
+        assert asked().degraded == ()
+        assert len(server.requests) == 4
+
+    def test_a_server_that_asks_for_a_pause_gets_it(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        server.then(status(429, retry_after="60"))
+        assert all(asked().degraded for _ in range(3))
+        assert len(server.requests) == 1
+
+    def test_a_key_that_no_header_may_hold_fails_no_search(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+    ) -> None:
+        settings.RERANKER_API_KEY = "schlüssel\n"
+        assert asked().degraded == (Stage.RERANKER,)
+        assert server.requests == []
+
+    def test_a_share_without_a_server_is_named(self, library: SimpleNamespace) -> None:
+        response = asked()
+        assert response.degraded == (Stage.RERANKER,)
+        assert order(response) == order(asked(share=0))
+
+    def test_concurrent_questions_do_not_pile_up(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+    ) -> None:
+        settings.RERANKER_TIMEOUT = 0.5
+        reranker = current()
+        assert reranker is not None
+        server.then(*[lambda request: Reply(b"{}", delay=20)] * 40)
+        passages = [Passage(1, "text")]
+        took: list[float] = []
+
+        def one(number: int) -> None:
+            started = time.monotonic()
+            with pytest.raises(Exception, match="reranker"):
+                reranker.strengths(f"question {number}", passages)
+            took.append(time.monotonic() - started)
+
+        threads = [threading.Thread(target=one, args=(number,)) for number in range(24)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(took) == 24
+        assert max(took) < 10  # the server would take 20 s
+        # Those that waited for a thread were never sent.
+        assert len(server.requests) <= 4
+
+
+def interleaved(a: Any, b: Any) -> list[tuple[int, str]]:
+    keys = list(dict.fromkeys([*a, *b]))
+    return [(key, "a" if key in a else "b") for key in keys]
+
+
+def test_an_experiment_asks_for_each_ranking_and_names_a_failure(
+    library: SimpleNamespace, server: FakeReranker
+) -> None:
+    plain, reranked = profile(0.0), profile(0.5)
+    mix: Mix = interleaved
+    trial = Trial(1, "mixed", (plain, reranked), plain, mix)
+    running = RunningExperiment(1, True, "salt", 1.0, plain, reranked)
+    configured = replace(configuration.current(), experiment=running)
+
+    def ask_in_trial() -> SearchResponse:
+        return search(
+            QUESTION, viewer=evaluator(), takes_part=lambda *_: trial, configured=configured
+        )
+
+    response = ask_in_trial()
+    assert (len(server.requests), response.degraded) == (1, ())
+    assert response.milliseconds["rerank"] > 0
+    cache.clear()
+    server.then(status(500))
+    assert ask_in_trial().degraded == (Stage.RERANKER,)
+
+
+MIXES = [Weights(0.7, 0.2, 0.1), Weights(0, 1, 0), Weights(1, 0, 0), Weights(0.3, 0.6, 0.1)]
+
+
+class TestWhatIf:
+    def test_ranks_with_kept_strengths_as_a_search_does(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        """For every share and weight; after the build nobody is asked."""
+        build(Width.of(profile()))
+        sent = len(server.requests)
+        assert sent >= len(QUESTIONS)
+        for share in (0.2, 0.5, 1.0):
+            for weights in MIXES:
+                wished = profile(share, weights=dict.fromkeys(QueryClass, weights))
+                held = pools.pooled(wished)
+                assert held.coverage.is_complete
+                outcome = held.whatif.under(wished)
+                assert len(server.requests) == sent
+                for place, golden in enumerate(held.goldens):
+                    live = search(golden.text, viewer=evaluator(), choices=Choices(snapshot=wished))
+                    hits = [(hit.chunk_id, hit.score) for hit in live.hits]
+                    ranked = outcome.ranking(place)
+                    assert [chunk for chunk, _ in ranked] == [chunk for chunk, _ in hits]
+                    assert [score for _, score in ranked] == approx(
+                        [score for _, score in hits], rel=1e-6, abs=1e-7
+                    )
+                sent = len(server.requests)
+
+    def test_pools_without_strengths_do_not_cover_a_share(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        build(Width.of(profile(0.0)))
+        assert server.requests == []
+        assert pools.pooled(profile(0.0)).coverage.is_complete
+        assert pools.pooled(profile(0.1)).coverage.pooled == 0
+        assert build(Width.of(profile(0.1))) == len(QUESTIONS)
+        for share in (0.0, 0.1, 0.9):
+            assert pools.pooled(profile(share)).coverage.is_complete
+
+    def test_a_strength_that_is_not_stored_makes_the_figures_incomplete(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        build(Width.of(profile()))
+        whole = comparing.compare(profile(0.0), profile(0.5))
+        assert (whole.unread, whole.is_complete) == (0, True)
+        for row in CandidatePool.objects.all():
+            row.facts["reranked"] = row.facts["reranked"][1:]
+            row.built += timedelta(seconds=1)
+            row.save()
+        part = comparing.compare(profile(0.0), profile(0.5))
+        assert 0 < part.unread <= len(QUESTIONS)
+        assert not part.is_complete
+        assert comparing.compare(profile(0.0), profile(0.0)).is_complete
+
+    def test_another_reranker_asks_for_new_pools(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+    ) -> None:
+        build(Width.of(profile()))
+        settings.RERANKER_MODEL = "another"
+        assert pools.pooled(profile()).coverage.pooled == 0
+
+    def test_a_rebuild_reads_for_the_drafts_weights(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        width = Width.of(profile())
+        build(width)
+        assert wanted(width, configuration.current()) == []
+        active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+        draft = activation.draft_from(active, acting_user=None)
+        SearchProfile.objects.filter(pk=draft.pk).update(rerank=0.5)
+        assert len(wanted(width, configuration.current())) == len(QUESTIONS)
+        assert pools.pooled(profile()).coverage.is_complete
+
+    def test_a_server_that_is_away_fails_the_build_with_a_reason(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        server.then(status(500))
+        with pytest.raises(PoolError, match="error 500"):
+            build(Width.of(profile()))
+        assert "error 500" in pools.pooled(profile()).coverage.problem
+
+
+class TestPreview:
+    def previewed(self, share: float, text: str = QUESTION) -> preview.Preview:
+        return preview.preview(text, profile(0.0), profile(share), viewer=evaluator())
+
+    def test_a_slider_asks_the_server_once(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        first = self.previewed(0.2)
+        sent = len(server.requests)
+        assert sent
+        moved = [self.previewed(share) for share in (0.4, 0.7, 1.0)]
+        assert len(server.requests) == sent
+        assert not any(each.unread for each in (first, *moved))
+        live = asked(share=1.0)
+        assert [place.result.hit.chunk_id for place in moved[-1].draft.places] == [
+            result.hit.chunk_id for result in live.results
+        ]
+        assert moved[-1].draft.places[0].result.hit.score == approx(live.hits[0].score)
+
+    def test_a_failure_is_said_and_not_repeated_at_every_move(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        server.then(status(500))
+        assert self.previewed(0.2).unread
+        sent = len(server.requests)
+        assert self.previewed(0.4).unread
+        assert len(server.requests) == sent
+
+    def test_no_server_is_said(self, library: SimpleNamespace) -> None:
+        assert self.previewed(0.2).unread
+        assert not self.previewed(0.0).unread
+
+
+class TestMeasuring:
+    def test_asks_the_server_for_real(
+        self, library: SimpleNamespace, reversing: FakeReranker
+    ) -> None:
+        (golden,) = [each for each in golden_set() if each.text == QUESTION]
+        plain, reranked = ask(golden, profile(0.0)), ask(golden, profile(1.0))
+        assert len(reversing.requests) == 1
+        assert reranked.ranking != plain.ranking
+        assert reranked.problem == ""
+
+    def test_never_measures_the_fallback(
+        self, library: SimpleNamespace, server: FakeReranker
+    ) -> None:
+        server.then(status(500))
+        with pytest.raises(RunFailed, match="RERANKER_URL"):
+            compare(golden_set(), profile(0.5), None)
+
+    def test_waits_longer_than_a_reader(
+        self, library: SimpleNamespace, server: FakeReranker, settings: Any
+    ) -> None:
+        settings.RERANKER_TIMEOUT = 0.2
+        answer = server.answer
+
+        def late(*request: Any) -> Reply:
+            time.sleep(0.5)
+            return answer(*request)
+
+        server.answer = late  # type: ignore[method-assign]
+        (golden,) = [each for each in golden_set() if each.text == QUESTION]
+        assert ask(golden, profile(0.5)).problem == ""
+        cache.clear()
+        assert asked().degraded == (Stage.RERANKER,)
+
+
+class TestListwise:
+    def test_a_chat_model_orders_the_list_once(
+        self, reversing: FakeReranker, settings: Any
+    ) -> None:
+        settings.RERANKER = "openai"
+        settings.RERANKER_URL = f"{reversing.base}/v1"
+        settings.RERANKER_MODEL = "chat"
+        before, after = asked(share=0), asked(share=1)
+        first = [group.best.chunk_id for group in before.groups[:FIRST]]
+        assert [group.best.chunk_id for group in after.groups[:FIRST]] == first[::-1]
+        asked(share=1)
+        assert len(reversing.requests) == 1
+
+
+class TestSettings:
+    def test_none_is_fine(self) -> None:
+        assert check_reranker(None) == []
+
+    @pytest.mark.parametrize(
+        ("changes", "says"),
+        [
+            pytest.param({"RERANKER": "tei"}, "RERANKER_URL is not set", id="no address"),
+            pytest.param({"RERANKER_URL": "localhost"}, "RERANKER_URL", id="no scheme"),
+            pytest.param(
+                {"RERANKER_URL": "http://h/", "RERANKER": "bert"}, "cohere, tei, openai", id="kind"
+            ),
+            pytest.param(
+                {"RERANKER_URL": "http://h/", "RERANKER_SCORES": "x"}, "logit", id="scale"
+            ),
+            pytest.param(
+                {"RERANKER_URL": "http://h/", "RERANKER_TIMEOUT": 0.0}, "above 0", id="time"
+            ),
+        ],
+    )
+    def test_a_wrong_one_is_an_error_and_no_reranker(
+        self, library: SimpleNamespace, settings: Any, changes: dict[str, Any], says: str
+    ) -> None:
+        for name, value in changes.items():
+            setattr(settings, name, value)
+        (problem,) = check_reranker(None)
+        assert isinstance(problem, Error)
+        assert says in problem.msg
+        assert current() is None
+        assert asked().degraded == (Stage.RERANKER,)

@@ -1,0 +1,298 @@
+"""S2-21, S4-30, D20: a collection or a document type names its own profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.db import IntegrityError, transaction
+
+from common.accounts.models import User
+from ingestion.documents import deletion
+from ingestion.models import Collection
+from search.domain import QueryClass, RunningExperiment, Trial, Weights
+from search.engine import configuration
+from search.models import ScopeProfile, SearchProfile
+from search.pipeline import Choices, SearchResponse, search
+from search.retrieval import Filters
+from search.tuning.publishing import activation, publications
+from tests.support.database import lasting
+from tests.support.factories import make_collection, make_document
+from tests.support.golden_library import active_profile
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+PDF, MARKDOWN = "application/pdf", "text/markdown"
+OWN, OTHER = "textbook:60/40", "mind"
+
+
+@pytest.fixture(scope="module")
+def shelves(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    with lasting(django_db_blocker):
+        for name in ("Recipes", "Manuals", "Letters"):
+            make_document(make_collection(name), f"# {name}\n\nThe pump of the {name.lower()}.")
+        secret = make_collection("Secret", visibility="groups", groups=["insiders"])
+        make_document(secret, "# Plan\n\nThe pump of the plan.")
+        yield
+
+
+@pytest.fixture(autouse=True)
+def library(shelves: None, db: None) -> None:
+    """The collections, for every test of the module."""
+
+
+def names_own(name: str, profile: str = OWN) -> ScopeProfile:
+    collection = Collection.objects.get(name=name)
+    return ScopeProfile.objects.create(collection=collection, profile=profile)
+
+
+def asked(
+    *slugs: str, text: str = "pump", viewer: Any = None, choices: Choices | None = None, **more: Any
+) -> SearchResponse:
+    filters = Filters(collections=slugs, **more)
+    return search(text, viewer=viewer, filters=filters, choices=choices)
+
+
+def told(response: SearchResponse) -> str:
+    return " ".join(response.notes)
+
+
+class TestOneCollection:
+    def test_is_ranked_by_its_own_profile_and_says_so(self) -> None:
+        names_own("Recipes")
+        found = asked("recipes")
+        assert found.profile.name == OWN
+        assert found.weights == found.profile.weights[found.classification.query_class]
+        assert f"Ranked by the profile that Recipes names: {OWN} v1." in found.notes
+        assert found.forced == ()
+
+    def test_by_the_operator_too(self) -> None:
+        names_own("Recipes")
+        assert asked(text="pump collection:recipes").profile.name == OWN
+        assert asked(text='pump collection:"Recipes"').profile.name == OWN
+        assert asked(text="pump collection:RECIPES").profile.name == OWN
+
+    def test_filter_and_operator_must_both_hold(self) -> None:
+        names_own("Recipes")
+        assert asked("recipes", "manuals", text="pump collection:recipes").profile.name == OWN
+        assert asked("manuals", text="pump collection:recipes").profile.name == "default"
+        narrowed = asked("recipes", "manuals", text="pump -collection:manuals")
+        assert narrowed.profile.name == OWN
+
+    def test_names_that_match_nothing_do_not_count(self) -> None:
+        names_own("Recipes")
+        assert asked("recipes", "no-such").profile.name == OWN
+
+    def test_a_change_acts_on_the_next_search(self) -> None:
+        assert asked("recipes").profile.name == "default"
+        row = names_own("Recipes")
+        assert asked("recipes").profile.name == OWN
+        row.profile = OTHER
+        row.save()
+        assert asked("recipes").profile.name == OTHER
+        row.delete()
+        assert asked("recipes").profile.name == "default"
+
+    def test_a_new_address_is_noticed(self) -> None:
+        names_own("Recipes")
+        assert asked("recipes").profile.name == OWN
+        collection = Collection.objects.get(name="Recipes")
+        collection.slug = "dishes"
+        collection.save()
+        assert asked("dishes").profile.name == OWN
+        assert asked("recipes").profile.name == "default"
+
+    def test_the_bin_gives_the_address_free_and_restoring_takes_it_back(
+        self, administrator: User
+    ) -> None:
+        names_own("Recipes")
+        recipes = Collection.objects.get(name="Recipes")
+        deletion.delete_collection(recipes, acting_user=administrator)
+        other = make_collection("Recipes")
+        assert other.slug == "recipes"
+        assert asked("recipes").profile.name == "default"
+        deletion.delete_collection(other, acting_user=administrator)
+        deletion.restore_collection(recipes, acting_user=administrator)
+        assert asked("recipes").profile.name == OWN
+
+    def test_the_bin_takes_it_out_of_the_notes(self, administrator: User) -> None:
+        names_own("Recipes")
+        assert "Recipes" in told(asked())
+        recipes = Collection.objects.get(name="Recipes")
+        deletion.delete_collection(recipes, acting_user=administrator)
+        assert asked().notes == ()
+        binned = Collection.objects.get(pk=recipes.pk)
+        deletion.delete_collection(recipes, acting_user=None)  # there already: nothing changes
+        recipes.refresh_from_db()
+        assert (recipes.deleted_at, recipes.deleted_by) == (binned.deleted_at, administrator)
+
+    def test_costs_no_query(self, django_assert_num_queries: Any) -> None:
+        names_own("Recipes")
+        asked("recipes")
+        with django_assert_num_queries(3):  # the stamp, the candidates, the page
+            assert asked("recipes").profile.name == OWN
+        with django_assert_num_queries(3):
+            assert "Recipes" in told(asked())
+
+
+class TestVersions:
+    def test_the_version_in_force_is_used(self) -> None:
+        names_own("Recipes", "default")
+        draft = activation.draft_from(active_profile(), acting_user=None)
+        assert asked("recipes").profile.version == 2
+        publications.publish(draft, acting_user=None)
+        assert asked("recipes").profile.version == draft.version
+        activation.roll_back(acting_user=None)
+        assert asked("recipes").profile.version == 2
+
+    def test_another_site_profile_leaves_it_alone(self) -> None:
+        names_own("Recipes", "default")
+        other = SearchProfile.objects.get(name=OTHER)
+        publications.publish(other, acting_user=None)
+        assert asked("recipes").profile.name == "default"
+        assert asked("manuals").profile.name == OTHER
+
+    def test_a_profile_that_is_gone_falls_back_aloud(self) -> None:
+        names_own("Recipes", "no-such")
+        found = asked("recipes")
+        assert found.profile.name == "default"
+        assert "Recipes names the profile “no-such”, which is not published" in told(found)
+        assert "no-such" not in told(asked())
+
+    def test_a_draft_is_not_published(self) -> None:
+        draft = activation.draft_from(active_profile(), acting_user=None)
+        SearchProfile.objects.filter(pk=draft.pk).update(name="recipes", version=1)
+        names_own("Recipes", "recipes")
+        assert asked("recipes").profile.name == "default"
+
+
+class TestSeveral:
+    def test_use_the_sites_and_say_so(self) -> None:
+        names_own("Recipes")
+        for found in (asked("recipes", "manuals"), asked()):
+            assert found.profile.name == "default"
+            assert "have profiles of their own: Recipes." in told(found)
+
+    def test_even_if_all_of_them_name_the_same(self) -> None:
+        names_own("Recipes")
+        names_own("Manuals")
+        found = asked("recipes", "manuals")
+        assert found.profile.name == "default"
+        assert "Manuals, Recipes" in told(found)
+
+    def test_no_note_where_none_of_them_names_another(self) -> None:
+        names_own("Recipes")
+        assert asked("manuals", "letters").notes == ()
+        ScopeProfile.objects.update(profile="default")
+        configuration.bump()
+        assert asked("recipes", "manuals").notes == ()
+        assert asked().notes == ()
+
+    def test_long_lists_are_cut(self) -> None:
+        for media_type in ("text/html", "text/csv", PDF, "text/plain"):
+            ScopeProfile.objects.create(media_type=media_type, profile=OWN)
+        assert told(asked()).endswith(", ….")
+
+
+class TestTypes:
+    def test_exactly_one_type_is_ranked_by_its_profile(self) -> None:
+        ScopeProfile.objects.create(media_type=MARKDOWN, profile=OWN)
+        assert asked(media_types=(MARKDOWN,)).profile.name == OWN
+        assert asked(text="pump type:md").profile.name == OWN
+        assert asked(media_types=(MARKDOWN, PDF)).profile.name == "default"
+        assert "Markdown" in told(asked(media_types=(MARKDOWN, PDF)))
+        assert asked(media_types=(MARKDOWN, PDF), text="pump -type:pdf").profile.name == OWN
+
+    def test_the_collections_profile_goes_first(self) -> None:
+        ScopeProfile.objects.create(media_type=MARKDOWN, profile=OWN)
+        names_own("Recipes", OTHER)
+        assert asked("recipes", media_types=(MARKDOWN,)).profile.name == OTHER
+        assert asked("manuals", media_types=(MARKDOWN,)).profile.name == OWN
+
+
+class TestForced:
+    def test_the_callers_profile_wins(self) -> None:
+        names_own("Recipes")
+        found = asked("recipes", choices=Choices(profile=OTHER))
+        assert (found.profile.name, found.notes) == (OTHER, ())
+        snapshot = SearchProfile.objects.get(name=OTHER).as_profile()
+        assert asked("recipes", choices=Choices(snapshot=snapshot)).profile.name == OTHER
+
+    def test_class_and_weights_win_over_those_of_the_profile(self) -> None:
+        names_own("Recipes")
+        weights = Weights(vector=0, keyword=1, title=0)
+        found = asked("recipes", choices=Choices(query_class=QueryClass.CODE, weights=weights))
+        assert (found.profile.name, found.weights) == (OWN, weights)
+        assert found.classification.query_class is QueryClass.CODE
+
+
+class TestExperiments:
+    def test_include_only_searches_that_the_sites_profile_ranks(self) -> None:
+        names_own("Recipes")
+        arm = SearchProfile.objects.get(name=OTHER).as_profile()
+        running = RunningExperiment(1, False, "salt", 1.0, active_profile().as_profile(), arm)
+        configured = replace(configuration.current(), experiment=running)
+
+        def found(*slugs: str) -> SearchResponse:
+            return search(
+                "pump",
+                viewer=None,
+                filters=Filters(collections=slugs),
+                takes_part=lambda experiment, _text, _active: Trial(1, "b", (arm,), experiment.b),
+                configured=configured,
+            )
+
+        assert (found("manuals").profile.name, found("manuals").trial is None) == (OTHER, False)
+        assert (found("recipes").profile.name, found("recipes").trial) == (OWN, None)
+
+
+class TestWhoMayKnow:
+    def test_a_collection_that_one_may_not_read_is_as_if_unknown(
+        self, reader: User, django_assert_num_queries: Any
+    ) -> None:
+        names_own("Secret")
+        for viewer in (None, AnonymousUser(), reader):
+            found = asked("secret", viewer=viewer)
+            assert (found.profile.name, found.notes) == ("default", ())
+            assert "Secret" not in told(asked("secret", "recipes", viewer=viewer))
+            assert "Secret" not in told(asked(viewer=viewer))
+
+    def test_members_and_superusers_have_its_profile(
+        self, member: User, administrator: User, django_assert_num_queries: Any
+    ) -> None:
+        names_own("Secret")
+        asked(viewer=member)
+        with django_assert_num_queries(4):  # whether the reader may know of it
+            assert asked("secret", viewer=member).profile.name == OWN
+        assert "Secret" in told(asked("secret", "recipes", viewer=member))
+        assert asked("secret", viewer=administrator).profile.name == OWN
+        assert "Secret" in told(asked(viewer=administrator))
+
+    def test_closing_a_collection_is_noticed(self, reader: User) -> None:
+        names_own("Recipes")
+        assert asked("recipes").profile.name == OWN
+        recipes = Collection.objects.get(name="Recipes")
+        recipes.visibility = "signed_in"
+        recipes.save()
+        assert asked("recipes").profile.name == "default"
+        assert asked("recipes", viewer=reader).profile.name == OWN
+
+
+class TestRows:
+    @pytest.mark.parametrize("fields", [{}, {"media_type": PDF, "collection": True}], ids=str)
+    def test_are_of_a_collection_or_of_a_type(self, fields: dict[str, Any]) -> None:
+        if "collection" in fields:
+            fields = {**fields, "collection": Collection.objects.get(name="Recipes")}
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ScopeProfile.objects.create(profile=OWN, **fields)
+
+    def test_once_each(self) -> None:
+        names_own("Recipes")
+        ScopeProfile.objects.create(media_type=PDF, profile=OWN)
+        with pytest.raises(IntegrityError), transaction.atomic():
+            names_own("Recipes")
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ScopeProfile.objects.create(media_type=PDF, profile=OTHER)

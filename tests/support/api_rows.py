@@ -1,0 +1,128 @@
+"""A row of every kind that the API names in an address, and the addresses' parameters for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from knox.models import AuthToken
+from rest_framework.test import APIClient
+
+from common.accounts.models import User
+from ingestion import services
+from ingestion.models import Chunk, Import, ImportItem, WatchedFolder
+from search.models import LearnedClassifier, SearchProfile
+from search.tuning.evaluation import golden_runs
+from search.tuning.golden import learning
+from search.tuning.models import GoldenQuery
+from tests.support.factories import make_collection, make_document
+from tests.support.golden_library import TEXTS, active_profile, draft_with, judge_all
+
+V1 = "/api/v1"
+# Golden queries with a class: enough to train a classifier of questions.
+LABELLED = {
+    **{f"dripping thing {number} at night": "debug" for number in range(11)},
+    **{f"thing {number} listing please": "code" for number in range(11)},
+}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The stored rows. `values` has, by the part of an address before a parameter, those that
+    exist; `token` signs a superuser in.
+    """
+
+    token: str
+    values: dict[str, list[Any]]
+
+    def of(self, path: str) -> dict[str, list[Any]]:
+        """The values of each parameter of a path of the schema."""
+        named = re.findall(r"/([\w-]+)/\{(\w+)\}", path)
+        return {name: self.values[before] for before, name in named}
+
+
+@contextmanager
+def rows_of_every_kind() -> Iterator[Rows]:
+    """Create the rows; the caller's transaction ends them."""
+    user = User.objects.create_superuser("fuzzer", "fuzzer@example.org", "pw-fuzzer")
+    _, token = AuthToken.objects.create(user=user)
+    api = APIClient()
+    api.force_authenticate(user)
+
+    def post(address: str, **fields: Any) -> Any:
+        response = api.post(f"{V1}/{address}/", fields, format="json")
+        assert response.status_code < 300, (address, response.content)
+        return response.json()
+
+    shelf = make_collection("Harbour")
+    made = {
+        name: make_document(shelf, text, file_name=f"{name}.md") for name, text in TEXTS.items()
+    }
+    failed = make_document(shelf, b"%PDF-1.4 torn", file_name="torn.pdf")
+    binned = make_document(shelf, "# Gone\n\nNobody reads it.\n", file_name="gone.md")
+    services.delete([binned], acting_user=user)
+    chunk = Chunk.objects.select_related("edit").get(document=made["bread"], ordinal=0)
+    services.edit_chunk(chunk, services.Wish(text="Yeast makes dough rise."), acting_user=user)
+    judge_all(made, user)
+    GoldenQuery.objects.bulk_create(
+        GoldenQuery(text=text, folded=text, query_class=kind) for text, kind in LABELLED.items()
+    )
+    learning.learn(acting_user=user)
+    run = Import.objects.create(
+        collection=shelf, kind=Import.Kind.ARCHIVE, origin="old.zip", state=Import.State.FAILED
+    )
+    ImportItem.objects.create(
+        of=run, reference="a.md", state=ImportItem.State.ADDED, document=made["inn"]
+    )
+    ImportItem.objects.create(of=run, reference="b.bin", state=ImportItem.State.FAILED)
+    folder = WatchedFolder.objects.create(collection=shelf, path="/srv/watched")
+    draft = draft_with(depth=60)
+    golden_runs.measure(golden_runs.start(active_profile(), acting_user=user).pk)
+    document = str(made["ferry"].public_id)
+    thread = post("threads", title="Ferries")["id"]
+    asked = post("answers", q="how often does the ferry cross the river", thread=thread)
+    values: dict[str, list[Any]] = {
+        "answers": [asked["id"]],
+        "threads": [thread],
+        "token": [AuthToken.objects.get(user=user).token_key],
+        "classifier-rules": [api.get(f"{V1}/classifier-rules/").json()["results"][0]["id"]],
+        "collections": [shelf.slug],
+        "documents": [document, *(str(each.public_id) for each in (made["bread"], failed, binned))],
+        "chunks": [0],
+        "edits": [
+            api.get(f"{V1}/documents/{made['bread'].public_id}/edits/").json()["results"][0]["id"]
+        ],
+        "sections": [0],
+        "versions": [1],
+        "embedding-spaces": [api.get(f"{V1}/embedding-spaces/").json()["results"][0]["id"]],
+        "experiments": [
+            post("experiments", name="Old or new", a="keyword-only@1", b="default@2")["id"]
+        ],
+        "golden-queries": [
+            str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
+        ],
+        "judgements": [document],
+        "identifier-patterns": [api.get(f"{V1}/identifier-patterns/").json()["results"][0]["id"]],
+        "imports": [run.pk],
+        "learned-classifiers": [LearnedClassifier.objects.get().version],
+        "pins": [post("pins", query="boats", document=document, position=1)["id"]],
+        "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
+        "profiles": ["default@2", f"{draft.name}@{draft.version}", "default"],
+        "publications": [_refused(post, api, draft)],
+        "runs": [post("runs", profile="keyword-only")["id"], 1],
+        "scope-profiles": [post("scope-profiles", collection=shelf.slug, profile="default")["id"]],
+        "searches": [post("search", q="ferry")["search_id"]],
+        "synonyms": [post("synonyms", terms=["ferry", "boat"])["id"]],
+        "optimisations": [post("tuning/optimisations", profile="default@2")["id"]],
+        "watched-folders": [folder.pk],
+    }
+    yield Rows(token, values)
+
+
+def _refused(post: Any, api: APIClient, draft: SearchProfile) -> int:
+    api.post(f"{V1}/profiles/{draft.name}@{draft.version}/publish/", {}, format="json")
+    listed = api.get(f"{V1}/publications/").json()["results"]
+    return int(listed[0]["id"])

@@ -1,0 +1,30 @@
+"""What a page of results shows, out of its HTML."""
+
+from __future__ import annotations
+
+import re
+
+
+def results(html: str) -> list[str]:
+    """The HTML of each result, in order."""
+    return html.split('<li class="result">')[1:]
+
+
+def documents(html: str) -> list[str]:
+    """Of each result its document's title: above its heading, or the heading itself."""
+    return [_first(r'class="crumb">([^<]*)<', one) or headings(one)[0] for one in results(html)]
+
+
+def headings(html: str) -> list[str]:
+    """The linked heading of each result."""
+    return re.findall(r'class="result-link"[^>]*>([^<]*)<', html)
+
+
+def text_of(html: str) -> str:
+    """The text of HTML, its white space collapsed."""
+    return " ".join(re.sub(r"<[^>]+>", " ", html).split())
+
+
+def _first(pattern: str, html: str) -> str:
+    found = re.search(pattern, html)
+    return found[1] if found else ""

@@ -1,0 +1,245 @@
+"""The verdict on a sentence: its citations, its reasons, and what claims nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.answers.checking import check, completed, polarity, split
+from search.answers.checking.claims import claim_of
+from search.answers.domain import Context, Sentence, Verdict
+from search.answers.prompts import REFUSAL
+from tests.support.claims.by_hand import FREE, GERMAN, HARD, POOL, SITE, TABLE, by_hand
+from tests.support.claims.labelled import Labelled, is_flagged, passage
+
+CODE = "```py\ndef pool_size():\n    return 10\n```"
+CONTEXT = Context(
+    tuple(passage(n, f"Text {n}", t) for n, t in enumerate((POOL, SITE, TABLE, GERMAN, CODE), 1))
+)
+SUPPORTED, UNSUPPORTED, UNCHECKED = Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.UNCHECKED
+
+
+def checked(text: str, context: Context = CONTEXT) -> list[Sentence]:
+    return [check(text, span, context) for span in split(text)]
+
+
+def verdicts(text: str) -> list[Verdict]:
+    return [each.verdict for each in checked(text)]
+
+
+def test_a_list_of_numbers_is_not_checked_figure_by_figure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each figure is compared with each line of the sources: a model could write thousands."""
+    (dump,) = checked(f"It takes {' m, '.join(map(str, range(50)))} m [1].")
+    assert dump.verdict is UNSUPPORTED
+    assert any("too many to check" in each for each in dump.reasons)
+    split_up: list[str] = []
+    whole = polarity.parts
+    monkeypatch.setattr(polarity, "parts", lambda text: split_up.append(text) or whole(text))
+    claim = claim_of("The 5 m, 6 m and 7 m pipes.", (0, 27))
+    assert claim.parts is claim.parts
+    assert len(split_up) == 1
+
+
+# What rules without a dictionary of meanings do not see: another noun after a right number, who did
+# what to whom, and the order in time of two true dates.
+BEYOND = {
+    "The WHO sent 14 nurses.", "Prussia annexed the town in 1815.",
+    "The town was annexed before 1795.", "Connections are shared between all processes.",
+    "Der Urlaub kann telefonisch beantragt werden.", "Most of the children refused the vaccine.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", by_hand((*HARD, *FREE)), ids=lambda case: case.text)
+def test_by_hand(case: Labelled) -> None:
+    """S4-21."""
+    if case.text in BEYOND:
+        pytest.xfail("beyond rules")
+    assert is_flagged(case) is not case.is_true
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Set the timeout to 47 seconds. [1]", "No cited passage says “47 seconds”."),
+        ("Set the timeout to ten seconds. [1]",
+         "No cited passage says “ten seconds”."),
+        ("Each process keeps its own pool.", "It cites no passage."),
+        ("Set the timeout to five seconds. [9]", "It cites no passage."),
+        ("Anna Weiss wrote the driver. [1]", "No cited passage names “Anna Weiss”."),
+        ("The driver reads `pool_name`. [1]", "No cited passage says “pool_name”."),
+        ("The report calls it “bold and late”. [2]",
+         "The quoted words “bold and late” are not in a cited passage."),
+        ("The server supports IPv6. [2]",
+         "The cited passage says the contrary about “supports”."),
+        ("Turnout fell by 4 percentage points. [2]",
+         "The cited passage says “rose” of this, not “fell”."),
+        ("Set the timeout to five seconds, which annoys the auditors. [1]",
+         "No cited passage says “which annoys the auditors”."),
+    ],
+)  # fmt: skip
+def test_the_reasons_name_the_words(text: str, reason: str) -> None:
+    (sentence,) = checked(text)
+    assert sentence.verdict is UNSUPPORTED
+    assert sentence.reasons == (reason,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# The timeout of 5 seconds", "Hello!", "Which timeout do you mean?",
+        "Here is what I found:",
+        "The passages do not say how long it takes.", "I could not find this in the documents.",
+        "---", "**Timeouts**",
+        "Die Dokumente sagen dazu leider nichts.", "In short:",
+        "Sources:", "The settings are:", "…",
+    ],
+)  # fmt: skip
+def test_what_claims_nothing_is_not_checked(text: str) -> None:
+    assert set(verdicts(text)) == {UNCHECKED}
+
+
+def test_the_shipped_refusal_is_not_checked() -> None:
+    assert set(verdicts(REFUSAL)) == {UNCHECKED}
+
+
+def test_a_refusal_with_a_claim_in_it_is_checked() -> None:
+    assert verdicts("The server does not support IPv4. [2]") == [UNSUPPORTED]
+    assert verdicts("The document was signed by Anna Weiss. [1]") == [UNSUPPORTED]
+
+
+def test_a_table_is_checked_by_rows() -> None:
+    text = "| Setting | Value |\n|---|---|\n| pool_timeout | 10 |\n| connect_timeout | 7 |\n[3]"
+    assert verdicts(text) == [UNCHECKED, UNCHECKED, SUPPORTED, UNSUPPORTED]
+
+
+def test_code_needs_half_of_its_lines() -> None:
+    """F4-08."""
+    assert verdicts(f"{CODE}\n[5]") == [SUPPORTED]
+    assert verdicts("```py\ndef pool_size():\n    return 99\n```\n[5]") == [SUPPORTED]
+    assert verdicts("```py\nimport os\nos.abort()\nreturn 10\n```\n[5]") == [UNSUPPORTED]
+
+
+def test_a_sentence_without_a_marker_takes_the_blocks_next_one() -> None:
+    text = "The timeout is five seconds. The pool holds ten connections. [1]\n\nIt holds ten."
+    first, second, third = checked(text)
+    assert [each.passage for each in first.citations] == [1]
+    assert (first.verdict, second.verdict, third.verdict) == (SUPPORTED, SUPPORTED, UNSUPPORTED)
+    assert third.citations == ()
+
+
+def test_or_the_blocks_last_one_before_it() -> None:
+    text = "- The timeout is five seconds. [1]\n- The pool holds ten connections."
+    assert verdicts(text) == [SUPPORTED, SUPPORTED]
+
+
+def test_each_item_stands_on_its_own_markers() -> None:
+    text = "- The timeout is five seconds. [2]\n- The pool holds ten connections. [1]"
+    assert verdicts(text) == [UNSUPPORTED, SUPPORTED]
+
+
+def test_several_markers_are_read_together() -> None:
+    text = "The timeout is five seconds, and logs are kept for 90 days. [1][2]"
+    assert verdicts(text) == [SUPPORTED]
+    assert verdicts(text.replace("[1][2]", "[1, 2]")) == [SUPPORTED]
+    assert verdicts(text.replace("[2]", "")) == [UNSUPPORTED]
+
+
+def test_a_citation_has_the_offsets_of_the_nearest_sentence() -> None:
+    (sentence,) = checked("The timeout is to be set to 5 s. [1]")
+    (citation,) = sentence.citations
+    assert POOL[citation.start : citation.end].startswith("Set the timeout")
+    assert sentence.text == "The timeout is to be set to 5 s."
+    assert (sentence.start, sentence.end) == (0, 36)
+
+
+def test_a_name_may_stand_in_the_title_or_the_headings() -> None:
+    own = replace(passage(1, "Register of Velm", "It was closed."), heading_path=("PII-2024-0042",))
+    context = Context((own,))
+    assert [each.verdict for each in checked("PII-2024-0042 was closed. [1]", context)] == [
+        SUPPORTED
+    ]
+    assert [each.verdict for each in checked("PII-2024-0043 was closed. [1]", context)] == [
+        UNSUPPORTED
+    ]
+
+
+def test_identifiers_match_in_their_canonical_form() -> None:
+    context = Context((passage(1, "Own", "Region D-40 is dry. See 30 CFR 75.1725(a)."),))
+    good = ("Region D40 is dry. [1]", "Region D 40 is dry. [1]", "See 30 CFR 75.1725. [1]")
+    assert [checked(text, context)[0].verdict for text in good] == [SUPPORTED] * 3
+    bad = ("Region D41 is dry. [1]", "See 30 CFR 75.1725(b). [1]", "See 30 CFR 75.1722. [1]")
+    assert [checked(text, context)[0].verdict for text in bad] == [UNSUPPORTED] * 3
+
+
+def test_quoted_words_that_are_not_found_cost_a_third_of_the_credit() -> None:
+    """S4-16, S4-18."""
+    (good,) = checked("It calls the plan “bold and overdue”. [2]")
+    (bad,) = checked("It calls the plan “bold but overdue”. [2]")
+    (none,) = checked("It calls the plan bold.")
+    assert (good.credit, bad.credit, none.credit) == (1.0, 0.7, 0.0)
+
+
+PIECES = (
+    "The timeout is five seconds. ", "It holds ten", ". ", "[1]", "[2]", " ", "\n", "\n\n", "- ",
+    "Logs are kept for 90 days", "| pool_timeout | 10 |", "`a`", "「", "“bold”", "$5 ", "No. ",
+    "not ",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
+def test_a_verdict_of_a_stream_is_that_of_the_whole(text: str) -> None:
+    """A sentence is checked once, when it is complete: no later text may change its verdict."""
+    found: list[Sentence] = []
+    for length in range(0, len(text) + 1, 3):
+        since = found[-1].end if found else 0
+        found += [check(text[:length], span, CONTEXT) for span in completed(text[:length], since)]
+    assert found == checked(text)[: len(found)]
+
+
+@given(st.text(max_size=60))
+def test_any_text_has_a_verdict(text: str) -> None:
+    for sentence in checked(f"{text} [1]"):
+        assert (sentence.verdict is UNSUPPORTED) is bool(sentence.reasons)
+        assert 0 <= sentence.credit <= 1
+
+
+# Answers of any length: the check takes time linear in it.
+LONG_CONTEXT = Context((passage(1, "Own", POOL),))
+
+
+def test_an_answer_of_a_hundred_thousand_tokens_is_split() -> None:
+    """Issue 12, faults: one paragraph, without a marker."""
+    text = "The pool holds ten connections. It `is` so. " * 10_000
+    assert len(split(text)) == 20_000
+
+
+def test_a_stream_without_markers_or_blank_lines_is_released_after_a_while() -> None:
+    text = "The pool holds ten connections. " * 400
+    held = completed(text, 0)
+    assert 0 < len(held) < 400
+    assert check(text, held[0], LONG_CONTEXT).verdict is Verdict.UNSUPPORTED
+
+
+def test_a_marker_too_far_away_counts_for_nothing() -> None:
+    text = "The pool holds ten connections. " * 400 + "[1]"
+    first = check(text, split(text)[0], LONG_CONTEXT)
+    last = check(text, split(text)[-1], LONG_CONTEXT)
+    assert (first.verdict, last.verdict) == (Verdict.UNSUPPORTED, Verdict.SUPPORTED)
+
+
+def test_one_sentence_of_a_megabyte_is_checked() -> None:
+    text = "value 17, 3 May 2021, D-40 and Anna Weiss " * 25_000 + "[1]"
+    (span,) = split(text)
+    assert check(text, span, LONG_CONTEXT).verdict is Verdict.UNSUPPORTED
+
+
+def test_backticks_and_brackets_alone_are_no_trap() -> None:
+    for piece in ("`", "[", "[1", "``` ", "**", "“", "| ", "- ", "(", "1. ", "[1] "):
+        text = piece * 20_000
+        for span in split(text)[:50]:
+            check(text, span, LONG_CONTEXT)

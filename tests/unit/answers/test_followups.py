@@ -1,0 +1,79 @@
+"""Follow-up questions without a model, and the decisions of the modes."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingestion.identifiers import DEFAULT_PATTERNS
+from search.answers.domain import AnswerParameters
+from search.answers.followups import content_words, follows_up, joined, rarest
+from search.answers.modes import escalates
+from search.answers.searching import distinct, limited
+from search.domain import QueryClass
+from search.query import parse
+
+
+@pytest.mark.parametrize(
+    ("question", "is_one"),
+    [
+        ("How long is it?", True),
+        ("And the pool?", True),
+        ("What about region E?", True),
+        ("Since when?", True),
+        ("Why?", True),
+        ("Are there other limits?", True),
+        ("Was ist mit dem Urlaub?", True),
+        ("Wie lange dauert er?", True),
+        ("How do I avoid one query for each related object?", False),
+        ("Which pool size does a worker process need in production?", False),
+        ("What does D-40 say about its floor?", False),
+        ("Wie viele Wochen vorher wird der Urlaub beantragt?", False),
+        ("Explain the keepalive settings of the firewall that drops connections", False),
+    ],
+)
+def test_a_follow_up(question: str, is_one: bool) -> None:
+    assert follows_up(parse(question, DEFAULT_PATTERNS)) is is_one
+
+
+def test_the_rare_words_join_in_their_order() -> None:
+    words = content_words("How long is the connection timeout of Postgres in production?")
+    assert words == ("connection", "timeout", "Postgres", "production")
+    chunks = {"connection": 9, "timeout": 3, "Postgres": 5, "production": 0}
+    assert rarest(words, chunks) == ("connection", "timeout", "Postgres")
+    assert rarest(words, {**chunks, "production": 1}) == ("timeout", "Postgres", "production")
+
+
+def test_a_question_takes_along_what_it_lacks() -> None:
+    previous = parse("How is region D-40 reached by rope?", DEFAULT_PATTERNS)
+    text = joined("And the  rope of it?", previous, ("region", "rope"), most=200)
+    assert text == "And the rope of it? D-40 region"
+    assert joined("And it?", previous, ("region",), most=12) == "And it? D-40"
+    assert joined("And it?", previous, ("region",), most=7) == "And it?"
+
+
+@pytest.mark.parametrize(
+    ("confidence", "has_model", "again"),
+    [
+        (0.29, True, True),
+        (0.3, True, False),
+        (0.29, False, False),
+        (None, True, False),
+        (0, True, True),
+    ],
+)
+def test_escalation(confidence: float | None, has_model: bool, again: bool) -> None:
+    """S4-15: strictly below .3, and only with a model."""
+    assert escalates(confidence, has_model) is again
+
+
+def test_the_limit_of_a_class() -> None:
+    """S4-13: 10 / 15 / 12 / 15 / 12 of lookup, concept, code, debug, general; never more."""
+    classes = [QueryClass(name) for name in ("lookup", "concept", "code", "debug", "general")]
+    limits = [limited(AnswerParameters(candidates=20), each).candidates for each in classes]
+    assert limits == [10, 15, 12, 15, 12]
+    assert limited(AnswerParameters(candidates=5), QueryClass.LOOKUP).candidates == 5
+    assert all(each.suggested_limit for each in QueryClass)
+
+
+def test_equal_searches_are_made_once() -> None:
+    assert distinct(("Pool size", "pool  size", "", "x")) == ("Pool size", "x")

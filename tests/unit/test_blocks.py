@@ -1,0 +1,95 @@
+"""The parts of a passage: as they were parsed, whatever the words marked and the overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ingestion.chunking import ChunkingOptions, chunk_blocks
+from ingestion.domain import BLOCK_SEPARATOR, Block, BlockKind, ChunkDraft
+from search.presentation.blocks import parts_in
+from search.presentation.snippets import MARK_END, MARK_START
+from tests.unit.test_chunking import Words
+
+H, P, C, L = BlockKind.HEADING, BlockKind.PARAGRAPH, BlockKind.CODE, BlockKind.LIST_ITEM
+BLOCKS = [
+    Block(H, "Weighing", level=1),
+    Block(P, "Call it like this:"),
+    Block(C, "weigh(beam)\n\nweigh(hook)"),
+    Block(P, "It answers in grams"),
+    Block(L, "the beam", level=0),
+    Block(L, "its long arm", level=1),
+    Block.table([["part", "grams"], ["hook", "12"]], has_header=True),
+    Block(L, "1. the mark", level=0),
+]
+SHOWN = [
+    "heading Weighing",
+    "text Call it like this:",
+    "code weigh(beam)\n\nweigh(hook)",
+    "text It answers in grams",
+    "item the beam",
+    "item its long arm",
+    "table ",
+    "numbered 1. the mark",
+]
+
+
+def row(draft: ChunkDraft, **fields: Any) -> dict[str, Any]:
+    return {
+        "marked": draft.text,
+        "heading_path": list(draft.heading_path),
+        "kind": draft.kind,
+        "layout": [list(place) for place in draft.layout],
+        "original": "",
+        **fields,
+    }
+
+
+def drafts(blocks: list[Block], tokens: int = 200) -> list[ChunkDraft]:
+    options = ChunkingOptions(target_tokens=tokens, overlap_tokens=0)
+    return list(chunk_blocks(blocks, options, Words()))
+
+
+def shown(row: dict[str, Any], overlap: int = 0) -> list[str]:
+    return [f"{part.kind} {part.html}" for part in parts_in(row, overlap)]
+
+
+def test_prose_stays_prose_and_code_stays_code_in_one_passage() -> None:
+    (draft,) = drafts(BLOCKS)
+    assert shown(row(draft)) == SHOWN
+    # Without a layout the kinds are guessed: those of older passages, and of edited ones.
+    assert shown(row(draft, original="another text")) != SHOWN
+
+
+def test_marks_change_nothing_of_the_blocks() -> None:
+    (draft,) = drafts(BLOCKS)
+    text = draft.text.replace("weigh", f"{MARK_START}weigh{MARK_END}")
+    text = text.replace("grams\n", f"{MARK_START}grams{MARK_END}\n", 1)
+    found = shown(row(draft, marked=text))
+    assert found[2] == "code <mark>weigh</mark>(beam)\n\n<mark>weigh</mark>(hook)"
+    assert found[3] == "text It answers in <mark>grams</mark>"
+    assert [part.split()[0] for part in found] == [part.split()[0] for part in SHOWN]
+
+
+@pytest.mark.parametrize("blocks_above", range(1, 5))
+def test_what_the_passage_before_has_shown_is_left_out(blocks_above: int) -> None:
+    (draft,) = drafts(BLOCKS)
+    above = sum(len(block.text) + len(BLOCK_SEPARATOR) for block in BLOCKS[:blocks_above])
+    assert shown(row(draft), above) == SHOWN[blocks_above:]
+    # In the middle of a block, its rest is of the same kind.
+    inside = shown(row(draft), above + 3)
+    assert inside[0].split()[0] == SHOWN[blocks_above].split()[0]
+    assert inside[1:] == SHOWN[blocks_above + 1 :]
+
+
+def test_each_passage_of_a_cut_document_knows_its_blocks() -> None:
+    prose = Block(P, " ".join(f"Sentence {n} says a little more than that." for n in range(30)))
+    listing = Block(C, "\n".join(f"line_{n} = weigh({n})" for n in range(60)))
+    found = drafts([BLOCKS[0], prose, listing, BLOCKS[3]], tokens=48)
+    assert len(found) > 5
+    for draft in found:
+        parts = [(part.kind, str(part.html)) for part in parts_in(row(draft), 0)]
+        assert all("line_" not in text for kind, text in parts if kind == "text")
+        assert all("Sentence" not in text for kind, text in parts if kind == "code")
+        assert draft.layout[0].start == 0

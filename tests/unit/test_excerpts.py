@@ -1,0 +1,172 @@
+"""Q7: the excerpt of a result, the marks on names of code, and the sentence on why it is there."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils.safestring import SafeString
+from hypothesis import given
+from hypothesis import strategies as st
+
+from search.domain import Candidate, Candidates, Hit, Query, Signal
+from search.domain.candidates import SIGNALS, row_type
+from search.presentation.excerpts import CODE_LINES, excerpt
+from search.presentation.reasons import reason
+from search.presentation.results import Result
+from search.presentation.snippets import MARK_END, MARK_START, mark_names, snippet
+from search.ranking.grouping import Group
+
+
+def marked(text: str) -> str:
+    """`[word]` stands for a marked word."""
+    return text.replace("[", MARK_START).replace("]", MARK_END)
+
+
+def shown(text: str, *, path: tuple[str, ...] = (), kind: str = "text") -> list[tuple[str, Any]]:
+    """The excerpt as (kind, text or rows), `[word]` for a mark."""
+
+    def plain(html: str) -> str:
+        return html.replace("<mark>", "[").replace("</mark>", "]")
+
+    return [
+        (part.kind, [tuple(map(plain, row)) for row in part.rows] or plain(part.html))
+        for part in excerpt(marked(text), path, kind)
+    ]
+
+
+CODE = """Queries are lazy.
+
+books = Book.objects.all()
+for book in books:
+    print(book.author.[name])
+
+first = books.[select]_[related]("author")
+last = 1
+more = 2
+rest = 3"""
+
+
+def test_code_that_holds_words_of_the_question_keeps_its_lines() -> None:
+    prose, (kind, code) = shown(mark_names(marked(CODE)), kind="code")
+    assert prose == ("text", "Queries are lazy.")
+    assert kind == "code"
+    assert 1 < len(code.split("\n")) <= CODE_LINES
+    assert "first = books.[select_related](&quot;author&quot;)" in code
+
+
+def test_code_is_left_out_where_the_prose_says_the_same() -> None:
+    [(kind, text)] = shown("The [pool] is small.\n\n[pool] = 1\nsize = 2", kind="text")
+    assert kind == "text"
+    assert "[pool]" in text
+
+
+def test_a_table_shows_its_header_and_the_rows_that_matched() -> None:
+    rows = "\n".join(f"row {n} | {n}" for n in range(8))
+    [(kind, table)] = shown(f"Setting | Seconds\n{rows}\n[timeout] | 5\nlast | 9", kind="table")
+    assert kind == "table"
+    assert table[0] == ("Setting", "Seconds")
+    assert ("[timeout]", "5") in table
+    assert len(table) == 3
+
+
+def test_the_headings_are_not_repeated_below_the_title() -> None:
+    assert shown("Pools\n\nThe [pool] is small.", path=("Guide", "Pools")) == [
+        ("text", "The [pool] is small.")
+    ]
+
+
+@given(
+    st.text(alphabet=f"ab |<>&\n{MARK_START}{MARK_END}", max_size=400),
+    st.sampled_from(["text", "code", "table"]),
+)
+def test_no_text_breaks_it_or_leaks_markup(text: str, kind: str) -> None:
+    for part in excerpt(text, (), kind):
+        for html in (part.html, *(cell for row in part.rows for cell in row)):
+            assert set(re.findall(r"<[^>]*>", html)) <= {"<mark>", "</mark>"}
+            assert MARK_START not in html
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("use [select]_[related]() here", "use [select_related]() here"),
+        ("[rclcpp]::[Node]", "[rclcpp::Node]"),
+        ("Entry.[objects].select_[related]", "Entry.[objects.select_related]"),
+        # One part of three says nothing of the name, unless nothing else matched.
+        ("[CSRF]_COOKIE_AGE, [CSRF]_[TRUSTED]_ORIGINS", "CSRF_COOKIE_AGE, [CSRF_TRUSTED_ORIGINS]"),
+        ("only connect_[timeout]_seconds", "only [connect_timeout_seconds]"),
+        ("[a sentence about foo_bar in code]", "[a sentence about foo_bar in code]"),
+        ("_ [word] __ ___", "_ [word] __ ___"),
+    ],
+)
+def test_names_of_code_are_marked_as_wholes(before: str, after: str) -> None:
+    assert mark_names(marked(before)) == marked(after)
+
+
+def test_a_snippet_is_cut_where_the_whole_name_is() -> None:
+    text = marked("[csrf] first " + "filler " * 90 + "then [csrf_trusted_origins] at last")
+    assert "csrf_trusted_origins" in snippet(text)
+
+
+# --- why here ----------------------------------------------------------------------------------
+
+
+def hit(column: int, raw: dict[Signal, float]) -> Hit:
+    made = SimpleNamespace(
+        candidate=lambda _: Candidate(column, column, raw), explanation=lambda _: None
+    )
+    return Hit(column, column, column + 1, made, column)
+
+
+def result(of: Hit, **fields: Any) -> Result:
+    given = {"heading_path": (), "marked": "", "held": 0, "asked": 0} | fields
+    return Result(
+        group=Group(of), document_id="", chunk=0, title="Guide", page=None, collection_id=1,
+        collection="", collection_slug="", media_type="", file_name="", language="",
+        created=datetime(2026, 1, 1, tzinfo=UTC), text="", snippet=SafeString(""), **given,
+    )  # fmt: skip
+
+
+FOUND = Candidates(Query("q"), np.zeros(30, row_type(0)))
+FOUND.rows["raw"][:, SIGNALS.index(Signal.VECTOR)] = 1 - np.arange(30) / 100
+HITS = [hit(n, {Signal.VECTOR: 1 - n / 100, Signal.KEYWORD: 1.0}) for n in range(30)]
+
+
+@pytest.mark.parametrize(
+    ("place", "fields", "sentence"),
+    [
+        (0, {}, "The nearest in meaning."),
+        (3, {"held": 5, "asked": 6}, "Close in meaning; holds 5 of your 6 words."),
+        (20, {"held": 2, "asked": 2}, "Holds all 2 of your words."),
+        (20, {"held": 1, "asked": 1}, "Holds your word."),
+        (
+            4,
+            {"marked": marked("[Commits] and [hooks]"), "heading_path": ("Guide", "After commits")},
+            "Close in meaning; its heading names commits.",
+        ),
+        (
+            20,
+            {"marked": marked("[CSRF_TRUSTED]"), "heading_path": ("CSRF_TRUSTED_ORIGINS",)},
+            "The nearest that was found.",
+        ),
+    ],
+)
+def test_a_sentence_says_why_a_result_is_here(place: int, fields: Any, sentence: str) -> None:
+    assert reason(result(HITS[place], **fields), FOUND) == sentence
+
+
+def test_where_no_word_matched_meaning_is_the_reason() -> None:
+    far = hit(40, {Signal.VECTOR: 0.1})
+    assert reason(result(far), FOUND) == "Related in meaning."
+
+
+def test_a_heading_is_the_title_and_the_document_its_path() -> None:
+    deep = result(HITS[0], heading_path=("Guide", "Pools", "Size"))
+    assert (deep.heading, deep.path) == ("Size", ("Guide", "Pools"))
+    plain = result(HITS[0], heading_path=("guide",))
+    assert (plain.heading, plain.path) == ("Guide", ())

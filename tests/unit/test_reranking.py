@@ -1,0 +1,218 @@
+"""The reranker's share of the first results' scores (ADR 41): by hand, and as laws. S5-38, D21."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest import approx
+
+from search.domain import (
+    Candidate,
+    Candidates,
+    Classification,
+    Hit,
+    IdentifierMatch,
+    Profile,
+    QueryClass,
+    Signal,
+    Weights,
+)
+from search.engine.configuration import Configuration
+from search.engine.rank import Ranking, ranking_of
+from search.engine.settle import Settled
+from search.ranking.reranking import FIRST, Scale, by_place, strengths_of
+from tests.support.explanations import recomputed
+from tests.support.ranking import EVERY_SIGNAL, columns
+
+MEANING = Weights(1, 0, 0)
+NOTHING = Configuration(stamp=0, active=None, published={})
+
+
+def scored(pk: int, score: float, *, document: int = 0, form: str = "") -> Candidate:
+    match = IdentifierMatch(form, 1.0, 2) if form else None
+    return Candidate(pk, document or pk * 10, {Signal.VECTOR: score}, match)
+
+
+def ranked(
+    candidates: Candidates | Sequence[Candidate],
+    strengths: Mapping[int, float],
+    share: float,
+    *,
+    group: bool = True,
+) -> Ranking:
+    held = candidates if isinstance(candidates, Candidates) else columns(candidates)
+    profile = Profile("made", 1, {}, rerank=share)
+    general = Classification(QueryClass.GENERAL, "", 1.0)
+    settled = Settled(held.query, profile, general, MEANING, EVERY_SIGNAL)
+    return ranking_of(replace(held, reranked=strengths), settled, NOTHING, group=group)
+
+
+def chunks(hits: Sequence[Hit]) -> list[int]:
+    return [hit.chunk_id for hit in hits]
+
+
+class TestShare:
+    def test_replaces_its_share_of_every_score(self) -> None:
+        found = [scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)]
+        hits = ranked(found, {1: 0.1, 2: 0.9, 3: 0.5}, 0.25).hits
+        assert chunks(hits) == [2, 1, 3]
+        # A quarter of the best score (.8 x .25 = .2) times the strength, beside three quarters.
+        assert [hit.score for hit in hits] == approx(
+            [0.75 * 0.6 + 0.2 * 0.9, 0.75 * 0.8 + 0.2 * 0.1, 0.75 * 0.5 + 0.2 * 0.5]
+        )
+        assert [(str(operation), part.label) for operation, part in adjustments(hits[0])] == [
+            ("product", "share beside the reranker"),
+            ("sum", "reranker"),
+        ]
+
+    def test_of_one_orders_the_first_results_by_the_reranker_alone(self) -> None:
+        found = [scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)]
+        hits = ranked(found, {1: 0.2, 2: 0.3, 3: 0.4}, 1.0).hits
+        assert chunks(hits) == [3, 2, 1]
+        assert [hit.score for hit in hits] == approx([0.32, 0.24, 0.16])
+
+    def test_none_leaves_the_ranking(self) -> None:
+        found = [scored(1, 0.8), scored(2, 0.6)]
+        hits = ranked(found, {1: 0.0, 2: 1.0}, 0.0).hits
+        assert [(hit.chunk_id, hit.score) for hit in hits] == [(1, 0.8), (2, 0.6)]
+
+    def test_without_strengths_the_ranking_stays(self) -> None:
+        hits = ranked([scored(1, 0.8), scored(2, 0.6)], {}, 0.5).hits
+        assert [(hit.chunk_id, hit.score) for hit in hits] == [(1, 0.8), (2, 0.6)]
+
+    def test_a_first_passage_that_was_not_read_keeps_its_score(self) -> None:
+        hits = ranked([scored(1, 0.8), scored(2, 0.6), scored(3, 0.5)], {1: 0.0, 3: 1.0}, 0.5).hits
+        assert chunks(hits) == [3, 2, 1]
+        assert [hit.score for hit in hits] == approx([0.25 + 0.4, 0.6, 0.4])
+        (_, part) = adjustments(hits[1])[1]
+        assert [leaf.label for leaf in part.parts][1] == "not read: as its score"
+
+    def test_one_passage_a_document_is_read_when_documents_are_grouped(self) -> None:
+        found = [
+            *(scored(pk, 0.9 - pk / 1000, document=7) for pk in range(1, 31)),
+            scored(50, 0.5),
+            scored(51, 0.4),
+        ]
+        strengths = {1: 0.0, 2: 1.0, 51: 1.0}
+        grouped = ranked(found, strengths, 0.5)
+        # Passage 2 is folded under 1, so its strength does not count; 51 is the third result.
+        assert [group.best.chunk_id for group in grouped.groups] == [51, 50, 1]
+        each = ranked(found, strengths, 0.5, group=False)
+        # 51 is the 32nd passage: not read.
+        assert [group.best.chunk_id for group in each.groups][:1] == [2]
+        assert chunks(each.hits)[-1] == 51
+
+    def test_an_identifier_stays_before_every_score(self) -> None:
+        found = [scored(1, 0.9), scored(2, 0.1, form="d40"), scored(3, 0.3)]
+        hits = ranked(found, {1: 1.0, 2: 0.0, 3: 0.9}, 1.0).hits
+        assert chunks(hits) == [2, 1, 3]
+
+    def test_the_pinned_document_stays_first(self) -> None:
+        found = [scored(1, 0.9), Candidate(2, 20, {Signal.VECTOR: 0.1}, pin=0)]
+        assert chunks(ranked(found, {1: 1.0, 2: 0.0}, 1.0).hits) == [2, 1]
+
+    @pytest.mark.parametrize("share", [-0.1, 1.1, math.nan])
+    def test_a_share_outside_its_range_is_refused(self, share: float) -> None:
+        with pytest.raises(ValueError, match=r"\[0, 1\]"):
+            Profile("wrong", 1, {}, rerank=share)
+
+
+def adjustments(hit: Hit) -> Sequence[tuple[object, object]]:
+    return hit.explanation.adjustments  # type: ignore[return-value]
+
+
+# Cosines may be negative; a few values make ties likely.
+SCORES = st.one_of(st.sampled_from([-0.2, 0.0, 0.25, 0.5]), st.floats(-1, 1))
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> tuple[list[Candidate], dict[int, float]]:
+    """Candidates, some with a strength; documents of several passages, and identifiers."""
+    count = draw(st.integers(1, 3 * FIRST))
+    found = [
+        scored(
+            pk,
+            draw(SCORES),
+            document=draw(st.integers(1, 40)) if draw(st.booleans()) else 0,
+            form=draw(st.sampled_from(["", "", "", "d40"])),
+        )
+        for pk in range(1, count + 1)
+    ]
+    strengths = draw(
+        st.dictionaries(st.integers(1, count), st.floats(0, 1), max_size=count, min_size=1)
+    )
+    return found, strengths
+
+
+@given(sets(), st.floats(0, 1), st.booleans())
+def test_laws(made: tuple[list[Candidate], dict[int, float]], share: float, group: bool) -> None:
+    found, strengths = made
+    before = ranked(found, strengths, 0.0, group=group)
+    after = ranked(found, strengths, share, group=group)
+    # Every score is the sum of its parts, and what the kernel ranked by.
+    for hit in after.hits:
+        assert hit.score == approx(recomputed(hit), abs=1e-9)
+    # Nothing is lost; tiers and, within them, scores fall.
+    assert sorted(chunks(after.hits)) == sorted(chunks(before.hits))
+    keys = [(hit.explanation.tier.order, -round(hit.score, 9)) for hit in after.hits]
+    assert keys == sorted(keys)
+    # The first results change places among themselves, and no tier is crossed.
+    first = {group.best.chunk_id for group in before.groups[:FIRST]}
+    tiers = {hit.chunk_id: hit.explanation.tier.order for hit in before.hits}
+    assert {group.best.chunk_id for group in after.groups[:FIRST]} == first
+    assert [tiers[pk] for pk in chunks(after.hits)] == [tiers[pk] for pk in chunks(before.hits)]
+    # The others keep their order.
+    rest = [pk for pk in chunks(before.hits) if pk not in first]
+    assert [pk for pk in chunks(after.hits) if pk not in first] == rest
+
+
+@given(sets(), st.floats(0.01, 1), st.floats(0, 1))
+def test_a_higher_strength_never_lowers_a_rank(
+    made: tuple[list[Candidate], dict[int, float]], share: float, more: float
+) -> None:
+    found, strengths = made
+    chunk = min(strengths)
+    higher = {**strengths, chunk: max(strengths[chunk], more)}
+    one, other = (ranked(found, each, share, group=False).hits for each in (strengths, higher))
+    assert chunks(other).index(chunk) <= chunks(one).index(chunk)
+
+
+class TestStrengths:
+    def test_probabilities_stay(self) -> None:
+        assert strengths_of([0.0, 0.25, 1.0]) == [0.0, 0.25, 1.0]
+
+    def test_logits_go_through_the_logistic(self) -> None:
+        assert strengths_of([0.0, math.log(3), -900.0]) == approx([0.5, 0.75, 0.0])
+        assert strengths_of([0.0, 1.0], Scale.LOGIT) == approx([0.5, 1 / (1 + math.exp(-1))])
+
+    def test_a_stated_scale_decides(self) -> None:
+        assert strengths_of([1.2, -0.1, 0.5], Scale.PROBABILITY) == [1.0, 0.0, 0.5]
+
+    def test_none_for_none(self) -> None:
+        assert strengths_of([]) == []
+
+    @given(st.lists(st.floats(allow_nan=False), max_size=30), st.sampled_from(Scale))
+    def test_lie_in_the_unit_interval_in_the_order_of_the_scores(
+        self, scores: list[float], scale: Scale
+    ) -> None:
+        strengths = strengths_of(scores, scale)
+        assert all(0 <= each <= 1 for each in strengths)
+        pairs = sorted(zip(scores, strengths, strict=True))
+        assert [each for _, each in pairs] == sorted(strengths)
+
+    @pytest.mark.parametrize(
+        ("order", "strengths"),
+        [
+            pytest.param([2, 0, 1], [2 / 3, 1 / 3, 1.0], id="whole"),
+            pytest.param([2], [2 / 3, 1 / 3, 1.0], id="the missing keep their order"),
+            pytest.param([2, 7, -1, 2, 0], [2 / 3, 1 / 3, 1.0], id="unknown and repeated"),
+            pytest.param([], [1.0, 2 / 3, 1 / 3], id="nothing"),
+        ],
+    )
+    def test_of_an_order_fall_by_place(self, order: list[int], strengths: list[float]) -> None:
+        assert by_place(order, 3) == approx(strengths)

@@ -1,0 +1,160 @@
+"""Answers in a real browser: tokens as they come, chips, stop, copy, keyboard, hostile text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from common.accounts.models import User
+from search.answers.models import Answer, AnswerFeedback, Thread
+from tests.support.factories import make_collection, make_document
+from tests.support.fake_chat import FakeChat, Pause, says
+from tests.support.library import CONNECTIONS
+from tests.support.live_site import live_site
+from tests.web.browser.conftest import OpenPage, pages_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+QUESTION = "/?q=How+long+is+a+connection+timeout%3F"
+HOSTILE = (
+    "Wait five seconds [1]. <img src=https://evil.example/a.png onerror=alert(1)> "
+    "![x](https://evil.example/b.png) [more](https://evil.example/) [9]."
+)
+
+
+@pytest.fixture
+def open_page(
+    transactional_db: None, clean_cache: None, browser: Browser, settings: Any
+) -> Iterator[OpenPage]:
+    """Pages of a site that streams, with one document."""
+    make_document(make_collection("Handbook"), CONNECTIONS, file_name="connections.md")
+    settings.ALLOWED_HOSTS = ["*"]
+    with live_site() as address, pages_of(browser, address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def chat(settings: Any) -> Iterator[FakeChat]:
+    with FakeChat() as server:
+        settings.ANSWERS_GENERATED = True
+        settings.ANSWERS_AUTOMATIC = "model"
+        settings.ANSWER_BASE_URL = server.base_url
+        settings.ANSWER_API_KEY = "key"
+        settings.ANSWER_MODEL = "fake-chat"
+        yield server
+
+
+def asks_of(page: Page) -> list[str]:
+    """The requests for answers that the page has sent, as they come."""
+    asked: list[str] = []
+    page.on(
+        "request",
+        lambda request: (
+            asked.append(request.post_data or "")
+            if request.url.endswith("/answers/stream/")
+            else None
+        ),
+    )
+    return asked
+
+
+def test_tokens_come_above_the_results_until_stopped(open_page: OpenPage, chat: FakeChat) -> None:
+    """S5-17. Stopping ends the request to the model."""
+    chat.then(says("Refused connections ", "fail at once [1].", Pause()))
+    page = open_page(QUESTION)
+    running = page.locator("article.running")
+    expect(running.locator(".answer-text")).to_have_text("Refused connections fail at once 1.")
+    expect(running.locator(".cite")).to_have_text("1")
+    expect(page.locator(".result-link").first).to_be_visible()
+    running.get_by_role("button", name="Stop").click()
+    expect(page.locator("article.answer")).to_contain_text("Stopped. This part was not checked.")
+    expect(page.locator("#answer-status")).to_have_text("Stopped. This part was not checked.")
+    chat.wait_for(lambda server: server.disconnects == 1)
+    page.get_by_role("button", name="Answer this").click()
+    expect(page.locator("article.answer .making")).to_be_visible()
+    expect(page.locator("article.answer")).to_contain_text("written by fake-chat")
+
+
+def test_hostile_text_of_a_model_calls_nobody(open_page: OpenPage, chat: FakeChat) -> None:
+    """While it streams, and afterwards; `open_page` fails for a request to another host."""
+    chat.then(says(HOSTILE, Pause(0.3)))
+    page = open_page(QUESTION)
+    expect(page.locator(".answer-text")).to_contain_text("< img src=https://evil.example/a.png")
+    expect(page.locator("article.answer .making")).to_be_visible()
+    text = page.locator(".answer-text")
+    expect(text.locator("img, script, a:not(.cite)")).to_have_count(0)
+
+
+def test_a_chip_opens_its_passage_by_keyboard(open_page: OpenPage) -> None:
+    """S5-18, S5-19: the quoted words are marked; Escape leads back."""
+    page = open_page(QUESTION, permissions=["clipboard-read", "clipboard-write"])
+    expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
+    chip = page.locator("a.cite").first
+    said = chip.locator("xpath=..").inner_text().rsplit(" ", 1)[0]
+    chip.focus()
+    page.keyboard.press("Enter")
+    source = page.locator("details.source[open]")
+    expect(source.locator(".source-text")).to_be_focused()
+    expect(source.locator("mark.current")).to_have_text(said)
+    page.keyboard.press("Escape")
+    expect(chip).to_be_focused()
+    expect(page.locator("details.source[open]")).to_have_count(0)
+
+    page.get_by_role("button", name="Copy as Markdown").press("Enter")
+    expect(page.locator(".said")).to_have_text("Copied.")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert said in copied
+    assert "/documents/" in copied
+
+    page.get_by_role("button", name="No", exact=True).first.press("Enter")
+    page.get_by_label("What is wrong with it?").select_option("incomplete")
+    page.get_by_role("button", name="Send").press("Enter")
+    expect(page.locator("form[data-why]")).to_be_hidden()
+    expect(page.locator(".said")).to_have_text("Thank you.")
+    assert AnswerFeedback.objects.get().reason == "incomplete"
+
+
+def test_only_a_submitted_question_is_answered(open_page: OpenPage) -> None:
+    page = open_page("/")
+    asked = asks_of(page)
+    box = page.locator("#q")
+    box.press_sequentially("how long is a connection timeout", delay=5)
+    expect(page.locator("form[data-auto]")).to_be_visible()
+    assert asked == []
+    box.press_sequentially(" here")
+    box.press("Enter")  # before the search of the last letters has begun
+    expect(page.locator("article.answer .making")).to_be_visible()
+    assert len(asked) == 1
+    box.press_sequentially(" now")
+    expect(page.locator("article.answer")).to_have_count(0)
+    expect(page.locator("form[data-auto]")).to_be_visible()
+    assert len(asked) == 1
+
+
+def test_a_follow_up_and_its_thread(open_page: OpenPage, reader: User) -> None:
+    page = open_page(QUESTION, user=reader)
+    further = page.get_by_role("textbox", name="Ask further")
+    further.fill("And how large is the pool?")
+    further.press("Enter")
+    expect(page.locator("article.answer:not(.running)")).to_have_count(2)
+    expect(page.get_by_role("heading", name="And how large is the pool?")).to_be_visible()
+    page.get_by_role("link", name="Open the thread").click()
+    expect(page.locator("article.answer")).to_have_count(2)
+    further.fill("And the keepalives?")
+    further.press("Enter")
+    expect(page.locator("article.answer:not(.running)")).to_have_count(3)
+    expect(further).to_have_count(1)
+    assert Thread.objects.get().answers.count() == Answer.objects.count() == 3
+
+
+def test_without_scripts_a_button_gives_the_answer(open_page: OpenPage) -> None:
+    page = open_page(QUESTION, java_script_enabled=False, width=390)
+    page.get_by_role("button", name="Answer this").click()
+    expect(page.locator("article.answer .answer-text")).to_contain_text("timeout")
+    page.locator("a.cite").first.click()
+    expect(page.locator("mark.quoted").first).to_be_visible()  # its details open by the address
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= 390

@@ -1,0 +1,141 @@
+"""What only a browser shows of a document: where one is, what stays in sight, links, keys."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from ingestion.models import Document
+from tests.samples import builders
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, logbook
+from tests.web.browser.conftest import OpenPage
+from tests.web.browser.test_search_browser import FAINT_TEXTS
+from tests.web.test_page_pictures import PAGES
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
+
+
+@pytest.fixture
+def address() -> str:
+    return make_document(make_collection("Ship"), logbook(), file_name="log.md").get_absolute_url()
+
+
+def test_reading_along_moves_the_mark_in_the_contents_and_keeps_the_title(
+    open_page: OpenPage, address: str
+) -> None:
+    page = open_page(f"{address}?q=barometer&chunk=20#chunk-20", color_scheme="dark")
+    here = page.locator(".contents [aria-current]")
+    title = page.locator(".reading-title")
+    expect(here).to_be_visible()
+    expect(title).to_be_in_viewport()
+    before = here.inner_text()
+    page.locator("#chunk-30").evaluate("(passage) => passage.scrollIntoView()")
+    expect(here).not_to_have_text(before)
+    heading = page.locator("#chunk-30 .heading").inner_text()
+    expect(here).to_have_text(heading)
+    assert page.evaluate(FAINT_TEXTS) == []
+
+    # Keys go from hit to hit; the passage is then in sight below the bar, and marked.
+    page.keyboard.press("n")
+    expect(page).to_have_url(re.compile(r"chunk=21&q=barometer#chunk-21$"))
+    expect(page.locator("#chunk-21.asked")).to_be_in_viewport()
+    bar, passage = page.locator(".reading-bar"), page.locator("#chunk-21")
+    low, top = bar.bounding_box(), passage.bounding_box()
+    assert low is not None
+    assert top is not None
+    assert top["y"] >= low["y"] + low["height"] - 1
+    page.keyboard.press("p")
+    expect(page).to_have_url(re.compile("chunk=20&"))
+
+
+def test_a_link_to_a_passage_is_copied_and_opens_at_it(open_page: OpenPage, address: str) -> None:
+    page = open_page(f"{address}?q=barometer", permissions=["clipboard-read", "clipboard-write"])
+    link = page.locator("#chunk-7 .permalink")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").filter(has_text="Link copied")).to_be_attached()
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.endswith(f"{address}?chunk=7#chunk-7")
+    page.goto(copied)
+    expect(page.locator("#chunk-7.asked")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["scripts", "no scripts"])
+def test_on_a_phone_the_contents_fold_above_the_text(open_page: OpenPage, script: bool) -> None:
+    document = make_document(make_collection(), CONNECTIONS, file_name="connections.md")
+    page = open_page(
+        f"{document.get_absolute_url()}?q=timeout",
+        width=390,
+        java_script_enabled=script,
+        has_touch=True,
+    )
+    contents = page.locator(".contents")
+    expect(contents).not_to_have_attribute("open", "")
+    contents.locator("summary").click()
+    contents.get_by_role("link", name="Connection timeouts").click()
+    expect(page).to_have_url(re.compile(r"#chunk-\d$"))
+    assert page.locator(".hits a").first.bounding_box()["width"] >= 44  # type: ignore[index]
+    order = [page.locator(name).bounding_box()["y"] for name in (".contents", ".text", ".facts")]  # type: ignore[index]
+    assert order == sorted(order)
+    if script:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert page.evaluate(FAINT_TEXTS) == []
+
+
+@pytest.fixture
+def handbook(settings: Any, tmp_path: Path) -> Document:
+    settings.MEDIA_ROOT = tmp_path
+    return make_document(make_collection(), builders.make_pdf(PAGES), file_name="beam.pdf")
+
+
+def test_the_page_stands_beside_the_text_with_the_passage_marked(
+    open_page: OpenPage, handbook: Document
+) -> None:
+    assert handbook.current is not None
+    ordinal = handbook.current.chunks.filter(page=2).first().ordinal  # type: ignore[union-attr]
+    page = open_page(f"{handbook.get_absolute_url()}?q=hook&chunk={ordinal}#chunk-{ordinal}")
+    page.get_by_role("link", name="Original", exact=True).click()
+    picture = page.get_by_role("img", name="Page 2 of the original")
+    passage = page.locator(f"#chunk-{ordinal}")
+    expect(picture).to_be_in_viewport()
+    expect(passage).to_be_in_viewport()
+    for image in (picture, page.locator(".place").first):
+        # Where the site is busy, the page asks again.
+        drawn = "(image) => image.naturalWidth > 0"
+        page.wait_for_function(drawn, arg=image.element_handle(), timeout=60_000)
+    left, right = passage.bounding_box(), picture.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert left["x"] + left["width"] <= right["x"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.get_by_role("link", name="Text only").click()
+    expect(picture).to_have_count(0)
+    expect(page.locator(f"#chunk-{ordinal}.asked")).to_be_in_viewport()
+
+
+def test_on_a_phone_each_page_stands_above_its_text(
+    open_page: OpenPage, handbook: Document
+) -> None:
+    page = open_page(f"{handbook.get_absolute_url()}?view=original", width=390)
+    leaf = page.locator(".leafed").nth(1)
+    leaf.scroll_into_view_if_needed()
+    above, below = leaf.locator(".sheets").bounding_box(), leaf.locator(".beside").bounding_box()
+    assert above is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= below["y"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_page_that_cannot_be_drawn_says_so_in_its_place(
+    open_page: OpenPage, handbook: Document, settings: Any
+) -> None:
+    settings.PAGE_PICTURES_SECONDS = 0.001
+    page = open_page(f"{handbook.get_absolute_url()}?view=original")
+    reason = page.locator(".sheet .notice").first
+    expect(reason).to_contain_text("Page 1 cannot be shown as a picture")
+    expect(page.locator("#chunk-0")).to_be_visible()

@@ -1,0 +1,97 @@
+"""A reader's own pages in a browser: without a script, by keyboard, narrow and wide."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+
+from common.accounts.models import User
+from search.readers import news, saving
+from search.readers.models import HistoryEntry, SavedSearch
+from tests.support.factories import make_collection, make_document
+from tests.web.browser.conftest import OpenPage
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("clean_cache")]
+
+PUMPS = "# Pump maintenance\n\nThe bilge pump is greased every week, or it seizes in salt water.\n"
+
+
+def overflow(page: Page) -> int:
+    """The pixels by which the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+
+@pytest.fixture
+def saved(reader: User) -> SavedSearch:
+    reader.email = "reader@example.org"
+    reader.save()
+    made = saving.save(
+        reader,
+        name="Pumps and what becomes of them in salt water",
+        question="how is the bilge pump greased",
+        params={"type": ["text/markdown"], "after": ["2020-01-31"]},
+        mails=True,
+    )
+    past = timezone.now() - timedelta(hours=1)
+    SavedSearch.objects.update(checked_at=past, created=past)
+    HistoryEntry.objects.create(user=reader, key="k", question="pump " * 40, params={})
+    return made
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_a_mail_leads_to_the_document_and_the_pages_fit(
+    open_page: OpenPage, reader: User, saved: SavedSearch, width: int, scheme: str
+) -> None:
+    document = make_document(make_collection(icon="wrench"), PUMPS)
+    assert news.look() == 1
+    body = str(mail.outbox[0].body)
+    assert document.get_absolute_url() in body
+    shown = {"user": reader, "width": width, "color_scheme": scheme, "java_script_enabled": False}
+
+    page = open_page(document.get_absolute_url(), **shown)
+    page.get_by_role("button", name="Add to favourites").click()
+    expect(page.get_by_role("button", name="A favourite")).to_have_attribute("aria-pressed", "true")
+    page.locator(".account summary").click()
+    assert overflow(page) <= 0
+    page.get_by_role("link", name="Your page").click()
+    expect(page.get_by_role("link", name="1 new document")).to_be_visible()
+    page.locator(".saved summary").click()
+    page.get_by_role("button", name="Make a feed").click()
+    page.locator(".saved summary").click()
+    expect(page.get_by_label("Feed (Atom)")).to_have_value(
+        re.compile(f"/me/searches/{saved.public_id}/feed/.")
+    )
+    assert overflow(page) <= 0
+    for name in ("History", "Favourites", "API tokens"):
+        page.locator(".own").get_by_role("link", name=name).click()
+        expect(page.get_by_role("heading", level=1)).to_have_text(name)
+        assert overflow(page) <= 0
+
+
+def test_a_token_is_made_by_keyboard_and_shown_once(
+    open_page: OpenPage, reader: User, live_server: Any
+) -> None:
+    make_collection("Handbook")
+    page = open_page("/me/tokens/", user=reader)
+    page.get_by_label("Name").focus()
+    page.keyboard.type("Robot")
+    page.keyboard.press("Tab")  # the first scope, which is chosen
+    page.keyboard.press("Enter")
+
+    token = page.locator(".new-token input").input_value()
+    assert len(token) == 64
+    found = page.request.get(
+        "/api/v1/collections/", headers={"Authorization": f"Token {token}", "Cookie": ""}
+    )
+    assert found.json()["results"][0]["slug"] == "handbook"
+    page.goto("/me/tokens/")
+    expect(page.locator("main")).to_contain_text("Robot")
+    expect(page.locator("main")).not_to_contain_text(token)
+    page.get_by_role("button", name="Revoke Robot").click()
+    expect(page.locator("main")).to_contain_text("You have none")

@@ -1,0 +1,139 @@
+"""What needs a layout: where results stand, light rows, fingers, keys, the way back, browsing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS, logbook
+from tests.web.browser.conftest import OpenPage
+from tests.web.browser.test_search_browser import FAINT_TEXTS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOOKUP = "/?q=barometer&group=false"
+TOP = "e => e.getBoundingClientRect().top + scrollY"
+BOTTOM = "e => e.getBoundingClientRect().bottom + scrollY"
+TARGETS = "main a, main button, main summary, header a"
+SMALL_TARGETS = """(targets) => [...document.querySelectorAll(targets)]
+  .filter((e) => e.checkVisibility({opacityProperty: true}) && !e.closest(".notice, .panel p"))
+  .map((e) => [e.textContent.trim(), Math.round(e.getBoundingClientRect().height)])
+  .filter(([, height]) => height > 0 && height < 44)"""
+
+
+@pytest.fixture(autouse=True)
+def _library(transactional_db: None) -> None:
+    handbook = make_collection("Handbook")
+    make_document(handbook, CONNECTIONS, file_name="connections.md")
+    make_document(handbook, REGIONS, file_name="regions.md")
+    make_document(make_collection("Ship"), logbook(), file_name="logbook.md")
+
+
+def top(page: Page, selector: str, place: int = 0) -> float:
+    return float(page.locator(selector).nth(place).evaluate(TOP))
+
+
+def test_the_first_result_is_in_sight_and_ten_take_little_room(open_page: OpenPage) -> None:
+    page = open_page(LOOKUP)
+    expect(page.locator(".result")).to_have_count(10)
+    assert top(page, ".result") <= 250
+    height = page.locator(".result").last.evaluate(BOTTOM) - top(page, ".result")
+    assert height <= 2400
+
+    # The steelyard is behind a click, and the figures behind another.
+    expect(page.locator(".beam")).to_be_hidden()
+    page.locator(".weighing > summary").click()
+    expect(page.locator(".beam")).to_be_visible()
+
+    # A row is light until it is pointed at or has the focus.
+    row = page.locator(".result").nth(1)
+    expect(row.locator(".gauge")).to_have_css("opacity", "0")
+    row.hover()
+    expect(row.locator(".gauge")).to_have_css("opacity", "1")
+    page.locator(".result-link").nth(2).focus()
+    expect(page.locator(".result").nth(2).locator(".thumbs")).to_have_css("opacity", "1")
+
+    # An answer above the results is the first thing, and leaves them in sight.
+    page.goto("/?q=how+is+the+pool+of+connections+bounded")
+    expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
+    assert top(page, ".answer") <= 250
+    assert top(page, ".result") <= 560
+    assert page.evaluate(FAINT_TEXTS) == []
+
+
+def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(open_page: OpenPage) -> None:
+    page = open_page(LOOKUP, width=390, has_touch=True, is_mobile=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    second = page.locator(".result").nth(1)
+    assert second.locator(".snippet").first.evaluate(BOTTOM) <= 844
+    # Nothing hovers on a phone: the gauge and the thumbs are with the reasons.
+    page.locator(".why summary").first.click()
+    expect(page.locator(".result").first.locator(".thumbs")).to_be_visible()
+    for address in (
+        LOOKUP,
+        "/library/?collection=ship",
+        "/?q=barometer&collection=ship&type=text%2Fmarkdown",
+    ):
+        page.goto(address)
+        assert page.evaluate(SMALL_TARGETS, TARGETS) == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+
+
+def test_keys_work_from_a_link_and_the_way_back_ends_at_the_row(open_page: OpenPage) -> None:
+    page = open_page(LOOKUP)
+    links = page.locator(".result-link")
+    for key, place in (("j", 0), ("j", 1), ("ArrowDown", 2), ("k", 1), ("j", 2)):
+        page.keyboard.press(key)
+        expect(links.nth(place)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/documents/"))
+    page.go_back()
+    expect(links.nth(2)).to_be_focused()
+    expect(links.nth(2)).to_be_in_viewport()
+    # In the box, letters are letters.
+    page.keyboard.press("/")
+    page.keyboard.type("jk")
+    expect(page.locator("#q")).to_have_value("jk")
+
+    page.goto("/?q=barometer+of+the+connection")
+    link = page.locator(".result", has_text="Handbook").locator(".result-link").first
+    link.click()
+    page.get_by_role("link", name="Results for").click()
+    expect(link).to_be_focused()
+
+
+def test_filters_apply_at_once_and_chips_take_them_off(open_page: OpenPage) -> None:
+    page = open_page("/?q=connection")
+    expect(page.get_by_role("button", name="Apply")).to_be_hidden()
+    count = page.locator("label", has_text="Markdown").locator("small")
+    before = int(count.inner_text())
+    page.get_by_label("Handbook").check()
+    expect(page).to_have_url(re.compile("collection=handbook"))
+    expect(count).not_to_have_text(str(before))
+    # The list was exchanged under the finger; the box that was ticked keeps the focus.
+    expect(page.get_by_label("Handbook")).to_be_focused()
+    page.locator(".chips a", has_text="Handbook").click()
+    expect(page).to_have_url(re.compile(r"/\?q=connection$"))
+    expect(page.locator(".chips")).to_have_count(0)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_library_is_browsed_sorted_and_searched(open_page: OpenPage, scheme: str) -> None:
+    page = open_page("/", color_scheme=scheme)
+    page.get_by_role("link", name="Library", exact=True).click()
+    titles = page.locator(".library tbody .title a")
+    expect(titles).to_have_count(3)
+    page.locator(".library thead").get_by_role("link", name="Title").click()
+    expect(titles).to_have_text(["Cave regions", "Database connections", "The logbook"])
+    expect(page.locator("th.title[aria-sort]")).to_have_attribute("aria-sort", "ascending")
+    assert page.evaluate(FAINT_TEXTS) == []
+    page.get_by_label("Ship").check()
+    expect(titles).to_have_text(["The logbook"])
+    page.fill("#q", "barometer")
+    expect(page.locator(".result-link").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/\?q=barometer&collection=ship"))
+    page.go_back()
+    expect(titles).to_have_text(["The logbook"])

@@ -1,0 +1,476 @@
+"""Answers over the API: asked, streamed, read back, rated; and threads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
+
+from common.accounts.models import User
+from ingestion.models import Document, Visibility
+from search.analytics.gaps import summaries
+from search.analytics.models import GapSign, Sign
+from search.answers import feedback
+from search.answers.models import Answer, AnswerFeedback, AnswerSource, Thread
+from search.api.examples import ANSWER
+from search.tuning.models import Judgement
+from tests.support.database import lasting
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+ADDRESS = "/api/v1/answers/"
+QUESTION = "How long is a connection timeout?"
+NOTHING = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[Document]:
+    with lasting(django_db_blocker):
+        yield make_document(make_collection(), CONNECTIONS, file_name="connections.md")
+
+
+@pytest.fixture
+def client(reader: User, library: Document) -> APIClient:
+    client = APIClient()
+    client.force_authenticate(reader)
+    return client
+
+
+def ask(client: APIClient, question: str = QUESTION, **fields: Any) -> dict[str, Any]:
+    response = client.post(ADDRESS, {"q": question, **fields})
+    assert response.status_code == 200, response.content
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def events(response: Any) -> list[tuple[str, Any]]:
+    assert response["Content-Type"] == "text/event-stream"
+    text = b"".join(response.streaming_content).decode()
+    frames = [dict(line.split(": ", 1) for line in each.split("\n")) for each in _frames(text)]
+    assert [each["id"] for each in frames] == [str(n) for n in range(1, len(frames) + 1)]
+    return [(each["event"], json.loads(each["data"])) for each in frames]
+
+
+def _frames(text: str) -> list[str]:
+    return [each for each in text.strip().split("\n\n") if not each.startswith(":")]
+
+
+def hide(document: Document) -> None:
+    type(document.collection).objects.filter(pk=document.collection_id).update(
+        visibility=Visibility.GROUPS
+    )
+
+
+class TestAsking:
+    def test_an_answer_has_its_sources_sentences_and_steps(self, client: APIClient) -> None:
+        """S5-24, S5-25."""
+        answer = ask(client)
+
+        assert answer["state"] == "done"
+        assert "timeout" in answer["text"]
+        numbers = [source["number"] for source in answer["sources"]]
+        for sentence in answer["sentences"]:
+            assert sentence["verdict"] == "supported"
+            assert {each["source"] for each in sentence["citations"]} <= set(numbers)
+        assert answer["sources"][0]["url"].startswith("/documents/")
+        assert "text" in answer["sources"][0]
+        assert "search" in {step["name"] for step in answer["steps"]}
+
+    def test_the_example_of_the_schema_has_its_shape(self, client: APIClient) -> None:
+        answer = ask(client)
+
+        assert answer.keys() == ANSWER.keys()
+        assert answer["sources"][0].keys() == ANSWER["sources"][0].keys()
+        assert answer["sentences"][0].keys() == ANSWER["sentences"][0].keys()
+        assert answer["steps"][0].keys() == ANSWER["steps"][0].keys()
+
+    def test_the_texts_of_sources_can_be_left_out(self, client: APIClient) -> None:
+        assert "text" not in ask(client, texts=False)["sources"][0]
+
+    def test_what_nothing_answers_is_refused(self, client: APIClient) -> None:
+        answer = ask(client, "Who won the chess olympiad in 1972?", collection=["handbook"])
+
+        assert answer["state"] == "refused"
+        assert answer["sentences"] == []
+
+    def test_visitors_may_ask(self, api: APIClient, library: Document) -> None:
+        assert ask(api)["state"] == "done"
+
+    @pytest.mark.parametrize(
+        ("fields", "field"),
+        [
+            ({"q": QUESTION, "mode": "slow"}, "mode"),
+            ({"q": QUESTION, "stram": True}, "stram"),
+            ({"q": QUESTION, "thread": "x"}, "thread"),
+            ({"q": QUESTION, "searched_for": "x" * 5000}, "searched_for"),
+            ({"q": QUESTION, "weights": "vector:2"}, "weights"),
+            ({"q": "a\x00b"}, "q"),
+            ({}, "q"),
+        ],
+        ids=["mode", "unknown", "thread", "too long", "weights", "NUL", "nothing asked"],
+    )  # fmt: skip
+    def test_a_wrong_parameter_is_named(
+        self, client: APIClient, fields: dict[str, Any], field: str
+    ) -> None:
+        response = client.post(ADDRESS, fields)
+
+        assert response.status_code == 400
+        assert field in response.json()["details"]
+
+    @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+    def test_an_error_before_the_answer_is_json_even_to_a_stream(
+        self, client: APIClient, accept: str
+    ) -> None:
+        response = client.post(
+            ADDRESS, {"q": "x" * 5000, "stream": True}, headers={"accept": accept}
+        )
+
+        assert response.status_code == 400
+        assert response["Content-Type"] == "application/json"
+        assert response.json()["code"] == "query_too_long"
+
+    def test_questions_have_a_limit_of_their_own(
+        self, api: APIClient, library: Document, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "answers_anonymous", "1/min")
+        ask(api)
+
+        refused = api.post(ADDRESS, {"q": QUESTION})
+
+        assert (refused.status_code, refused.json()["code"]) == (429, "throttled")
+        assert api.get(ADDRESS).status_code == 200
+
+
+class TestStreaming:
+    @pytest.mark.parametrize("by_header", [True, False])
+    def test_the_events_add_up_to_the_answer(self, client: APIClient, by_header: bool) -> None:
+        """S5-26."""
+        headers = {"accept": "text/event-stream"} if by_header else {}
+        response = client.post(ADDRESS, {"q": QUESTION, "stream": not by_header}, headers=headers)
+        told = events(response)
+
+        names = [name for name, _ in told]
+        assert {"step", "sources", "token", "citation", "check"} <= set(names)
+        assert names[-1] == "done"
+        assert names.index("sources") < names.index("token")
+        final = told[-1][1]
+        assert "".join(data["text"] for name, data in told if name == "token") == final["text"]
+        checked = [data for name, data in told if name == "check"]
+        assert [data.pop("index") for data in checked] == list(range(len(final["sentences"])))
+        assert checked == final["sentences"]
+
+    def test_a_streamed_answer_is_stored(self, client: APIClient) -> None:
+        final = events(client.post(ADDRESS, {"q": QUESTION, "stream": True}))[-1][1]
+
+        assert client.get(f"{ADDRESS}{final['id']}/").json()["text"] == final["text"]
+
+
+class TestReading:
+    def test_an_own_answer_is_read_back_whole(self, client: APIClient) -> None:
+        answer = ask(client)
+
+        stored = client.get(f"{ADDRESS}{answer['id']}/").json()
+
+        assert stored.pop("feedback") is None
+        assert stored.pop("at")
+        for name in ("text", "sentences", "state", "question", "searched_for", "confidence"):
+            assert stored[name] == answer[name], name
+        assert [s["url"] for s in stored["sources"]] == [s["url"] for s in answer["sources"]]
+
+    def test_nobody_else_reads_it(
+        self, client: APIClient, administrator: User, api: APIClient
+    ) -> None:
+        answer = ask(client)
+
+        missing = api.get(f"{ADDRESS}{NOTHING}/")
+        for other in (None, administrator):
+            api.force_authenticate(other)
+            response = api.get(f"{ADDRESS}{answer['id']}/")
+            assert (response.status_code, response.json()) == (404, missing.json())
+            assert api.get(ADDRESS).json()["total"] == 0
+
+    def test_it_is_withheld_when_a_source_became_unreadable(
+        self, client: APIClient, library: Document
+    ) -> None:
+        answer = ask(client)
+        hide(library)
+
+        shown = client.get(f"{ADDRESS}{answer['id']}/")
+        (listed,) = client.get(ADDRESS).json()["results"]
+
+        assert shown.json()["withheld"] is True
+        assert shown.json()["question"] == QUESTION
+        assert shown.json()["text"] == listed["text"] == ""
+        assert listed["withheld"] is True
+        for trace in ("five seconds", "connections.md", library.title):
+            assert trace not in shown.content.decode()
+        assert rate(client, answer, helpful=True).status_code == 404
+
+    def test_a_visitor_reads_an_answer_by_its_id_and_lists_none(
+        self, api: APIClient, library: Document
+    ) -> None:
+        answer = ask(api)
+
+        assert api.get(f"{ADDRESS}{answer['id']}/").json()["text"] == answer["text"]
+        assert api.get(ADDRESS).json()["results"] == []
+
+    def test_who_asks_not_to_be_tracked_leaves_no_answer_outside_of_threads(
+        self, client: APIClient
+    ) -> None:
+        headers = {"dnt": "1"}
+        thread = client.post(THREADS, {"title": "Timeouts"}).json()["id"]
+
+        client.post(ADDRESS, {"q": QUESTION}, headers=headers)
+        assert not Answer.objects.exists()
+        client.post(ADDRESS, {"q": QUESTION, "thread": thread}, headers=headers)
+        assert Answer.objects.count() == 1
+
+    def test_a_list_takes_as_many_queries_for_many(
+        self, client: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        first, second, third = (ask(client) for _ in range(3))
+
+        with django_assert_max_num_queries(3):
+            shown = client.get(ADDRESS).json()
+
+        assert shown["total"] == 3
+        assert [each["id"] for each in shown["results"]] == [
+            each["id"] for each in (third, second, first)
+        ]
+
+
+def rate(client: APIClient, answer: dict[str, Any], **fields: Any) -> Any:
+    return client.post(f"{ADDRESS}{answer['id']}/feedback/", fields)
+
+
+class TestFeedback:
+    def test_the_last_word_of_a_reader_counts(self, client: APIClient, reader: User) -> None:
+        answer = ask(client)
+
+        assert rate(client, answer, helpful=True).status_code == 201
+        told = rate(client, answer, helpful=False, reason="outdated", source=1, note="Of 2019.")
+
+        assert told.status_code == 201
+        (row,) = AnswerFeedback.objects.all()
+        assert (row.user, row.helpful, row.reason, row.source) == (reader, False, "outdated", 1)
+        shown = client.get(f"{ADDRESS}{answer['id']}/").json()["feedback"]
+        assert (shown["reason"], shown["note"]) == ("outdated", "Of 2019.")
+        since = timezone.now() - timedelta(days=1)
+        assert feedback.helpfulness(since).share == 0.0
+
+        assert client.delete(f"{ADDRESS}{answer['id']}/feedback/").status_code == 204
+        assert feedback.helpfulness(since).share is None
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {},
+            {"helpful": True, "reason": "wrong"},
+            {"helpful": False, "reason": "boring"},
+            {"helpful": False, "reason": "wrong", "source": 1},
+            {"helpful": False, "reason": "source", "source": 99},
+            {"helpful": False, "reason": "source", "source": 10**9},
+            {"helpful": False, "note": "x" * 1001},
+            {"helpful": False, "stars": 5},
+        ],
+        ids=[
+            "nothing said",
+            "a reason to be content",
+            "no reason",
+            "no source's fault",
+            "no such source",
+            "no number",
+            "long note",
+            "unknown",
+        ],
+    )
+    def test_what_does_not_fit_is_refused(self, client: APIClient, fields: dict[str, Any]) -> None:
+        response = rate(client, ask(client), **fields)
+
+        assert response.status_code == 400
+        assert response.json()["message"]
+
+    def test_only_who_may_read_the_answer_rates_it(
+        self, client: APIClient, api: APIClient, member: User
+    ) -> None:
+        answer = ask(client)
+        api.force_authenticate(member)
+
+        assert rate(api, answer, helpful=True).status_code == 404
+        assert api.delete(f"{ADDRESS}{answer['id']}/feedback/").status_code == 404
+
+    def test_a_complaint_becomes_a_gap_for_those_who_may_read_its_sources(
+        self, client: APIClient, administrator: User, member: User, library: Document
+    ) -> None:
+        rate(client, ask(client), helpful=False, reason="source", source=1)
+        rate(client, ask(client, "What is pool_timeout?"), helpful=True)
+
+        assert feedback.gather() == 0  # not settled
+        assert feedback.gather(now=timezone.now() + timedelta(hours=1)) == 1
+        assert feedback.gather(now=timezone.now() + timedelta(hours=1)) == 0
+
+        (sign,) = GapSign.objects.all()
+        assert (sign.kind, sign.sources) == (Sign.ANSWER, [library.collection_id])
+        (gap,) = summaries(administrator)
+        assert (gap.query, dict(gap.counts)) == (QUESTION, {Sign.ANSWER: 1})
+        hide(library)
+        assert summaries(member) == []
+
+    def test_a_complaint_about_a_deleted_source_shows_nobody_its_question(
+        self, client: APIClient
+    ) -> None:
+        rate(client, ask(client), helpful=False)
+        AnswerSource.objects.all()[0].delete()
+
+        assert feedback.gather(now=timezone.now() + timedelta(hours=1)) == 1
+
+        assert not GapSign.objects.exists()
+
+    def test_a_helpful_answer_can_become_a_golden_query(
+        self, client: APIClient, administrator: User, member: User, library: Document
+    ) -> None:
+        answer = ask(client)
+        assert not feedback.suggested(administrator).exists()
+        rate(client, answer, helpful=True)
+
+        (row,) = feedback.suggested(administrator)
+        query = feedback.make_golden(row, acting_user=administrator)
+
+        assert query.text == QUESTION
+        (judgement,) = Judgement.objects.filter(query=query)
+        assert (judgement.document, judgement.grade) == (library, 2)
+        hide(library)
+        assert not feedback.suggested(member).exists()
+
+    def test_an_answer_without_citations_is_no_golden_query(
+        self, client: APIClient, administrator: User
+    ) -> None:
+        answer = ask(client, "Who won the chess olympiad in 1972?")
+
+        with pytest.raises(feedback.FeedbackError):
+            feedback.make_golden(
+                Answer.objects.get(public_id=answer["id"]), acting_user=administrator
+            )
+
+
+THREADS = "/api/v1/threads/"
+
+
+class TestThreads:
+    def start(self, client: APIClient, title: str = "Timeouts") -> dict[str, Any]:
+        response = client.post(THREADS, {"title": title})
+        assert response.status_code == 201, response.content
+        assert response["Location"] == f"{THREADS}{response.json()['id']}/"
+        thread: dict[str, Any] = response.json()
+        return thread
+
+    def test_a_thread_holds_its_answers(self, client: APIClient) -> None:
+        thread = self.start(client)
+        answer = ask(client, thread=thread["id"])
+        other = ask(client, "What is pool_timeout?")
+
+        shown = client.get(f"{THREADS}{thread['id']}/").json()
+
+        assert answer["thread"] == thread["id"]
+        assert other["thread"] is None
+        assert [each["id"] for each in shown["answers"]] == [answer["id"]]
+        assert shown["own"] is True
+
+    def test_what_is_searched_for_can_be_edited(self, client: APIClient) -> None:
+        thread = self.start(client)
+        ask(client, thread=thread["id"])
+
+        answer = ask(
+            client, "And that of the pool?", thread=thread["id"], searched_for="pool_timeout"
+        )
+
+        assert answer["searched_for"] == "pool_timeout"
+
+    def test_it_is_renamed_exported_and_deleted(self, client: APIClient) -> None:
+        thread = self.start(client)
+        address = f"{THREADS}{thread['id']}/"
+        ask(client, thread=thread["id"])
+
+        assert client.patch(address, {"title": "Waiting"}).json()["title"] == "Waiting"
+        exported = client.get(f"{address}export/")
+        assert exported["Content-Type"].startswith("text/markdown")
+        assert "# Waiting" in exported.content.decode()
+        assert "http://testserver/documents/" in exported.content.decode()
+        assert client.get(THREADS).json()["total"] == 1
+        assert client.delete(address).status_code == 204
+        assert client.get(address).status_code == 404
+        assert not Thread.objects.exists()
+
+    @pytest.mark.parametrize("fields", [{"title": ""}, {"titel": "x"}, {"title": "x" * 300}])
+    def test_a_wrong_field_is_named(self, client: APIClient, fields: dict[str, str]) -> None:
+        address = f"{THREADS}{self.start(client)['id']}/"
+
+        assert client.patch(address, fields).status_code == 400
+        assert client.post(THREADS, fields).status_code == 400
+
+    def test_nobody_else_reads_or_changes_it_unless_it_is_shared(
+        self, client: APIClient, administrator: User, api: APIClient
+    ) -> None:
+        thread = self.start(client)
+        answer = ask(client, thread=thread["id"])
+        address = f"{THREADS}{thread['id']}/"
+        assert api.get(address).status_code == api.get(THREADS).status_code == 401
+        api.force_authenticate(administrator)
+
+        assert api.get(address).status_code == 404
+        assert api.get(f"{address}export/").status_code == 404
+        assert api.post(ADDRESS, {"q": QUESTION, "thread": thread["id"]}).status_code == 404
+        client.patch(address, {"shared": True})
+
+        assert api.get(address).json()["own"] is False
+        assert api.get(f"{ADDRESS}{answer['id']}/").status_code == 200
+        assert api.get(f"{address}export/").status_code == 200
+        assert api.get(THREADS).json()["total"] == 0
+        assert api.patch(address, {"title": "Mine"}).status_code == 404
+        assert api.delete(address).status_code == 404
+        assert api.post(ADDRESS, {"q": QUESTION, "thread": thread["id"]}).status_code == 404
+
+    def test_a_reader_of_a_shared_thread_sees_only_what_they_may_read(
+        self, member: User, api: APIClient
+    ) -> None:
+        inner = make_collection("Inner", visibility=Visibility.GROUPS, groups=["insiders"])
+        document = make_document(inner, REGIONS, file_name="regions.md")
+        member = User.objects.get(pk=member.pk)
+        api.force_authenticate(member)
+        thread = self.start(api, "Secret gallery D40")
+        answer = ask(api, "What floor does Region D40 have?", thread=thread["id"])
+        assert "sandy" in answer["text"]
+        api.patch(f"{THREADS}{thread['id']}/", {"shared": True})
+        stranger = User.objects.create_user("stranger", password="pw-stranger")
+        api.force_authenticate(stranger)
+
+        shown = api.get(f"{THREADS}{thread['id']}/")
+        exported = api.get(f"{THREADS}{thread['id']}/export/")
+
+        (held,) = shown.json()["answers"]
+        assert held["withheld"] is True
+        assert held["question"] == ""
+        for trace in ("sandy", "regions.md", document.title, str(document.public_id)):
+            assert trace not in shown.content.decode()
+            assert trace not in exported.content.decode()
+
+    def test_a_thread_takes_as_many_queries_for_many_answers(
+        self, client: APIClient, django_assert_max_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        thread = self.start(client)
+        for _ in range(3):
+            ask(client, thread=thread["id"])
+
+        with django_assert_max_num_queries(4):
+            shown = client.get(f"{THREADS}{thread['id']}/").json()
+
+        assert len(shown["answers"]) == 3

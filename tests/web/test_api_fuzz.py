@@ -1,0 +1,177 @@
+"""Generated requests to every operation of the schema: no 5xx, and answers as it declares them.
+
+The requests are the same in every run. FUZZ_EXAMPLES=200 makes more of them for each operation:
+
+    FUZZ_EXAMPLES=200 make test ARGS="tests/web/test_api_fuzz.py"
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections, transaction
+from hypothesis import HealthCheck, Phase, given
+from hypothesis import settings as limits
+from hypothesis import strategies as st
+from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import CHECKS, load_all_checks
+from schemathesis.core.failures import FailureGroup
+from schemathesis.schemas import APIOperation, BaseSchema
+
+from tests.support.api_rows import Rows, rows_of_every_kind
+from tests.support.database import lasting
+from tests.support.url_walker import routes
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "5"))
+PREFIX = "api/v1/"
+RESOURCES = sorted({each.route.split("/")[2] for each in routes() if each.route.startswith(PREFIX)})
+CHECKED = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+)
+
+
+@pytest.fixture(scope="module")
+def rows(django_db_setup: None, django_db_blocker: Any) -> Iterator[Rows]:
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    with lasting(django_db_blocker), rows_of_every_kind() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def served(rows: Rows) -> Iterator[BaseSchema]:
+    """The schema as the site serves it, and the site in this process."""
+    load_all_checks()
+    # As Django's own test client does: the connection has the rows in its transaction.
+    signals = (request_started, request_finished)
+    for signal in signals:
+        signal.disconnect(close_old_connections)
+    yield schemathesis.openapi.from_wsgi("/api/schema/?format=json", closing(WSGIHandler()))
+    for signal in signals:
+        signal.connect(close_old_connections)
+
+
+def closing(site: WSGIHandler) -> Callable[..., list[bytes]]:
+    """The site, with its responses closed once they are read: downloads hold a file open."""
+
+    def answer(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        response: Any = site(environ, start_response)
+        try:
+            return [b"".join(response)]
+        finally:
+            response.close()
+
+    return answer
+
+
+@pytest.fixture(autouse=True)
+def _as_the_site(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A fault of the program is then reported with its traceback.
+    monkeypatch.setattr(settings, "DEBUG_PROPAGATE_EXCEPTIONS", True)
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "100000/min")
+
+
+def cases(operation: APIOperation, rows: Rows) -> st.SearchStrategy[Case]:
+    """Requests to the operation: by the schema or against it, most of them to a row that exists."""
+    modes = (GenerationMode.POSITIVE, GenerationMode.NEGATIVE)
+    generated = st.one_of(*(operation.as_strategy(generation_mode=mode) for mode in modes))
+    existing = {name: st.sampled_from(values) for name, values in rows.of(operation.path).items()}
+
+    def to_row(drawn: tuple[Case, dict[str, Any], bool]) -> Case:
+        case, row, exists = drawn
+        if exists:
+            case.path_parameters = {**(case.path_parameters or {}), **row}
+        if isinstance(case.body, dict) and "stream" in case.body:
+            case.body["stream"] = False  # events have tests of their own
+        return case
+
+    usually = st.sampled_from((True, True, True, False))
+    return st.tuples(generated, st.fixed_dictionaries(existing), usually).map(to_row)
+
+
+def ask(operation: APIOperation, rows: Rows) -> None:
+    """Send the requests, as a superuser and as a visitor; each leaves the rows as they were."""
+    checks = [CHECKS.get_one(name) for name in CHECKED]
+
+    @given(case=cases(operation, rows), signed_in=st.sampled_from((True, True, False)))
+    @limits(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    def each(case: Case, signed_in: bool) -> None:
+        headers = {"Authorization": f"Token {rows.token}"} if signed_in else {}
+        with transaction.atomic():
+            case.call_and_validate(checks=checks, headers=headers)
+            transaction.set_rollback(True)
+
+    each()
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+def test_every_answer_is_as_the_schema_says(resource: str, served: BaseSchema, rows: Rows) -> None:
+    failures = []
+    for found in served.include(path_regex=f"^/{PREFIX}{resource}/").get_all_operations():
+        operation = found.ok()
+        try:
+            ask(operation, rows)
+        except (Exception, FailureGroup) as error:
+            failures.append(f"{operation.label}: {error}")
+            shown = getattr(error, "exceptions", ())
+            failures += [str(one) for one in shown]
+
+    assert not failures, "\n\n".join(failures)
+
+
+BODIES = {
+    "scalar": b"false",
+    "number": b"1",
+    "text": b'"x"',
+    "list": b"[]",
+    "null": b"null",
+    "torn": b"{",
+    "binary": b"\xff\xfe",
+    "deep": b"[" * 100_000,
+    "surrogate": b'{"kind": "\\ud800", "\\udfff": 1}',
+}
+
+
+def test_no_body_is_a_fault_at_any_address(served: BaseSchema, rows: Rows) -> None:
+    faults = []
+    for found in served.get_all_operations():
+        operation = found.ok()
+        if not operation.body:
+            continue
+        row = {name: values[0] for name, values in rows.of(operation.path).items()}
+        address = operation.path.format(**row)
+        for name, body in BODIES.items():
+            for header in ({"HTTP_AUTHORIZATION": f"Token {rows.token}"}, {}):
+                with transaction.atomic():
+                    response = APIClient().generic(
+                        operation.method, address, body, "application/json", **header
+                    )
+                    transaction.set_rollback(True)
+                is_shaped = set(response.json()) == {"code", "message", "details"}
+                if not (400 <= response.status_code < 500 and is_shaped):
+                    faults.append((operation.label, name, response.status_code))
+
+    assert faults == []

@@ -1,0 +1,158 @@
+"""The library: documents without a question, filtered, sorted, in pages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from common.accounts.models import User
+from ingestion.models import Document
+from search.models import Hide
+from search.pages import library as pages
+from tests.support.library import lasting_library
+from tests.support.shown_results import text_of
+
+pytestmark = pytest.mark.django_db
+
+LIBRARY = "/library/"
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def _filled(library: SimpleNamespace) -> None:
+    """Every test here is about a library with books in it."""
+
+
+def html_of(client: Client, address: str = LIBRARY, **parameters: Any) -> str:
+    response = client.get(address, parameters)
+    assert response.status_code == 200, response
+    return response.content.decode()
+
+
+def listed(html: str) -> list[str]:
+    return re.findall(r'class="title"><a href="/documents/[^"]+">([^<]+)</a>', html)
+
+
+def test_a_document_has_title_collection_type_size_and_date(client: Client) -> None:
+    html = html_of(client, sort="title")
+    row = next(one for one in html.split("<tr>") if ">Urlaub</a>" in one)
+
+    assert re.fullmatch(
+        r"Urlaub Handbook Markdown \d+ bytes \d{4}-\d\d-\d\d", text_of(row.split("</tr>")[0])
+    )
+    assert "5 documents" in text_of(html)
+    assert '<a href="/library/" aria-current="page">Library</a>' in html
+
+
+@pytest.mark.parametrize(
+    ("parameters", "titles"),
+    [
+        ({"collection": "ships-papers"}, {"The logbook"}),
+        ({"type": "text/html"}, {"On &lt;script&gt;alert(1)&lt;/script&gt; tags"}),
+        ({"language": "de"}, {"Urlaub"}),
+        ({"meta": "tag:cave"}, {"Cave regions"}),
+        ({"meta": "tag:nobody"}, set()),
+        ({"after": "2001-01-01", "before": "2002-01-01"}, set()),
+    ],
+    ids=["collection", "type", "language", "tag", "unknown tag", "dates"],
+)
+def test_filters_alone_list_documents(
+    client: Client, library: SimpleNamespace, parameters: dict[str, str], titles: set[str]
+) -> None:
+    Document.objects.filter(pk=library.regions.pk).update(metadata={"tag": ["cave", "wet"]})
+    asked = client.get("/", parameters, follow=True)
+
+    assert asked.redirect_chain[-1][0].startswith("/library/?")
+    assert set(listed(asked.content.decode())) == titles
+    if not titles:
+        assert "No document matches these filters" in asked.content.decode()
+
+
+def test_fields_of_a_query_alone_list_documents(client: Client) -> None:
+    asked = client.get("/", {"q": "type:html collection:Handbook"}, follow=True)
+
+    assert asked.redirect_chain == [("/library/?collection=handbook&type=text%2Fhtml", 302)]
+    assert len(listed(asked.content.decode())) == 1
+    typed = client.get("/", {"q": "type:html"}, headers=HTMX)
+    assert typed["HX-Push-Url"] == "/?q=type%3Ahtml"
+    assert len(listed(typed.content.decode())) == 1
+    assert client.get("/", {"q": "-type:html"}).status_code == 400
+    unknown = client.get("/", {"q": "collection:zanzibar"})
+    assert (unknown.status_code, "is available" in unknown.content.decode()) == (400, True)
+
+
+@pytest.mark.parametrize("column", ["title", "collection", "type", "size", "added"])
+def test_each_column_sorts_both_ways(client: Client, column: str) -> None:
+    up, down = (html_of(client, sort=sign + column) for sign in ("", "-"))
+
+    assert sorted(listed(up)) == sorted(listed(down))
+    if column != "type" and column != "collection":
+        assert listed(up) == listed(down)[::-1]
+    assert f'class="{column}" aria-sort="ascending"' in up
+    assert listed(html_of(client, sort="nonsense")) == listed(html_of(client))
+
+
+def test_pages_hold_all_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "PER_PAGE", 2)
+    first, second, third, beyond = (
+        listed(html_of(client, sort="title", page=n)) for n in (1, 2, 3, 99)
+    )
+    assert len({*first, *second, *third}) == 5
+    assert third == beyond
+    assert 'rel="next" href="/library/?sort=title&amp;page=2"' in html_of(client, sort="title")
+
+
+def test_what_a_reader_may_not_see_is_not_listed(client: Client, member: User) -> None:
+    assert "anzibar" not in html_of(client)
+    client.force_login(member)
+    html = html_of(client)
+    assert "zanzibar" in listed(html)
+    assert "6 documents" in text_of(html)
+
+
+def test_what_no_search_finds_is_not_listed(client: Client, library: SimpleNamespace) -> None:
+    Hide.objects.create(document=library.urlaub)
+    assert "Urlaub" not in html_of(client)
+    assert "4 documents" in text_of(html_of(client))
+
+
+def test_an_empty_library_says_what_to_do(client: Client) -> None:
+    Document.objects.update(current=None)
+    text = text_of(html_of(client))
+    assert "No documents yet" in text
+    assert "Sign in to see more" in text
+
+
+def test_a_question_in_the_library_is_searched_for(client: Client) -> None:
+    asked = client.get(LIBRARY, {"q": "barometer", "collection": "ships-papers", "sort": "title"})
+    assert asked["Location"].startswith("/?q=barometer&collection=ships-papers")
+    typed = client.get(LIBRARY, {"q": "barometer"}, headers=HTMX)
+    assert '<li class="result">' in typed.content.decode()
+    assert typed["HX-Push-Url"] == "/?q=barometer"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "queries"),
+    [({}, 3), ({"collection": "handbook"}, 4)],
+    ids=["all", "filtered"],
+)
+def test_a_page_costs_a_count_its_rows_and_their_facets(
+    client: Client,
+    django_assert_num_queries: DjangoAssertNumQueries,
+    parameters: dict[str, str],
+    queries: int,
+) -> None:
+    with django_assert_num_queries(queries):
+        client.get(LIBRARY, parameters)

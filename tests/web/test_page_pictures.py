@@ -1,0 +1,185 @@
+"""The original beside the text: who sees a page's picture, its mark, what is kept of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from PIL import Image
+
+from common.accounts.models import User
+from ingestion.documents import deletion, pictures
+from ingestion.models import Document, Visibility
+from tests.samples import builders
+from tests.support.factories import make_collection, make_document
+
+pytestmark = [pytest.mark.django_db, pytest.mark.forks]
+
+ARM = "The longer arm of the beam carries the weight that slides until the beam is level. "
+PAGES: list[list[tuple[str, object]]] = [
+    [("h1", "The beam"), ("p", ARM * 9)],
+    [("h1", "The hook"), ("p", "Cargo hangs from the shorter arm on a hook of forged iron. " * 9)],
+    [("h1", "The mark"), ("p", "Where the beam is level the mark of the weight is read. " * 9)],
+]
+
+
+@pytest.fixture
+def handbook(settings: Any, tmp_path: Path) -> Document:
+    settings.MEDIA_ROOT = tmp_path
+    return make_document(make_collection(), builders.make_pdf(PAGES), file_name="beam.pdf")
+
+
+def pictured(document: Document, page: int) -> str:
+    return f"{document.get_absolute_url()}pages/{page}/"
+
+
+def kept(root: Path) -> list[str]:
+    return sorted(path.name for path in (root / "pictures").glob("*/*/*") if path.suffix)
+
+
+def test_a_page_is_drawn_when_it_is_asked_for_and_once(
+    client: Client, handbook: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    html = client.get(handbook.get_absolute_url(), {"view": "original"}).content.decode()
+    assert re.findall(r'<img class="page" loading="lazy" src="[^"]+/pages/(\d)/"', html) == [
+        "1", "2", "3",
+    ]  # fmt: skip
+    assert kept(tmp_path) == []
+
+    response = client.get(pictured(handbook, 2))
+    assert response["Content-Type"] == "image/webp"
+    assert {"private", "no-cache"} <= set(response["Cache-Control"].split(", "))
+    assert response["Vary"] == "Cookie"
+    assert Image.open(io.BytesIO(response.content)).size == (1200, 1698)
+    assert kept(tmp_path) == ["2.json", "2.webp"]
+
+    monkeypatch.setattr(pictures, "draw_page", None)
+    assert client.get(pictured(handbook, 2)).content == response.content
+    again = client.get(pictured(handbook, 2), headers={"If-None-Match": response["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_the_mark_of_a_passage_is_laid_over_its_page(client: Client, handbook: Document) -> None:
+    assert handbook.current is not None
+    chunk = handbook.current.chunks.get(text__contains="forged iron", page=2)
+    html = client.get(
+        handbook.get_absolute_url(), {"view": "original", "chunk": chunk.ordinal}
+    ).content.decode()
+    marks = re.findall(r'<img class="place"[^>]* src="([^"]+)"', html)
+    assert pictured(handbook, 2) + f"mark/{chunk.ordinal}/" in marks
+
+    drawing = client.get(pictured(handbook, 2) + f"mark/{chunk.ordinal}/")
+    assert drawing["Content-Type"] == "image/svg+xml"
+    assert "sandbox" in drawing["Content-Security-Policy"]
+    boxes = re.findall(
+        r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', drawing.content.decode()
+    )
+    assert len(boxes) > 3
+    assert all(int(x) + int(width) <= 10_000 for x, _, width, _ in boxes)
+    # On a page that does not hold it, nothing is marked.
+    elsewhere = client.get(pictured(handbook, 1) + f"mark/{chunk.ordinal}/")
+    assert b"<rect" not in elsewhere.content
+
+
+def test_who_may_not_read_the_document_sees_no_picture(
+    client: Client, handbook: Document, reader: User, member: User
+) -> None:
+    collection = handbook.collection
+    collection.visibility = Visibility.GROUPS
+    collection.save()
+    collection.groups.set(member.groups.all())
+    addresses = [pictured(handbook, 1), pictured(handbook, 1) + "mark/0/"]
+    for user in (None, reader):
+        if user:
+            client.force_login(user)
+        assert [client.get(address).status_code for address in addresses] == [404, 404]
+    client.force_login(member)
+    assert [client.get(address).status_code for address in addresses] == [200, 200]
+
+
+@pytest.mark.parametrize("page", [0, 4, 99_999])
+def test_there_is_no_picture_of_a_page_that_is_not_there(
+    client: Client, handbook: Document, page: int
+) -> None:
+    assert client.get(pictured(handbook, page)).status_code == 404
+
+
+def test_documents_without_pages_have_no_pictures(client: Client) -> None:
+    note = make_document(make_collection(), "# Note\n\nA note.\n")
+    assert client.get(pictured(note, 1)).status_code == 404
+    html = client.get(note.get_absolute_url(), {"view": "original"}).content.decode()
+    assert "<img" not in html
+    assert "view=original" not in html
+
+
+def test_a_page_that_cannot_be_drawn_says_so_and_the_text_stays(
+    client: Client, handbook: Document, settings: Any, tmp_path: Path
+) -> None:
+    settings.PAGE_PICTURES_SECONDS = 0.001  # the renderer is killed
+    for _ in range(2):  # drawn, then from the cache
+        response = client.get(pictured(handbook, 1))
+        assert response.status_code == 422
+        assert response.content.decode().startswith("Page 1 cannot be shown as a picture: ")
+    assert "no-store" in response["Cache-Control"]
+    assert kept(tmp_path) == ["1.json"]
+    page = client.get(handbook.get_absolute_url(), {"view": "original"})
+    assert b"The longer arm of the beam" in page.content
+    # A passing cause is not remembered for long.
+    settings.PAGE_PICTURES_SECONDS = 30
+    (facts,) = (tmp_path / "pictures").glob("*/*/1.json")
+    os.utime(facts, (0, 0))
+    assert client.get(pictured(handbook, 1)).status_code == 200
+
+
+def test_where_nothing_can_be_kept_pages_are_drawn_all_the_same(
+    client: Client, handbook: Document, tmp_path: Path
+) -> None:
+    (tmp_path / "pictures").write_text("a file in place of the folder")
+    assert client.get(pictured(handbook, 1)).status_code == 200
+
+
+def test_when_many_are_drawn_a_reader_is_asked_to_wait(
+    client: Client, handbook: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "BUSY_SECONDS", 0.01)
+    for _ in range(pictures.AT_ONCE):
+        assert pictures._drawing.acquire(timeout=1)
+    try:
+        response = client.get(pictured(handbook, 1))
+    finally:
+        for _ in range(pictures.AT_ONCE):
+            pictures._drawing.release()
+    assert (response.status_code, response["Retry-After"]) == (503, "3")
+
+
+def test_pictures_go_with_their_document(
+    client: Client,
+    handbook: Document,
+    tmp_path: Path,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    client.get(pictured(handbook, 1))
+    assert kept(tmp_path)
+    with django_capture_on_commit_callbacks(execute=True):
+        deletion.purge([handbook], acting_user=None)
+    assert kept(tmp_path) == []
+
+
+def test_the_pictures_seen_least_recently_make_room(
+    client: Client, handbook: Document, tmp_path: Path
+) -> None:
+    for page in (1, 2, 3):
+        client.get(pictured(handbook, page))
+    for picture in (tmp_path / "pictures").glob("*/*/*"):
+        os.utime(picture, (9, 9) if picture.name[0] == "1" else (7, 7))
+    client.get(pictured(handbook, 3))  # seen just now
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "pictures").glob("*/*/*.*")}
+    assert pictures.sweep(sum(sizes.values())) == 0
+    pictures.sweep(sum(sizes.values()) - sizes["2.webp"])
+    assert "3.webp" in kept(tmp_path)
+    assert "2.webp" not in kept(tmp_path)

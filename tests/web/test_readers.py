@@ -1,0 +1,511 @@
+"""A reader's own page: history, saved searches, feeds, favourites, tokens, export; theirs alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree as Xml
+
+import pytest
+from django.contrib import admin
+from django.core import mail
+from django.core.mail.backends.base import BaseEmailBackend
+from django.db import connection
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from knox.models import AuthToken
+
+from common.accounts import tokens
+from common.accounts.models import User
+from ingestion import services
+from ingestion.models import Visibility
+from search.analytics.models import SearchEvent
+from search.pages.facets import facets_for
+from search.pages.forms import SearchForm
+from search.readers import history, news, saving
+from search.readers.models import Favourite, Find, HistoryEntry, SavedSearch
+from tests.support.admin_client import signed_in
+from tests.support.factories import make_document
+from tests.support.library import lasting_library
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+PUMPS = "# Pump maintenance\n\nThe bilge pump is greased every week, or it seizes in salt water.\n"
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as made:
+        yield made
+
+
+@pytest.fixture
+def own(reader: User, library: SimpleNamespace) -> Client:
+    reader.email = "reader@example.org"
+    reader.save()
+    return signed_in(reader)
+
+
+@pytest.fixture
+def saved(reader: User, own: Client) -> SavedSearch:
+    """A saved search that is mailed, and was last checked an hour ago."""
+    own.post("/me/searches/", {"q": "bilge pump greased", "name": "Pumps", "mails": "1"})
+    long_ago = timezone.now() - timedelta(hours=1)
+    SavedSearch.objects.update(checked_at=long_ago, created=long_ago)
+    return SavedSearch.objects.get()
+
+
+class TestHistory:
+    def test_a_search_is_kept_once_with_its_filters(self, own: Client, reader: User) -> None:
+        for _ in range(2):
+            own.get("/", {"q": "connection pool", "collection": "handbook"})
+        own.get("/", {"q": "connection pool"})
+
+        kept = [(entry.question, entry.params) for entry in history.of(reader)]
+
+        assert kept == [("connection pool", {}), ("connection pool", {"collection": ["handbook"]})]
+        page = own.get("/me/history/").content.decode()
+        assert "/?q=connection+pool&amp;collection=handbook" in page
+
+    def test_what_is_being_typed_is_kept_as_one_search(self, own: Client, reader: User) -> None:
+        for typed in ("conn", "connection", "connection pool"):
+            own.get("/", {"q": typed}, headers={"HX-Request": "true"})
+
+        assert [entry.question for entry in history.of(reader)] == ["connection pool"]
+
+    def test_it_is_switched_off_and_on(self, own: Client, reader: User) -> None:
+        own.post("/me/history/", {"do": "off"})
+        own.get("/", {"q": "unkept"})
+        own.post("/me/history/", {"do": "on"})
+        own.get("/", {"q": "kept again"})
+
+        assert [entry.question for entry in history.of(reader)] == ["kept again"]
+
+    def test_clearing_also_unlinks_what_the_site_recorded(self, own: Client, reader: User) -> None:
+        own.get("/", {"q": "connection pool"})
+        assert SearchEvent.objects.filter(user=reader).exists()
+
+        own.post("/me/history/", {"do": "clear"})
+
+        assert not history.of(reader).exists()
+        event = SearchEvent.objects.get()
+        assert (event.user, event.visitor, event.query) == (None, "", "")
+
+    def test_one_entry_goes_and_the_others_stay(self, own: Client, reader: User) -> None:
+        own.get("/", {"q": "one"})
+        own.get("/", {"q": "two"})
+        entry = history.of(reader).get(question="one")
+        own.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
+        assert [kept.question for kept in history.of(reader)] == ["two"]
+
+    def test_visitors_and_prefetched_pages_leave_none(self, own: Client) -> None:
+        Client().get("/", {"q": "connection pool"})
+        own.get("/", {"q": "connection pool"}, headers={"Sec-Purpose": "prefetch"})
+        assert not HistoryEntry.objects.exists()
+
+    def test_the_oldest_go_when_there_are_too_many(
+        self, own: Client, reader: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for question in ("one", "two", "three"):
+            own.get("/", {"q": question})
+        monkeypatch.setattr(history, "MOST_ENTRIES", 2)
+        assert history.forget() == 1
+        assert [entry.question for entry in history.of(reader)] == ["three", "two"]
+
+    def test_old_entries_are_forgotten(self, own: Client, settings: Any) -> None:
+        own.get("/", {"q": "old"})
+        assert history.forget() == 0
+        assert history.forget(now=timezone.now() + timedelta(days=settings.HISTORY_DAYS + 1)) == 1
+
+
+class TestSaving:
+    def form(self, reader: User, **data: Any) -> str:
+        request = RequestFactory().get("/")
+        request.user = reader
+        form = SearchForm(data, lambda: facets_for(reader))
+        return render_to_string("search/parts/saving.html", {"form": form}, request)
+
+    def test_the_form_of_the_results_saves_the_search_with_its_filters(
+        self, own: Client, reader: User
+    ) -> None:
+        asked = {"q": "pool", "collection": ["handbook"], "after": "2020-01-31"}
+        html = self.form(reader, **asked)
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', html))
+        hidden.pop("csrfmiddlewaretoken")
+
+        response = own.post("/me/searches/", {**hidden, "name": "Pools"})
+
+        made = SavedSearch.objects.get()
+        assert response.headers["Location"] == f"/me/#search-{made.public_id}"
+        assert (made.name, made.question) == ("Pools", "pool")
+        assert made.params == {"collection": ["handbook"], "after": ["2020-01-31"]}
+        address = made.get_absolute_url()
+        assert own.get(address).context["form"].filters == news.filters_of(made.params)
+
+    def test_visitors_are_offered_none(self, library: SimpleNamespace) -> None:
+        from django.contrib.auth.models import AnonymousUser
+
+        assert not self.form(AnonymousUser(), q="pool").strip()  # type: ignore[arg-type]
+        assert Client().post("/me/searches/", {"q": "pool"}).status_code == 302
+        assert not SavedSearch.objects.exists()
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            ({"q": ""}, "Type a question"),
+            ({"q": "pump", "name": "Pumps"}, "another name"),
+            ({"q": "pump", "collection": "zanzibar"}, "No collection"),
+            ({"q": "pump", "after": "yesterday"}, "not a date"),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_saved_says_why(
+        self, own: Client, saved: SavedSearch, data: dict[str, str], said: str
+    ) -> None:
+        response = own.post("/me/searches/", data)
+        assert response.status_code == 400
+        assert said in response.content.decode()
+        assert SavedSearch.objects.get() == saved
+
+    def test_it_is_renamed_and_deleted(self, own: Client, saved: SavedSearch) -> None:
+        address = f"/me/searches/{saved.public_id}/"
+        own.post(address, {"do": "change", "name": "Bilge"})
+        saved.refresh_from_db()
+        assert (saved.name, saved.mails) == ("Bilge", False)
+        own.post(address, {"do": "delete"})
+        assert not SavedSearch.objects.exists()
+
+    def test_mail_needs_an_address(self, own: Client, saved: SavedSearch, reader: User) -> None:
+        SavedSearch.objects.update(mails=False)
+        reader.email = None  # type: ignore[assignment]
+        reader.save()
+        response = own.post(f"/me/searches/{saved.public_id}/", {"do": "change", "mails": "1"})
+        assert "no e-mail address" in response.content.decode()
+        assert not SavedSearch.objects.get().mails
+
+
+class TestNews:
+    def test_a_digest_names_what_is_new_once(
+        self, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+
+        assert [news.look(), news.look()] == [1, 0]
+
+        (message,) = mail.outbox
+        assert message.to == ["reader@example.org"]
+        assert message.subject == "[Steelyard] 1 new document for your saved searches"
+        assert "Pump maintenance (Handbook)" in message.body
+        assert "Cave regions" not in message.body
+
+    def test_many_searches_make_one_mail(
+        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        own.post("/me/searches/", {"q": "salt water seizes", "name": "Salt", "mails": "1"})
+        SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+
+        assert news.look() == 1
+        assert mail.outbox[0].body.count("Pump maintenance") == 2
+        assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
+
+    def test_what_the_search_does_not_find_is_no_news(
+        self, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        text = "# Bread\n\nA loaf of rye is baked for an hour, then cools on the rack.\n"
+        make_document(library.regions.collection, text, file_name="bread.md")
+        assert news.look() == 0
+        assert not Find.objects.exists()
+
+    def test_what_the_reader_may_not_read_is_no_news(
+        self, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        make_document(library.secret.collection, PUMPS, file_name="pumps.md")
+        assert news.look() == 0
+        assert not Find.objects.exists()
+
+    def test_what_became_hidden_before_the_mail_is_not_mailed(
+        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+    ) -> None:
+        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        SavedSearch.objects.update(mails=False)
+        news.look()
+        assert Find.objects.count() == 1
+        SavedSearch.objects.update(mails=True)
+        library.secret.collection.__class__.objects.filter(pk=document.collection_id).update(
+            visibility=Visibility.GROUPS
+        )
+
+        assert news.mail() == 0
+        assert not mail.outbox
+
+    def test_a_document_processed_again_is_no_news(
+        self, saved: SavedSearch, library: SimpleNamespace, administrator: User
+    ) -> None:
+        from ingestion.documents import steps
+        from ingestion.models import Document, DocumentVersion
+
+        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        DocumentVersion.objects.filter(pk=document.current_id).update(
+            finished=timezone.now() - timedelta(days=1)
+        )
+        services.reprocess([document], acting_user=administrator)
+        steps.advance(Document.objects.get(pk=document.pk).latest_id or 0)
+
+        assert news.look() == 0
+
+    def test_a_mail_that_failed_is_sent_later(
+        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+    ) -> None:
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        working = settings.EMAIL_BACKEND
+        settings.EMAIL_BACKEND = f"{__name__}.BrokenBackend"
+        assert news.look() == 0
+        settings.EMAIL_BACKEND = working
+
+        assert news.look() == 1
+
+    def test_the_second_digest_waits(
+        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+    ) -> None:
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        news.look()
+        make_document(library.regions.collection, PUMPS + "Twice.\n", file_name="more.md")
+
+        later = timezone.now() + timedelta(hours=1)
+        assert news.look(now=later) == 0
+        assert news.look(now=later + timedelta(hours=settings.NEWS_MAIL_HOURS)) == 1
+
+    def test_the_link_in_the_mail_ends_the_mails_without_signing_in(
+        self, saved: SavedSearch, library: SimpleNamespace, settings: Any
+    ) -> None:
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        news.look()
+        header = mail.outbox[0].extra_headers["List-Unsubscribe"].strip("<>")
+        assert header.startswith(settings.SITE_URL)
+        assert header in mail.outbox[0].body
+        address = header.removeprefix(settings.SITE_URL)
+        strict = Client(enforce_csrf_checks=True)
+
+        assert strict.get(address).status_code == 200
+        assert SavedSearch.objects.get().mails  # programs that check mails open their links
+        assert strict.post(address, {"List-Unsubscribe": "One-Click"}).status_code == 200
+        assert not SavedSearch.objects.get().mails
+        assert strict.post(f"{address[:-2]}x/").status_code == 404
+
+
+class BrokenBackend(BaseEmailBackend):
+    """A mail server that cannot be reached."""
+
+    def send_messages(self, email_messages: Any) -> int:
+        raise OSError("no route")
+
+
+class TestFeed:
+    def feed(self, own: Client, saved: SavedSearch) -> str:
+        own.post(f"/me/searches/{saved.public_id}/", {"do": "renew"})
+        saved.refresh_from_db()
+        return f"/me/searches/{saved.public_id}/feed/{saved.feed_key}/"
+
+    def titles(self, address: str) -> list[str | None]:
+        response = Client().get(address)
+        assert response.status_code == 200
+        assert "no-store" in response.headers["Cache-Control"]
+        entries = Xml.fromstring(response.content).findall(f"{ATOM}entry")
+        return [entry.findtext(f"{ATOM}title") for entry in entries]
+
+    def test_it_lists_the_news_for_whoever_has_its_address(
+        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        address = self.feed(own, saved)
+        make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        news.look()
+
+        assert self.titles(address) == ["Pump maintenance"]
+        assert address in own.get("/me/").content.decode()
+        assert (
+            "Pump maintenance" in own.get(f"/me/searches/{saved.public_id}/news/").content.decode()
+        )
+
+    def test_what_the_owner_may_no_longer_read_leaves_it(
+        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        address = self.feed(own, saved)
+        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        news.look()
+        services.delete([document], acting_user=None)
+        assert self.titles(address) == []
+
+    def test_renewing_ends_the_old_address(self, own: Client, saved: SavedSearch) -> None:
+        first = self.feed(own, saved)
+        second = self.feed(own, saved)
+        assert [Client().get(address).status_code for address in (first, second)] == [404, 200]
+        own.post(f"/me/searches/{saved.public_id}/", {"do": "end"})
+        assert Client().get(second).status_code == 404
+
+    def test_an_inactive_owners_feed_is_gone(
+        self, own: Client, saved: SavedSearch, reader: User
+    ) -> None:
+        address = self.feed(own, saved)
+        reader.is_active = False
+        reader.save()
+        assert Client().get(address).status_code == 404
+
+
+class TestFavourites:
+    def test_a_document_is_starred_on_its_page_and_taken_off(
+        self, own: Client, library: SimpleNamespace
+    ) -> None:
+        page, star = library.regions.get_absolute_url(), library.regions.public_id
+        assert 'aria-pressed="false"' in own.get(page).content.decode()
+
+        response = own.post(f"/me/favourites/{star}/", {"on": "1", "next": page})
+
+        assert response.headers["Location"] == page
+        assert 'aria-pressed="true"' in own.get(page).content.decode()
+        assert "Cave regions" in own.get("/me/favourites/").content.decode()
+        own.post(f"/me/favourites/{star}/", {"on": "0"})
+        assert not Favourite.objects.exists()
+        assert "aria-pressed" not in Client().get(page).content.decode()
+
+    def test_a_hidden_document_is_neither_starred_nor_listed(
+        self, own: Client, reader: User, library: SimpleNamespace
+    ) -> None:
+        assert own.post(f"/me/favourites/{library.secret.public_id}/").status_code == 404
+        saving.star(reader, library.secret, on=True)  # from before it was hidden
+        for page in ("/me/", "/me/favourites/", "/me/export/"):
+            assert library.secret.title not in own.get(page).content.decode()
+
+    def test_no_other_site_is_led_to(self, own: Client, library: SimpleNamespace) -> None:
+        where = {"next": "https://evil.example/"}
+        response = own.post(f"/me/favourites/{library.regions.public_id}/", where)
+        assert response.headers["Location"] == "/me/favourites/"
+
+
+class TestTokens:
+    def test_one_is_made_shown_once_and_revoked(self, own: Client, caplog: Any) -> None:
+        data = {"name": "Robot", "scopes": ["read", "upload"], "days": "30"}
+        page = own.post("/me/tokens/", data)
+        token = page.context["token"]
+
+        assert token in page.content.decode()
+        assert "no-store" in page.headers["Cache-Control"]
+        listed = own.get("/me/tokens/").content.decode()
+        assert "Robot" in listed
+        assert "read, upload" in listed
+        assert token not in listed
+        assert token not in caplog.text
+        header = {"authorization": f"Token {token}"}
+        assert Client(headers=header).get("/api/v1/collections/").status_code == 200
+        own.post(f"/me/tokens/{token[:15]}/revoke/")
+        assert Client(headers=header).get("/api/v1/collections/").status_code == 401
+
+    @pytest.mark.parametrize(
+        ("data", "said"),
+        [
+            ({"name": "", "scopes": ["read"], "days": "30"}, "Give the token a name"),
+            ({"name": "x", "scopes": [], "days": "30"}, "at least one scope"),
+            ({"name": "x", "scopes": ["tune"], "days": "30", "limit": "1"}, "whole site"),
+            ({"name": "x", "scopes": ["read"], "days": "100000"}, "valid choice"),
+        ],
+        ids=str,
+    )
+    def test_what_cannot_be_made_says_why(
+        self, own: Client, library: SimpleNamespace, data: dict[str, Any], said: str
+    ) -> None:
+        if data.pop("limit", ""):
+            data = {**data, "collections": [library.regions.collection_id]}
+        response = own.post("/me/tokens/", data)
+        assert response.status_code == 400
+        assert said in response.content.decode()
+        assert not AuthToken.objects.exists()
+
+    def test_hidden_collections_are_not_offered(self, own: Client) -> None:
+        page = own.get("/me/tokens/").content.decode()
+        assert "Handbook" in page
+        assert "Zanzibar" not in page
+
+    def test_the_list_costs_the_same_for_many(
+        self, own: Client, reader: User, library: SimpleNamespace
+    ) -> None:
+        def queries() -> int:
+            with CaptureQueriesContext(connection) as made:
+                own.get("/me/tokens/")
+            return len(made)
+
+        limit = [library.regions.collection_id]
+        tokens.make(reader, scopes=["read"], collections=limit)
+        few = queries()
+        for _ in range(5):
+            tokens.make(reader, scopes=["read"], collections=limit)
+        assert queries() == few
+
+
+class TestNobodyElse:
+    @pytest.fixture
+    def things(self, own: Client, saved: SavedSearch, reader: User, library: Any) -> SavedSearch:
+        own.get("/", {"q": "a private question"})
+        saving.star(reader, library.regions, on=True)
+        tokens.make(reader, name="Secret robot", scopes=["read"])
+        saving.renew_feed(saved)
+        saved.refresh_from_db()
+        return saved
+
+    def test_not_even_administrators_see_or_change_them(
+        self, things: SavedSearch, administrator: User, reader: User
+    ) -> None:
+        other = signed_in(administrator)
+        key = AuthToken.objects.get().token_key
+
+        for page in ("/me/", "/me/history/", "/me/favourites/", "/me/tokens/", "/me/export/"):
+            text = other.get(page).content.decode()
+            for mine in ("private question", "Pumps", "Secret robot", "Cave regions", key):
+                assert mine not in text, (page, mine)
+        address = f"/me/searches/{things.public_id}/"
+        assert other.get(f"{address}news/").status_code == 404
+        for do in ("change", "renew", "end", "delete"):
+            assert other.post(address, {"do": do, "name": "Mine"}).status_code == 404
+        entry = HistoryEntry.objects.get()
+        other.post("/me/history/", {"do": "forget", "entry": str(entry.pk)})
+        other.post("/me/history/", {"do": "clear"})
+        other.post(f"/me/tokens/{key}/revoke/")
+        assert HistoryEntry.objects.filter(pk=entry.pk).exists()
+        assert AuthToken.objects.exists()
+        assert SavedSearch.objects.get().name == "Pumps"
+
+    def test_they_are_in_no_admin(self) -> None:
+        registered = {model._meta.app_label for model in admin.site._registry}
+        assert "readers" not in registered
+
+    @pytest.mark.parametrize(
+        "page", ["/me/", "/me/history/", "/me/favourites/", "/me/tokens/", "/me/export/"]
+    )
+    def test_visitors_are_asked_to_sign_in(self, page: str) -> None:
+        assert Client().get(page).headers["Location"] == f"/login/?next={page}"
+
+    def test_they_are_exported_to_their_reader_without_secrets(
+        self, things: SavedSearch, own: Client
+    ) -> None:
+        response = own.get("/me/export/")
+        data = json.loads(response.content)
+
+        assert response.headers["Content-Disposition"].startswith("attachment")
+        assert data["history"][0]["question"] == "a private question"
+        assert data["saved_searches"][0]["question"] == "bilge pump greased"
+        assert data["favourites"][0]["title"] == "Cave regions"
+        assert data["tokens"][0]["name"] == "Secret robot"
+        assert "a private question" in {one["question"] for one in data["recorded_searches"]}
+        assert data["threads"] == []
+        assert things.feed_key not in response.content.decode()
+
+    def test_they_go_with_the_account(self, things: SavedSearch, reader: User) -> None:
+        reader.delete()
+        for model in (HistoryEntry, SavedSearch, Favourite, AuthToken):
+            assert not model.objects.exists()  # type: ignore[attr-defined]

@@ -1,0 +1,144 @@
+"""The reranker on the search page, in the API and in the workbench (S5-38; ADR 41)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest import approx
+
+from search.engine import configuration
+from search.models import SearchProfile
+from search.tuning.workbench import pools, preview
+from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.explanations import recomputed_json
+from tests.support.fake_reranker import FakeReranker, status
+from tests.support.library import lasting_library
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = "what to do when the draught stops"
+TUNER = ("view_searchprofile", "change_searchprofile", "add_judgement", "add_evaluationrun")
+
+
+@pytest.fixture(scope="module")
+def library(django_db_setup: None, django_db_blocker: Any) -> Iterator[SimpleNamespace]:
+    with lasting_library(django_db_blocker) as filled:
+        yield filled
+
+
+@pytest.fixture(autouse=True)
+def reranking_profile(library: SimpleNamespace, clean_cache: None) -> SearchProfile:
+    """The active profile gives a share to the reranker."""
+    pools._pools.clear()
+    preview._held.clear()
+    active = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    active.rerank = 0.4
+    active.save()
+    assert configuration.current().profile().rerank == 0.4
+    return active
+
+
+@pytest.fixture
+def server(settings: Any) -> Iterator[FakeReranker]:
+    with FakeReranker() as running:
+        settings.RERANKER_URL = running.url
+        yield running
+
+
+def page(client: Client) -> str:
+    response = client.get("/", {"q": QUESTION})
+    assert response.status_code == 200
+    return " ".join(re.sub(r"<[^>]+>", " ", response.content.decode()).split())
+
+
+AWAY = "The reranker is unavailable; showing the order without it."
+
+
+def test_the_page_explains_its_part(client: Client, server: FakeReranker) -> None:
+    text = page(client)
+    assert AWAY not in text
+    assert "share beside the reranker × 0.6" in text
+    assert re.search(r" reranker \+ 0\.\d{3}", text)
+
+
+def test_the_page_says_when_it_is_away(client: Client, server: FakeReranker) -> None:
+    server.then(status(500))
+    text = page(client)
+    assert AWAY in text
+    assert "share beside the reranker" not in text
+
+
+def test_the_api_has_its_leaf_its_time_and_its_failure(
+    client: Client, server: FakeReranker
+) -> None:
+    address = "/api/v1/search/"
+    body = client.get(address, {"q": QUESTION, "explain": "1"}).json()
+    assert body["degraded"] == []
+    assert body["timing_ms"]["rerank"] > 0
+    for result in body["results"]:
+        assert recomputed_json(result) == approx(result["score"])
+        labels = [each["label"] for each in result["adjustments"]]
+        assert labels[-2:] == ["share beside the reranker", "reranker"]
+        assert "strength by the reranker" in json.dumps(result["explanation"])
+    server.then(status(429, retry_after="30"))
+    again = client.get(address, {"q": "timeout of five seconds"}).json()
+    assert again["degraded"] == ["reranker"]
+
+
+class TestWorkbench:
+    @pytest.fixture
+    def client(self) -> Client:
+        return signed_in(staff("tuner", *TUNER))
+
+    def moved(self, client: Client, profile: SearchProfile, **changes: str) -> Any:
+        form = client.get(reverse("admin:search_workbench"))
+        values = {
+            name: value[0] if isinstance(value, list) else value
+            for name, value in form_data(form, "wb-form").items()
+        }
+        body = {"profile": profile.pk, "values": {**values, **changes}, "text": QUESTION}
+        return client.post(
+            reverse("admin:search_workbench_preview"), json.dumps(body), "application/json"
+        )
+
+    def test_has_a_slider_for_the_share(self, client: Client) -> None:
+        html = client.get(reverse("admin:search_workbench")).content.decode()
+        (slider,) = re.findall(r'<input type="range"[^>]*data-for="id_rerank"[^>]*>', html)
+        assert 'max="1"' in slider
+        assert "every search waits for its server" in html
+
+    def test_a_move_asks_nobody_and_explains_in_words(
+        self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
+    ) -> None:
+        first = self.moved(client, reranking_profile, rerank="0.4")
+        sent = len(server.requests)
+        assert sent == 1
+        second = self.moved(client, reranking_profile, rerank="0.9")
+        assert len(server.requests) == sent
+        assert (first.status_code, second.status_code) == (200, 200)
+        text = second.content.decode()
+        assert "Multiplied by 0.1: share beside the reranker." in text
+        assert re.search(r"Plus [\d.]+: reranker\.", text)
+        assert "gave no answer" not in text
+
+    def test_a_server_that_is_away_is_said(
+        self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
+    ) -> None:
+        server.then(status(500))
+        assert (
+            "The reranker gave no answer" in self.moved(client, reranking_profile).content.decode()
+        )
+
+    def test_a_share_above_one_is_refused_beside_its_control(
+        self, client: Client, server: FakeReranker, reranking_profile: SearchProfile
+    ) -> None:
+        refused = self.moved(client, reranking_profile, rerank="1.5")
+        assert refused.status_code == 422
+        assert "rerank" in refused.content.decode()
