@@ -218,6 +218,8 @@ class FakeChat(ScriptedServer[Reply]):
                 for name, value in reply.headers.items():
                     handler.send_header(name, value)
                 handler.send_header("Transfer-Encoding", "chunked")
+                # Said, not only done: a client would send its next request into the closing one.
+                handler.send_header("Connection", "close")
                 handler.end_headers()
             for part in self._timed(reply.parts, handler.connection):
                 handler.wfile.write(b"%x\r\n%s\r\n" % (len(part), part))
