@@ -13,7 +13,7 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test clients check bench relevance format clean clean-data lock
+.PHONY: help demo stop test clients check bench relevance format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -25,6 +25,8 @@ help:
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --collection NAME ...)"
 	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
+	@echo "make sbom        bills of materials and licences, in build/"
+	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"
 	@echo "make clean       remove .venv and caches; your data stays"
 	@echo "make clean-data  remove var/: the database, the uploaded files, everything"
 
@@ -61,6 +63,14 @@ check: $(VENV)/.installed-dev
 lock: $(TOOLS)/.installed
 	@$(TOOLS)/bin/python -m deploy.supply lock $(TOOLS)/bin/uv $(ARGS)
 	@$(TOOLS)/bin/python -m deploy.supply check
+
+# Fails on a licence that deploy/supply/licences.toml does not allow.
+sbom: $(VENV)/.installed-dev
+	@$(PY) -m deploy.supply sbom build
+
+# Exit code 1: a known fault; 3: the database did not answer for all packages.
+audit: $(TOOLS)/.installed
+	@$(TOOLS)/bin/python -m deploy.supply audit $(TOOLS)/bin/pip-audit $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --fix .

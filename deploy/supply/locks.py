@@ -63,7 +63,7 @@ def digest(source: Path) -> str:
 def pins(compiled: Path) -> dict[str, Pin]:
     """Return the pins of a compiled file by their normalised names."""
     text = compiled.read_text("utf-8").replace("\\\n", " ")
-    found = {}
+    found: dict[str, Pin] = {}
     for line in text.splitlines():
         match = re.match(r"([A-Za-z0-9][\w.-]*)==([^\s;]+)", line)
         if match:
