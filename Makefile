@@ -9,9 +9,11 @@ WORKERS ?= 3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# Of `make lock` and `make audit`, which need none of the rest.
+TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test clients check bench relevance format clean clean-data
+.PHONY: help demo stop test clients check bench relevance format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
@@ -22,6 +24,9 @@ help:
 	@echo "make format      format the code"
 	@echo "make bench       speed and size       (ARGS: to the benchmark)"
 	@echo "make relevance   profiles on judged queries (ARGS: --collection NAME ...)"
+	@echo "make lock        requirements/*.in to pins with hashes (ARGS: to uv)"
+	@echo "make sbom        bills of materials and licences, in build/"
+	@echo "make audit       known faults of the packages; once a month, where pypi.org can be reached"
 	@echo "make clean       remove .venv and caches; your data stays"
 	@echo "make clean-data  remove var/: the database, the uploaded files, everything"
 
@@ -47,11 +52,27 @@ check: $(VENV)/.installed-dev
 	@echo "$(PY) manage.py makemigrations --check --dry-run"
 	@# Without a database it warns that it asked none; the models and the files are enough here.
 	@DATABASE_POOL=0 $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(PY) -m deploy.supply check
 	$(PY) manage.py check --fail-level WARNING
 	$(PY) manage.py evaluate --check docs/relevance.md
 	@echo "$(PY) manage.py check --deploy, as in production"
-	@DEBUG=0 HTTPS=1 ALLOWED_HOSTS=example.org SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+	@DEBUG=0 HTTPS=1 BEHIND_PROXY=1 NUM_PROXIES=1 ALLOWED_HOSTS=example.org \
+		CSRF_TRUSTED_ORIGINS=https://example.org \
+		DATABASE_URL=postgres://a:b@db/c REDIS_URL=redis://cache SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
+
+# Keeps all pins that the inputs allow: make lock ARGS="--upgrade-package celery".
+lock: $(TOOLS)/.installed
+	@$(TOOLS)/bin/python -m deploy.supply lock $(TOOLS)/bin/uv $(ARGS)
+	@$(TOOLS)/bin/python -m deploy.supply check
+
+# Fails on a licence that deploy/supply/licences.toml does not allow.
+sbom: $(VENV)/.installed-dev
+	@$(PY) -m deploy.supply sbom build
+
+# Exit code 1: a known fault; 3: the database did not answer for all packages.
+audit: $(TOOLS)/.installed
+	@$(TOOLS)/bin/python -m deploy.supply audit $(TOOLS)/bin/pip-audit $(ARGS)
 
 format: $(VENV)/.installed-dev
 	$(PY) -m ruff check --fix .
@@ -65,7 +86,7 @@ relevance: $(VENV)/.installed-dev
 		--profile all
 
 clean: stop
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(TOOLS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path "./var/*" -prune -exec rm -rf {} +
 
 clean-data: stop
@@ -87,13 +108,19 @@ $(PY):
 
 $(VENV)/.installed: requirements.txt | $(PY)
 	@echo "Installing what Steelyard needs into $(VENV) (once, about a minute)"
-	@$(PIP) install --requirement requirements.txt
+	@$(PIP) install --require-hashes --requirement requirements.txt
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt requirements.txt | $(PY)
+$(VENV)/.installed-dev: requirements-dev.txt | $(PY)
 	@echo "Installing what working on Steelyard needs into $(VENV) (once, about a minute)"
-	@$(PIP) install --requirement requirements-dev.txt
+	@$(PIP) install --require-hashes --requirement requirements-dev.txt
 	@touch $(VENV)/.installed $@
+
+$(TOOLS)/.installed: requirements/tools.txt
+	@echo "Installing what make lock and make audit need into $(TOOLS) (once, about 20 seconds)"
+	@$(PYTHON) -m venv --clear $(TOOLS)
+	@$(TOOLS)/bin/python -m pip --disable-pip-version-check --quiet install --require-hashes --requirement $<
+	@touch $@
 
 # By the function of the package: the wheel has no command npm that works.
 $(VENV)/.installed-node: tests/node/package.json $(VENV)/.installed-dev

@@ -197,7 +197,7 @@ def test_another_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("key", REBUILT)
 def test_the_tests_pin_what_the_commands_install(key: str) -> None:
-    pins = (ROOT / "requirements-dev.txt").read_text("utf-8").splitlines()
+    pins = (ROOT / "requirements/development.in").read_text("utf-8").splitlines()
     assert MODELS[key].command.rpartition(" ")[2] in pins
 
 

@@ -1,0 +1,1 @@
+"""What installs, packs and checks a release; nothing here runs in a site."""

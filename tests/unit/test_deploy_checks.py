@@ -1,0 +1,118 @@
+"""`manage.py check --deploy`: hosts, proxies, secrets, servers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.checks.registry import registry
+from pytest_django import Settings
+
+from kbsite import deploy_checks
+
+SITE: dict[str, Any] = {
+    "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
+    "CSRF_TRUSTED_ORIGINS": ["https://kb.example.org"],
+    "SITE_URL": "https://kb.example.org",
+    "SECURE_SSL_REDIRECT": True,
+    "SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https"),
+    "LOG_LEVEL": "INFO",
+    "EMBEDDED_POSTGRES": False,
+    "EMBEDDED_REDIS": False,
+}
+
+
+@pytest.fixture
+def site(settings: Settings, tmp_path: Path) -> Settings:
+    """The settings of a site that nothing is wrong with."""
+    for name, value in SITE.items():
+        setattr(settings, name, value)
+    settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+    settings.BASE_DIR = settings.VAR_DIR = tmp_path
+    return settings
+
+
+CHECKS = (
+    deploy_checks.check_hosts,
+    deploy_checks.check_proxies,
+    deploy_checks.check_secrets,
+    deploy_checks.check_debugging,
+    deploy_checks.check_servers,
+)
+
+
+def found() -> list[str]:
+    """The ids of our warnings."""
+    return sorted(str(message.id) for check in CHECKS for message in check(None))
+
+
+def test_check_with_deploy_runs_them() -> None:
+    assert set(CHECKS) <= registry.deployment_checks
+
+
+def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:
+    assert found() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("ALLOWED_HOSTS", ["*"], "W020"),
+        ("CSRF_TRUSTED_ORIGINS", ["https://elsewhere.example.org"], "W021"),
+        ("CSRF_TRUSTED_ORIGINS", ["https://*.example.org"], "W021"),
+        ("SITE_URL", "http://localhost:8000", "W022"),
+        ("SECURE_SSL_REDIRECT", False, ""),
+        ("LOG_LEVEL", "debug", "W026"),
+        ("EMBEDDED_POSTGRES", True, "W027"),
+        ("EMBEDDED_REDIS", True, "W027"),
+    ],
+)
+def test_each_setting_has_its_warning(
+    site: Settings, name: str, value: object, expected: str
+) -> None:
+    setattr(site, name, value)
+    assert found() == ([f"steelyard.{expected}"] if expected else [])
+
+
+def test_the_names_of_one_machine_serve_nobody_else(site: Settings) -> None:
+    site.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+    site.CSRF_TRUSTED_ORIGINS = []
+    assert found() == ["steelyard.W020"]
+
+
+def test_an_origin_with_a_port_and_subdomains_of_an_allowed_domain_are_names(
+    site: Settings,
+) -> None:
+    site.ALLOWED_HOSTS = [".example.org"]
+    site.CSRF_TRUSTED_ORIGINS = ["https://kb.example.org:8443", "https://*.example.org"]
+    assert found() == []
+
+
+def test_headers_of_a_proxy_are_believed_only_where_there_is_one(site: Settings) -> None:
+    site.SECURE_PROXY_SSL_HEADER = None
+    assert found() == ["steelyard.W023", "steelyard.W024"]  # redirects; forged addresses
+    site.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": 0}
+    assert found() == ["steelyard.W023"]
+    site.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert found() == ["steelyard.W024"]  # all readers share an address
+
+
+def test_files_with_secrets_are_closed_to_others(
+    site: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SECRET_KEY", raising=False)
+    for name in (".env", "secret_key"):
+        (tmp_path / name).write_text("SECRET_KEY=x")
+        (tmp_path / name).chmod(0o644)
+    assert found() == ["steelyard.W025"] * 2
+    # A key from the environment leaves the generated one unused.
+    monkeypatch.setenv("SECRET_KEY", "y")
+    assert found() == ["steelyard.W025"]
+    (tmp_path / ".env").chmod(0o640)
+    assert found() == []
+
+
+def test_every_warning_says_what_to_do(site: Settings) -> None:
+    site.ALLOWED_HOSTS, site.EMBEDDED_REDIS = ["*"], True
+    messages = deploy_checks.check_hosts(None) + deploy_checks.check_servers(None)
+    assert all(message.hint for message in messages)
+    assert len(messages) == 2
