@@ -103,8 +103,8 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
     def user_change_password(
         self,
         request: HttpRequest,
-        id: str,
-        form_url: str = "",  # noqa: A002 -- Django's name
+        id: str,  # noqa: A002 -- Django's name
+        form_url: str = "",
     ) -> HttpResponse:
         person = self.get_object(request, unquote(id))
         if person is not None and not rights.may_act_for(actor(request), person):

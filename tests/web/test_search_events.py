@@ -412,5 +412,5 @@ class TestWhoReadsTheQuestion:
 
     def test_so_is_what_a_member_found_in_the_open(self, member: User) -> None:
         SearchProfile.objects.update(confidence_threshold=0)  # so it was sure
-        found = self.readers("connection pool", member)
+        found = self.readers('"connection pool"', member)
         assert found == {"member", "reader", "administrator"}
