@@ -5,29 +5,74 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.models import Group
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from common.accounts import rights
 from common.accounts.models import User
+from common.admin.pages import actor
 
 for model in (Group, AuthToken):
     admin.site.unregister(model)
 
 # With these fields a member of staff could grant themselves any permission.
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
+# With these, a member of staff could sign in as somebody who may more than they.
+SIGN_IN_FIELDS = ("username", "email")
 
 
-class ChangeForm(UserChangeForm):  # type: ignore[misc]
+class KeptOthers:
+    """A form of a row with a choice of which the acting user sees a part: the rest stays."""
+
+    acting_user: User
+    instance: Any
+    cleaned_data: dict[str, Any]
+
+    def with_others(self, name: str, to_give: QuerySet[Any]) -> Any:
+        """What was chosen of `to_give`, and what the row has besides, which they cannot give."""
+        chosen = self.cleaned_data[name]
+        if self.acting_user.is_superuser or self.instance.pk is None:
+            return chosen
+        kept = getattr(self.instance, name).exclude(pk__in=to_give.values("pk"))
+        wanted = [*chosen.values_list("pk", flat=True), *kept.values_list("pk", flat=True)]
+        return chosen.model._default_manager.filter(pk__in=wanted)
+
+
+class ChangeForm(KeptOthers, UserChangeForm):  # type: ignore[misc]
     class Meta(UserChangeForm.Meta):  # type: ignore[misc]
         model = User
+
+    def clean_groups(self) -> Any:
+        return self.with_others("groups", rights.groups_to_give(self.acting_user))
+
+
+class GroupForm(KeptOthers, forms.ModelForm):  # type: ignore[type-arg]
+    class Meta:
+        model = Group
+        fields = ("name", "permissions")
+
+    def clean_permissions(self) -> Any:
+        return self.with_others("permissions", rights.permissions_to_give(self.acting_user))
+
+
+class ActingUser:
+    """A ModelAdmin mixin that tells its form who acts."""
+
+    def get_form(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(request, *args, **kwargs)  # type: ignore[misc]
+        return type(form.__name__, (form,), {"acting_user": request.user})
 
 
 class CreationForm(UserCreationForm):  # type: ignore[misc]
@@ -36,7 +81,7 @@ class CreationForm(UserCreationForm):  # type: ignore[misc]
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
+class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
     form = ChangeForm
     add_form = CreationForm
     change_password_form = AdminPasswordChangeForm
@@ -45,7 +90,26 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         given = tuple(super().get_readonly_fields(request, obj))
-        return given if request.user.is_superuser else (*given, *SUPERUSERS_ONLY)
+        if request.user.is_superuser:
+            return given
+        may_act = obj is None or rights.may_act_for(actor(request), obj)
+        return (*given, *SUPERUSERS_ONLY, *(() if may_act else SIGN_IN_FIELDS))
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        if request is not None and db_field.name == "groups":
+            kwargs["queryset"] = rights.groups_to_give(actor(request))
+        return super().formfield_for_manytomany(db_field, request, **kwargs)
+
+    def user_change_password(
+        self,
+        request: HttpRequest,
+        id: str,  # noqa: A002 -- Django's name
+        form_url: str = "",
+    ) -> HttpResponse:
+        person = self.get_object(request, unquote(id))
+        if person is not None and not rights.may_act_for(actor(request), person):
+            raise PermissionDenied
+        return super().user_change_password(request, id, form_url)
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self._may_touch(request, obj) and super().has_change_permission(request, obj)
@@ -70,8 +134,35 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, type-arg]
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
-    pass
+class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc]
+    """Groups. Who is no superuser changes only their own, and gives only what they hold."""
+
+    form = GroupForm
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        field = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if request is not None and field is not None and db_field.name == "permissions":
+            mine = rights.permissions_to_give(actor(request))
+            field.queryset = field.queryset.filter(pk__in=mine.values("pk"))
+        return field
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._is_own(request, obj) and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._is_own(request, obj) and super().has_delete_permission(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Group]) -> None:
+        # The action of the list asks about no row.
+        super().delete_queryset(request, queryset & rights.groups_to_give(actor(request)))
+
+    def _is_own(self, request: HttpRequest, obj: Any) -> bool:
+        # A collection's audience, and the group that a claim of the sign-on maps to, are known by
+        # the group's name: renaming one opens what the other may read.
+        if obj is None or request.user.is_superuser:
+            return True
+        key = obj.pk if isinstance(obj, Group) else obj  # unfold asks with the id
+        return rights.groups_to_give(actor(request)).filter(pk=key).exists()
 
 
 @admin.register(AuthToken)

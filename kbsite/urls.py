@@ -5,24 +5,14 @@ from __future__ import annotations
 from typing import NoReturn
 
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.http import Http404, HttpRequest
-from django.urls import include, path, reverse
+from django.urls import include, path
 
 from kbsite.health import health
+from kbsite.sign_in.views import SignIn
 
 handler500 = "kbsite.outages.server_error"
-
-
-class SignIn(LoginView):
-    """The sign-in page. Without `next` it leads to where the person works."""
-
-    template_name = "registration/login.html"
-
-    def get_default_redirect_url(self) -> str:
-        user = self.request.user
-        works = user.is_staff and bool(user.get_all_permissions())
-        return reverse("admin:index") if works else super().get_default_redirect_url()
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:

@@ -33,6 +33,7 @@ os.environ |= {
     "THROTTLE_USER": "100000/min",
     "THROTTLE_ANSWERS_ANONYMOUS": "100000/min",
     "THROTTLE_ANSWERS_USER": "100000/min",
+    "SIGN_IN_FAILURES": "100000",
 }
 
 

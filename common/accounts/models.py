@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
 from django.contrib.postgres.fields import ArrayField
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 from knox.models import AuthToken
@@ -41,9 +41,23 @@ class User(AbstractUser):
     # Whoever decides what a user may read applies it: see `CollectionQuerySet.open_to`.
     collections_limit: frozenset[int] | None = None
 
+    # Whether `save` stores another password than before; not set when Django renews its hash.
+    _ends_tokens = False
+
     def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save the user; with a new password, end their API tokens, as Django ends sessions."""
         self.email = UserManager.normalize_email(self.email)
-        super().save(*args, **kwargs)
+        is_new = self._state.adding
+        has_new_password = self._password is not None or self._ends_tokens
+        with transaction.atomic():
+            super().save(*args, **kwargs)
+            if has_new_password and not is_new:
+                AuthToken.objects.filter(user=self.pk).delete()
+        self._ends_tokens = False
+
+    def set_unusable_password(self) -> None:
+        super().set_unusable_password()
+        self._ends_tokens = True
 
 
 class Scope(models.TextChoices):

@@ -5,10 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import secrets
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from ipaddress import IPv6Address, ip_address, ip_network
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
@@ -20,6 +18,7 @@ from django.utils.crypto import salted_hmac
 
 from common import locks
 from common.accounts.models import User
+from common.addresses import address_of, network_of
 from search.analytics.models import Gap, GapSign, GapWording, SearchEvent
 
 # User agents of crawlers and monitors. A person's own script does not match.
@@ -45,7 +44,7 @@ def visitor_of(request: HttpRequest, *, day: date | None = None) -> Visitor:
         return Visitor(user, _hashed(f"user {user.pk}"))
     day = day or timezone.now().date()
     browser = request.headers.get("User-Agent", "")
-    return Visitor(None, _hashed(f"{day} {_address(request)} {browser}"))
+    return Visitor(None, _hashed(f"{day} {address_of(request)} {browser}"))
 
 
 def budget_key(request: HttpRequest) -> str:
@@ -56,7 +55,7 @@ def budget_key(request: HttpRequest) -> str:
     user: User | AnonymousUser | None = getattr(request, "user", None)
     if user is not None and user.is_authenticated:
         return ""
-    text = f"{timezone.localtime().date()} {_network(_address(request))}"
+    text = f"{timezone.localtime().date()} {network_of(address_of(request))}"
     return str(salted_hmac("search.answers.budget", text, algorithm="sha256").hexdigest())
 
 
@@ -77,34 +76,6 @@ def is_recorded(request: HttpRequest) -> bool:
 
 def _hashed(text: str) -> str:
     return str(salted_hmac("search.analytics.visitor", text, algorithm="sha256").hexdigest())
-
-
-def _address(request: HttpRequest) -> str:
-    """The client's address; behind NUM_PROXIES proxies, the one that the first of them saw."""
-    proxies: int = settings.REST_FRAMEWORK["NUM_PROXIES"] or 0
-    forwarded = str(request.META.get("HTTP_X_FORWARDED_FOR", ""))
-    direct = str(request.META.get("REMOTE_ADDR", ""))
-    if not proxies or not forwarded:
-        return direct
-    addresses = [address.strip() for address in forwarded.split(",")]
-    return addresses[-min(proxies, len(addresses))]
-
-
-def _network(address: str) -> str:
-    """An IPv4 address, or the /64 network of an IPv6 address; without the port of some proxies."""
-    host = address
-    if address.startswith("["):
-        host = address[1:].partition("]")[0]
-    elif address.count(":") == 1:
-        host = address.partition(":")[0]
-    with suppress(ValueError):
-        parsed = ip_address(host.partition("%")[0])
-        if not isinstance(parsed, IPv6Address):
-            return str(parsed)
-        if parsed.ipv4_mapped is not None:
-            return str(parsed.ipv4_mapped)
-        return str(ip_network((parsed, 64), strict=False))
-    return host
 
 
 logger = logging.getLogger(__name__)

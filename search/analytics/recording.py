@@ -16,6 +16,7 @@ from django.db.models import F, Q, Subquery, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
+from ingestion.models import Collection, Visibility
 from search.analytics.models import SearchEvent
 from search.analytics.privacy import is_recorded, visitor_of
 from search.models import SearchProfile
@@ -75,6 +76,7 @@ def record_search(
         "user": visitor.user,
     }
     try:
+        fields["sources"] = sorted(_sources(response, request))
         if typing and _typed_on(visitor.key, fields):
             return
         SearchEvent.objects.create(
@@ -98,7 +100,6 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
         "rule": response.classification.rule[:120],
         "profile_name": f"{response.profile.name}@{response.profile.version}"[:80],
         "collections": sorted(_asked_in(response, collections)),
-        "sources": sorted({passage.collection_id for passage in _passages(shown)}),
         "page": response.page,
         "total": response.total,
         "results": [uuid.UUID(result.document_id) for result in shown],
@@ -112,6 +113,20 @@ def _fields(response: SearchResponse, collections: tuple[str, ...]) -> dict[str,
         "arm": trial.arm if trial else "",
         "teams": "".join(team or NO_TEAM for team in response.teams),
     }
+
+
+def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
+    """The ids of the collections whose audience alone may read the question.
+
+    Those whose text was shown. A question that nothing answers may still name what stands in a
+    collection, so then all count that the asker may read as a member of a group.
+    """
+    shown = {passage.collection_id for passage in _passages(response.results)}
+    if shown and not response.low_confidence:
+        return shown
+    readable = Collection.objects.visible_to(getattr(request, "user", None))
+    closed = readable.filter(visibility=Visibility.GROUPS).order_by()
+    return shown | set(closed.values_list("pk", flat=True))
 
 
 def _asked_in(response: SearchResponse, collections: Iterable[str]) -> set[str]:

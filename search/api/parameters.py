@@ -9,6 +9,7 @@ from rest_framework import serializers, status
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
+from common.accounts.hashing import PasswordsBusy
 from common.api import errors
 from common.api.lists import MAX_PAGE
 from common.api.serializers import ChoiceField, Parameters
@@ -51,6 +52,7 @@ _STATUSES: dict[type[Exception], int] = {
     RunConflict: status.HTTP_409_CONFLICT,
     ThreadFull: status.HTTP_409_CONFLICT,
     Busy: status.HTTP_503_SERVICE_UNAVAILABLE,
+    PasswordsBusy: status.HTTP_503_SERVICE_UNAVAILABLE,
     BudgetExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
     ModelUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     AnswerFailed: status.HTTP_503_SERVICE_UNAVAILABLE,

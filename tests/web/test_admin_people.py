@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from knox.models import AuthToken
 
 from common.accounts.models import User
@@ -53,6 +53,59 @@ class TestUsers:
         client.post(USERS, {**chosen, "post": "yes"})
         assert User.objects.filter(pk=administrator.pk).exists()
 
+    def test_groups_that_open_collections_are_given_by_their_members_only(
+        self, warden: User, reader: User
+    ) -> None:
+        vault = Group.objects.create(name="vault")
+        crew = Group.objects.create(name="crew")
+        warden.groups.add(crew)
+        reader.groups.add(vault)
+        client = signed_in(warden)
+        for person, kept in ((warden, {crew}), (reader, {vault, crew})):
+            address = f"{USERS}{person.pk}/change/"
+            page = client.get(address)
+            assert "vault" not in page.content.decode()
+            data = form_data(page, "user_form")
+            wanted = [crew.pk, vault.pk] if person == warden else [crew.pk]
+            client.post(address, {**data, "groups": wanted})
+            client.post(address, {**data, "groups": [crew.pk]})
+            assert set(person.groups.all()) == kept, person
+        data = form_data(client.get(f"{USERS}{reader.pk}/change/"), "user_form")
+        client.post(f"{USERS}{reader.pk}/change/", {**data, "groups": []})
+        assert set(reader.groups.all()) == {vault}
+
+    @pytest.mark.parametrize("more", ["group", "permission", "group's permission"])
+    def test_nobody_takes_over_an_account_that_may_more(self, warden: User, more: str) -> None:
+        person = staff("person", *(["add_document"] if more == "permission" else []))
+        if more != "permission":
+            group = Group.objects.create(name="vault")
+            person.groups.add(group)
+            if more == "group's permission":
+                warden.groups.add(group)
+                group.permissions.add(Permission.objects.get(codename="add_document"))
+                group.user_set.remove(warden)
+        client, address = signed_in(warden), f"{USERS}{person.pk}/"
+        new = {"password1": "a-long-enough-one-77", "password2": "a-long-enough-one-77"}
+        response = client.post(f"{address}password/", {**new, "usable_password": "true"})
+        assert response.status_code == 403
+        data = form_data(client.get(f"{address}change/"), "user_form")
+        changed = {"email": "warden@example.org", "username": "mine", "first_name": "P"}
+        client.post(f"{address}change/", {**data, **changed})
+        person.refresh_from_db()
+        assert (person.first_name, person.username, person.email) == ("P", "person", None)
+        assert person.check_password("pw-person")
+
+    def test_a_password_of_somebody_who_may_no_more_is_set(
+        self, warden: User, reader: User
+    ) -> None:
+        new = {"password1": "a-long-enough-one-77", "password2": "a-long-enough-one-77"}
+        address = f"{USERS}{reader.pk}/password/"
+        signed_in(warden).post(
+            address, {**new, "usable_password": "true", "set-password": "Change password"}
+        )
+        reader.refresh_from_db()
+        assert reader.check_password("a-long-enough-one-77")
+
     def test_deleting_a_user_names_no_document_that_the_reader_may_not_see(
         self, warden: User
     ) -> None:
@@ -65,6 +118,46 @@ class TestUsers:
         text = signed_in(warden).get(f"{USERS}{insider.pk}/delete/").content.decode()
         assert "insider" in text
         assert "Tresor" not in text
+
+
+class TestGroups:
+    GROUPS = "/admin/auth/group/"
+
+    @pytest.fixture
+    def keeper(self, db: None) -> User:
+        return staff("keeper", "view_group", "add_group", "change_group", "delete_group")
+
+    def test_get_permissions_that_their_giver_holds(self, keeper: User) -> None:
+        held, other = (
+            Permission.objects.get(codename=name) for name in ("view_group", "add_document")
+        )
+        group = Group.objects.create(name="crew")
+        group.permissions.add(other)
+        keeper.groups.add(group)
+        other.group_set.clear()  # the keeper must not hold it by way of the group
+        elsewhere = Permission.objects.get(codename="delete_document")
+        client, address = signed_in(keeper), f"{self.GROUPS}{group.pk}/change/"
+        client.post(address, {"name": "crew", "permissions": [elsewhere.pk]})
+        assert not group.permissions.exists()
+        client.post(address, {"name": "crew", "permissions": [held.pk]})
+        assert list(group.permissions.all()) == [held]
+
+    def test_of_others_are_not_changed_renamed_or_deleted(self, keeper: User) -> None:
+        group = Group.objects.create(name="vault")
+        client, address = signed_in(keeper), f"{self.GROUPS}{group.pk}/"
+        assert client.post(f"{address}change/", {"name": "everyone"}).status_code == 403
+        assert client.post(f"{address}delete/", {"post": "yes"}).status_code == 403
+        chosen = {"action": "delete_selected", "_selected_action": [group.pk], "post": "yes"}
+        client.post(self.GROUPS, chosen)
+        assert Group.objects.filter(name="vault").exists()
+
+    def test_superusers_change_all(self, administrator: User) -> None:
+        group = Group.objects.create(name="vault")
+        wanted = Permission.objects.get(codename="add_document")
+        data = {"name": "safe", "permissions": [wanted.pk]}
+        signed_in(administrator).post(f"{self.GROUPS}{group.pk}/change/", data)
+        group.refresh_from_db()
+        assert (group.name, list(group.permissions.all())) == ("safe", [wanted])
 
 
 class TestTokens:

@@ -18,6 +18,8 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
+from search.models import SearchProfile
+from tests.support.factories import make_collection, make_document
 from tests.support.library import lasting_library
 
 pytestmark = [pytest.mark.django_db]
@@ -373,3 +375,42 @@ class TestByTheApi:
         stranger.force_authenticate(reader)
         address = f"/api/v1/searches/{asked['search_id']}/interactions/"
         assert stranger.post(address, {"kind": "solved"}).json()["code"] == "not_found"
+
+
+class TestWhoReadsTheQuestion:
+    """Staff read a question only if they may read what its asker could have found."""
+
+    def readers(self, query: str, asker: User | None) -> set[str]:
+        client = Client()
+        if asker is not None:
+            client.force_login(asker)
+        client.get("/", {"q": query})
+        event = only_event()
+        people = User.objects.all()
+        return {
+            person.username
+            for person in people
+            if SearchEvent.objects.visible_to(person).filter(pk=event.pk).exists()
+        }
+
+    @pytest.fixture(autouse=True)
+    def a_vault(self, member: User, reader: User, administrator: User) -> None:
+        make_document(
+            make_collection("Vault", visibility="groups", groups=["insiders"]), "# Rendezvous\n\nX."
+        )
+
+    def test_what_a_member_asked_in_vain_stays_among_members(self, member: User) -> None:
+        assert self.readers('"falconet rendezvous xyzzy"', member) == {"member", "administrator"}
+
+    def test_so_does_what_the_site_was_not_sure_of(self, member: User) -> None:
+        SearchProfile.objects.update(confidence_threshold=1)
+        assert self.readers("connection pool", member) == {"member", "administrator"}
+
+    def test_what_others_asked_in_vain_is_read_by_all(self, reader: User) -> None:
+        found = self.readers('"falconet rendezvous xyzzy"', reader)
+        assert found == {"member", "reader", "administrator"}
+
+    def test_so_is_what_a_member_found_in_the_open(self, member: User) -> None:
+        SearchProfile.objects.update(confidence_threshold=0)  # so it was sure
+        found = self.readers('"connection pool"', member)
+        assert found == {"member", "reader", "administrator"}

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from knox.models import AuthToken
@@ -262,3 +263,45 @@ def test_staff_with_rights_use_them_through_a_scope(reader: User) -> None:
     ]
 
     assert statuses == [200, 403]
+
+
+class TestANewPassword:
+    def is_alive(self, token: str) -> bool:
+        return bool(with_token(token).get(f"{V1}/collections/").status_code == 200)
+
+    def test_ends_the_tokens(self, reader: User) -> None:
+        _, token = tokens.make(reader, scopes=["read"])
+        assert self.is_alive(token)
+        reader.set_password("another-long-one-77")
+        reader.save()
+        assert not self.is_alive(token)
+
+    def test_none_at_all_ends_them_too(self, reader: User) -> None:
+        _, token = tokens.make(reader, scopes=["read"])
+        reader.set_unusable_password()
+        reader.save()
+        assert not self.is_alive(token)
+
+    def test_a_renewed_hash_of_the_same_password_does_not(
+        self, reader: User, settings: Any
+    ) -> None:
+        _, token = tokens.make(reader, scopes=["read"])
+        before = reader.password
+        settings.PASSWORD_HASHERS = [
+            "django.contrib.auth.hashers.ScryptPasswordHasher",
+            *settings.PASSWORD_HASHERS,
+        ]
+        assert reader.check_password("pw-reader")
+        assert reader.password != before
+        assert self.is_alive(token)
+
+    def test_other_changes_do_not(self, reader: User) -> None:
+        _, token = tokens.make(reader, scopes=["read"])
+        reader.first_name = "R"
+        reader.save()
+        assert self.is_alive(token)
+
+    def test_the_page_says_so(self, reader: User) -> None:
+        client = Client()
+        client.force_login(reader)
+        assert "A new password ends all tokens" in client.get("/me/tokens/").content.decode()

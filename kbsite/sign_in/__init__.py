@@ -1,0 +1,1 @@
+"""Signing in over the web: the page, its refusals."""

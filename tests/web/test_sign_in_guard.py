@@ -1,0 +1,205 @@
+"""Guessed passwords: refused by address and by name, with the time to wait, hashed in a queue."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth import authenticate
+from django.contrib.auth.hashers import check_password, make_password
+from django.test import Client
+from rest_framework.test import APIClient
+from rest_framework.throttling import SimpleRateThrottle
+
+from common.accounts import hashing
+from common.accounts.models import User
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+TOKEN = "/api/v1/auth/token/"
+RIGHT = {"username": "reader", "password": "pw-reader"}
+
+
+@pytest.fixture(autouse=True)
+def three_failures(settings: Any, reader: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings.AXES_FAILURE_LIMIT = 3
+    settings.AXES_COOLOFF_TIME = timedelta(minutes=10)
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "login", "1000/min")
+
+
+def guess(times: int, *, name: str = "reader", **meta: str) -> list[int]:
+    wrong = {"username": name, "password": "guessed"}
+    return [Client(**meta).post("/login/", wrong).status_code for _ in range(times)]  # type: ignore[arg-type]
+
+
+class TestTheSignInPage:
+    def test_refuses_after_some_failures_and_says_how_long(self) -> None:
+        assert guess(3) == [200, 200, 429]
+        response = Client().post("/login/", RIGHT)
+
+        assert response.status_code == 429
+        assert "10 minutes" in response.content.decode()
+        assert 590 <= int(response.headers["Retry-After"]) <= 600
+        assert not response.wsgi_request.user.is_authenticated
+
+    def test_attempts_during_a_lock_do_not_prolong_it(self, monkeypatch: Any) -> None:
+        guess(3)
+        monkeypatch.setattr("common.accounts.guard.time.time", _later(540))
+        assert guess(1) == [429]
+        left = int(Client().post("/login/", RIGHT).headers["Retry-After"])
+        assert left <= 60
+
+    def test_counts_an_address_whatever_the_name(self) -> None:
+        for name in ("a", "b", "c"):
+            guess(1, name=name)
+
+        assert Client().post("/login/", RIGHT).status_code == 429
+        elsewhere = Client(REMOTE_ADDR="198.51.100.7")
+        assert elsewhere.post("/login/", RIGHT).status_code == 302
+
+    def test_counts_a_name_whatever_the_address(self) -> None:
+        for last in range(3):
+            guess(1, REMOTE_ADDR=f"198.51.100.{last}")
+
+        assert Client().post("/login/", RIGHT).status_code == 429
+        other = User.objects.create_user("other", password="pw-other")
+        wanted = {"username": other.username, "password": "pw-other"}
+        assert Client().post("/login/", wanted).status_code == 302
+
+    def test_a_name_that_looks_like_an_address_locks_no_address(self) -> None:
+        for last in range(3):
+            guess(1, name="127.0.0.1/", REMOTE_ADDR=f"198.51.100.{last}")
+        assert Client().post("/login/", RIGHT).status_code == 302
+
+    def test_signing_in_begins_the_count_again(self) -> None:
+        guess(2)
+        assert Client().post("/login/", RIGHT).status_code == 302
+        assert guess(2) == [200, 200]
+
+    def test_the_admin_checks_no_password_of_its_own(self, administrator: User) -> None:
+        given = {"username": "administrator", "password": "pw-administrator"}
+        response = Client().post("/admin/login/", given)
+        assert response.headers["Location"].startswith("/login/")
+        assert not response.wsgi_request.user.is_authenticated
+
+
+class TestBehindProxies:
+    def forwarded(self, chain: str, **fields: str) -> int:
+        client = Client(REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=chain)
+        return client.post("/login/", {**RIGHT, **fields}).status_code
+
+    def test_counts_the_address_that_the_nearest_proxy_saw(self, settings: Any) -> None:
+        settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": 1}
+        for made_up in ("1.1.1.1", "2.2.2.2", "3.3.3.3"):
+            self.forwarded(f"{made_up}, 203.0.113.5", username=made_up)
+
+        assert self.forwarded("4.4.4.4, 203.0.113.5") == 429
+        assert self.forwarded("4.4.4.4, 203.0.113.6") == 302
+
+    def test_believes_no_header_without_proxies(self) -> None:
+        for made_up in ("1.1.1.1", "2.2.2.2", "3.3.3.3"):
+            self.forwarded(made_up, username=made_up)
+        assert self.forwarded("4.4.4.4") == 429
+
+    def test_counts_an_ipv6_network_once(self) -> None:
+        for last in range(3):
+            guess(1, name=str(last), REMOTE_ADDR=f"2001:db8::{last}")
+        assert Client(REMOTE_ADDR="2001:db8::ffff").post("/login/", RIGHT).status_code == 429
+
+
+class TestTheApi:
+    def test_shares_the_count_and_says_how_long(self) -> None:
+        guess(3)
+        response = APIClient().post(TOKEN, RIGHT)
+
+        assert response.status_code == 429
+        assert response.json()["code"] == "throttled"
+        assert 590 <= response.json()["details"]["wait_seconds"] <= 600
+        assert "10 minutes" in response.json()["message"]
+
+    def test_counts_there_as_well(self) -> None:
+        for _ in range(3):
+            APIClient().post(TOKEN, {**RIGHT, "password": "guessed"})
+        assert Client().post("/login/", RIGHT).status_code == 429
+
+
+class TestHashing:
+    @pytest.fixture(autouse=True)
+    def real_hashing(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        settings.PASSWORD_HASHERS = ["common.accounts.hashing.QueuedPasswordHasher"]
+        monkeypatch.setattr(hashing.QueuedPasswordHasher, "iterations", 1_000)
+
+    def test_makes_djangos_own_hashes(self) -> None:
+        made = make_password("a password")
+        assert made.startswith("pbkdf2_sha256$1000$")
+        assert check_password("a password", made)
+        assert not check_password("another", made)
+
+    def test_refuses_early_when_many_wait(self, reader: User) -> None:
+        reader.set_password("pw-reader")  # hashed anew, as these tests hash
+        reader.save()
+        entered, go_on = threading.Event(), threading.Event()
+
+        def held() -> str:
+            entered.set()
+            go_on.wait(10)
+            return ""
+
+        holders = [
+            threading.Thread(target=hashing._queued, args=(held,))
+            for _ in range(hashing.MOST_AT_ONCE)
+        ]
+        for holder in holders:
+            holder.start()
+        assert entered.wait(10)
+        _until(lambda: not hashing._places._value)  # type: ignore[attr-defined]
+        try:
+            page = Client().post("/login/", RIGHT)
+            api = APIClient().post(TOKEN, RIGHT)
+        finally:
+            go_on.set()
+            for holder in holders:
+                holder.join()
+
+        assert (page.status_code, api.status_code) == (503, 503)
+        assert page.headers["Retry-After"] == api.headers["Retry-After"] == "3"
+        assert "Try again in 3 seconds" in page.content.decode()
+        assert api.json()["code"] == "busy"
+        assert Client().post("/login/", RIGHT).status_code == 302
+
+    def test_one_is_hashed_at_a_time(self) -> None:
+        running, most = [], []
+
+        def work() -> str:
+            running.append(1)
+            most.append(len(running))
+            threading.Event().wait(0.01)
+            running.pop()
+            return ""
+
+        threads = [threading.Thread(target=hashing._queued, args=(work,)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert max(most) == 1
+
+
+def test_commands_authenticate_without_an_address(reader: User) -> None:
+    assert authenticate(username="reader", password="pw-reader") == reader
+
+
+def _later(seconds: int) -> Any:
+    import time
+
+    return lambda real=time.time: real() + seconds
+
+
+def _until(done: Any) -> None:
+    for _ in range(1_000):
+        if done():
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError("It did not come to pass")
