@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest
 from django.urls import include, path, reverse
 
 from kbsite.health import health
+from kbsite.monitoring.endpoint import metrics
 
 handler500 = "kbsite.outages.server_error"
 
@@ -36,6 +37,7 @@ urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("health/", health, name="health"),
+    path("metrics", metrics, name="metrics"),
     path("api/", include("search.api.urls")),
     path("v1/", include("search.api.compatible.urls")),
     path("", include("search.urls")),
