@@ -17,8 +17,10 @@ from kbsite.servers import ensure_servers
 def _application() -> Site:
     from django.conf import settings
 
+    from kbsite.monitoring.traces import begin
     from search.mcp import agents_app, is_for_agents  # after the setup: it imports models
 
+    begin("web")
     pages, agents = Pages(), agents_app()
     return Site(pages, agents, is_for_agents=is_for_agents, threads=settings.WEB_THREADS)
 

@@ -13,6 +13,8 @@ from celery import Celery
 from celery.signals import beat_init, celeryd_init
 from kombu.transport import redis
 
+from kbsite.monitoring import tasks  # noqa: F401 -- connects its receivers of signals
+
 
 class ClosedConnectionQoS(redis.QoS):
     """Unacknowledged messages of a channel, forgotten once its connection is closed.

@@ -17,12 +17,17 @@ from django.utils.module_loading import import_string
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.ocr import installed
+from kbsite.monitoring.logs import FORMATS
+from kbsite.monitoring.requests import networks
 from search import reranking
 from search.query import MAX_QUERY_CHARS
 
 # halfvec and sparsevec, which the indexes use, were added in 0.7.
 PGVECTOR_AT_LEAST = (0, 7)
 POSTGRES_AT_LEAST = 16
+
+# Characters of METRICS_TOKEN: a shorter one could be guessed.
+LEAST_TOKEN = 16
 
 Apps = Sequence[AppConfig] | None
 
@@ -108,6 +113,30 @@ def check_base_rate(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             id="steelyard.E013",
         )
     ]
+
+
+@register()
+def check_monitoring(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """The settings of logs, metrics and request ids must be usable."""
+    problems: list[CheckMessage] = []
+    if settings.LOG_FORMAT not in FORMATS:
+        text = f"LOG_FORMAT is set to “{settings.LOG_FORMAT}”, which is unknown."
+        hint = "Set it to line (for people) or to json (for programs)."
+        problems.append(Error(text, hint=hint, id="steelyard.E031"))
+    if 0 < len(settings.METRICS_TOKEN) < LEAST_TOKEN:
+        text = f"METRICS_TOKEN has fewer than {LEAST_TOKEN} characters."
+        hint = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one."
+        problems.append(Error(text, hint=hint, id="steelyard.E032"))
+    if not settings.METRICS_SHARED:
+        text = f"Metrics cannot be kept in {settings.METRICS_DIR}: each process counts alone."
+        hint = "Set METRICS_DIR to a local folder that this user may write to."
+        problems.append(CheckWarning(text, hint=hint, id="steelyard.W031"))
+    try:
+        networks(tuple(settings.REQUEST_ID_PROXIES))
+    except ValueError as error:
+        hint = "Use addresses (10.0.0.5) and networks (10.0.0.0/24), separated by commas."
+        problems.append(Error(f"REQUEST_ID_PROXIES: {error}", hint=hint, id="steelyard.E033"))
+    return problems
 
 
 @register()

@@ -31,6 +31,7 @@ from django.urls import Resolver404, resolve
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from kbsite import health
+from kbsite.monitoring import endpoint, requests
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -66,7 +67,7 @@ def _released(work: Callable[[], T]) -> T:
 class Site:
     """Requests to the agents' paths and the lifespan go to `agents`, all others to `pages`.
 
-    Only the health endpoint needs none of the threads.
+    Only the health endpoint and the metrics need none of the threads.
     """
 
     def __init__(
@@ -91,10 +92,13 @@ class Site:
             await self._agents(scope, receive, send)
         elif scope["path"] == health.PATH and scope["method"] in ("GET", "HEAD"):
             await health.health_app(scope, receive, send)
+        elif scope["path"] == endpoint.PATH and scope["method"] in ("GET", "HEAD"):
+            await endpoint.metrics_app(scope, receive, send)
         else:
             chosen = self._agents if self._is_for_agents(scope["path"]) else self._pages
-            async with ThreadSensitiveContext(executor=self._threads):
-                await chosen(scope, receive, send)
+            with requests.named(scope, send) as send_named:
+                async with ThreadSensitiveContext(executor=self._threads):
+                    await chosen(scope, receive, send_named)
 
 
 class Pages(ASGIHandler):

@@ -39,6 +39,10 @@ keepalive = 5
 # A line for each request on standard output; ACCESS_LOG is another file, or empty for none.
 accesslog = os.environ.get("ACCESS_LOG", "-") or None
 access_log_format = "%(m)s %(U)s %(s)s %(M)s ms"  # no query string: questions are private
+if os.environ.get("LOG_FORMAT") == "json":
+    from kbsite.monitoring.logs import gunicorn_logging
+
+    logconfig_dict = gunicorn_logging()
 # It would be created in the home directory, which a service account may lack.
 control_socket_disable = True
 

@@ -84,8 +84,8 @@ def refuse_during_outage(get_response: Callable[[HttpRequest], Any]) -> Callable
     """Answer 503 at once while the database is known to be unavailable."""
 
     def refused(request: HttpRequest) -> HttpResponse | None:
-        # Under WSGI the health endpoint is one of Django's views.
-        if outage.is_on and request.path_info != health.PATH:
+        # Under WSGI the health endpoint and the metrics are Django's views.
+        if outage.is_on and request.path_info not in (health.PATH, "/metrics"):
             return unavailable(request)
         return None
 

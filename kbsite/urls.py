@@ -10,7 +10,11 @@ from django.http import Http404, HttpRequest
 from django.urls import include, path
 
 from kbsite.health import health
+<<<<<<< HEAD
 from kbsite.sign_in.views import SignIn
+=======
+from kbsite.monitoring.endpoint import metrics
+>>>>>>> observe
 
 handler500 = "kbsite.outages.server_error"
 
@@ -26,6 +30,7 @@ urlpatterns = [
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("health/", health, name="health"),
+    path("metrics", metrics, name="metrics"),
     path("api/", include("search.api.urls")),
     path("v1/", include("search.api.compatible.urls")),
     path("", include("search.urls")),

@@ -18,6 +18,9 @@ from typing import TypeVar
 
 from django.conf import settings
 
+from common.backoff import patience
+from common.observing import metrics
+from common.observing.tracing import span
 from ingestion.models.library import Viewer
 from search.domain import Candidates, TakesPart
 from search.engine import configuration
@@ -71,16 +74,39 @@ def search(
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
     asked = Request(viewer, filters, choices, group, page, page_size, takes_part, newest_first)
+    with span("search"):
+        return _searched(text, asked, configured, started)
+
+
+def _searched(
+    text: str, asked: Request, configured: Configuration | None, started: float
+) -> SearchResponse:
+    """The response to `text` or, if it has no results, to its correction; readers' are counted."""
     response, found = _answer(text, asked, configured)
     suggestion = _suggestion(response, found, asked)
-    if suggestion and not response.total and not choices.exact:
-        insisting = replace(asked, choices=replace(choices, exact=True))
+    if suggestion and not response.total and not asked.choices.exact:
+        insisting = replace(asked, choices=replace(asked.choices, exact=True))
         instead, _ = _answer(suggestion, insisting, configured)
         if instead.total:
             original = response.query.original
             response, suggestion = replace(instead, corrected_from=original), ""
     milliseconds = {**response.milliseconds, "total": _since(started)}
-    return replace(response, suggestion=suggestion, milliseconds=milliseconds)
+    response = replace(response, suggestion=suggestion, milliseconds=milliseconds)
+    # Not those of tuners and measurements, as in the events of analytics.
+    is_readers = configured is None and patience() is None and not response.forced
+    if is_readers and not response.query.is_empty:
+        _count(response)
+    return response
+
+
+def _count(response: SearchResponse) -> None:
+    found = "nothing" if not response.total else "unsure" if response.low_confidence else "sure"
+    metrics.count_search(
+        response.classification.query_class.value,
+        response.milliseconds,
+        [part.value for part in response.degraded],
+        found=found,
+    )
 
 
 def _answer(

@@ -10,7 +10,7 @@ sweep    -> messages for idle rows that have none
 
 from common.jobs.leases import MAX_ATTEMPTS, RELEASED, Lease, LeaseLost, claim, revoke, work_on
 from common.jobs.models import BULK, DEFAULT, IMPORTS, INTERACTIVE, Job, JobState
-from common.jobs.queues import enqueue, send, sweep, waiting
+from common.jobs.queues import enqueue, send, sweep, waiting, waiting_in
 
 __all__ = [
     "BULK",
@@ -29,5 +29,6 @@ __all__ = [
     "send",
     "sweep",
     "waiting",
+    "waiting_in",
     "work_on",
 ]

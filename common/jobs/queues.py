@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
 
@@ -72,12 +74,18 @@ def sweep(model: type[J], rows: QuerySet[J] | None = None) -> int:
 
 def waiting(queue: str) -> int:
     """The number of messages waiting in a queue; 0 if it does not exist yet."""
+    return waiting_in([queue])[queue]
+
+
+def waiting_in(queues: Sequence[str]) -> dict[str, int]:
+    """The number of messages waiting in each queue, by one connection."""
+    found = dict.fromkeys(queues, 0)
     with current_app.connection_for_read() as connection:
         channel = connection.default_channel
-        try:
-            return int(channel.queue_declare(queue, passive=True).message_count)
-        except connection.channel_errors:
-            return 0
+        for queue in queues:
+            with suppress(connection.channel_errors):
+                found[queue] = int(channel.queue_declare(queue, passive=True).message_count)
+    return found
 
 
 def _send_job(model: type[Job], pk: int, seconds: float) -> None:

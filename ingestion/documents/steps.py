@@ -20,6 +20,7 @@ from django.utils.translation import gettext
 
 from common import backoff
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
+from common.observing import metrics
 from ingestion import spaces
 from ingestion.chunking import chunk_blocks, embedding_text
 from ingestion.documents import activation, parts, versions
@@ -42,6 +43,7 @@ from ingestion.errors import (
     RepeatedCrash,
 )
 from ingestion.files import storage
+from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.identifiers import Pattern, placed_forms
 from ingestion.lexical import terms
 from ingestion.lexical.languages import detect_language, primary_code, text_config
@@ -57,6 +59,9 @@ from ingestion.parsing.scratch import scratch_directory
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces.filling import store
 
+_FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
+    kind.media_type: "code" for kind in SOURCE_TYPES
+}
 CHUNK_BATCH = 500
 EMBEDDING_BATCH = 128
 # Progress after each step, in [0, 1]: embedding takes nearly all of the time.
@@ -73,14 +78,25 @@ def advance(version_id: int) -> bool:
 
 def _attempt(lease: Lease[DocumentVersion]) -> bool:
     """Run one attempt; True if the version is ready or failed, False if it waits for a retry."""
-    try:
-        _run(lease)
-    except EmbeddingUnavailable as error:
-        _postpone(lease, error)
-        return False
-    except IngestionError as error:
-        activation.fail(lease, error)
-    return True
+    kind, outcome = format_of(lease.row.media_type), "ready"
+    with metrics.timed(metrics.DOCUMENT_SECONDS, format=kind, step="whole"):
+        try:
+            _run(lease)
+            metrics.count(metrics.DOCUMENT_BYTES, lease.row.size, format=kind)
+        except EmbeddingUnavailable as error:
+            _postpone(lease, error)
+            outcome = "postponed"
+        except IngestionError as error:
+            activation.fail(lease, error)
+            metrics.count(metrics.DOCUMENT_FAILURES, code=error.code)
+            outcome = "failed"
+    metrics.count(metrics.DOCUMENTS, format=kind, outcome=outcome)
+    return outcome != "postponed"
+
+
+def format_of(media_type: str) -> str:
+    """The name of a file's format in metrics: its usual extension, code, or other."""
+    return _FORMATS.get(media_type, "other")
 
 
 def _run(lease: Lease[DocumentVersion]) -> None:
@@ -147,7 +163,9 @@ def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
     version = lease.row
     try:
         with storage.local_copy(str(version.file.name)) as path, scratch_directory() as folder:
-            parsed = open_file(path, version.file_name, parts_to=folder)
+            kind = format_of(version.media_type)
+            with metrics.timed(metrics.DOCUMENT_SECONDS, format=kind, step="parse"):
+                parsed = open_file(path, version.file_name, parts_to=folder)
             refused = parts.take_in(lease, parsed.parts)
     except FileNotFoundError:
         raise DamagedFile(gettext("The stored file is missing. Upload it again.")) from None

@@ -72,16 +72,28 @@ class Cache(Protocol):
         ...
 
 
+_RESULTS = {"hits": "hit", "misses": "miss", "failures": "failure"}
+
+
 class CachedQueryEmbedder:
     """Embeds queries through a cache. If the cache fails, the embedder is called instead.
 
     `hits`, `misses` and `failures` (of the cache) count since the process started; thread-safe.
+    `counted` is called with hit, miss or failure as well.
     """
 
-    def __init__(self, embedder: Embedder, cache: Cache, *, ttl: float | None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        cache: Cache,
+        *,
+        ttl: float | None,
+        counted: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._embedder = embedder
         self._cache = cache
         self._ttl = ttl
+        self._counted = counted
         self._counting = threading.Lock()
         self.hits = 0
         self.misses = 0
@@ -143,3 +155,4 @@ class CachedQueryEmbedder:
     def _count(self, name: str) -> None:
         with self._counting:
             setattr(self, name, getattr(self, name) + 1)
+        self._counted(_RESULTS[name])

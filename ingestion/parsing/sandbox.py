@@ -15,6 +15,7 @@ from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from common.observing.tracing import span
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
@@ -151,7 +152,8 @@ def _run_child(job: Job, scratch: Path) -> None:
         "page": job.page,
         "scratch": str(scratch),
     }
-    status = run_in_child(wire, limits.wall_seconds)
+    with span("parser", media_type=file_type.media_type):
+        status = run_in_child(wire, limits.wall_seconds)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
@@ -163,7 +165,10 @@ def _run_child(job: Job, scratch: Path) -> None:
 
 def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
     complaint = _complaint(scratch)
-    logger.warning("The parser of %s ended with %s: %s", file_type.media_type, status, complaint)
+    logger.warning(
+        "The parser of %s ended with %s: %s", file_type.media_type, status, _places(complaint)
+    )
+    logger.debug("What it wrote: %s", complaint)
     if -status in _LIMIT_SIGNALS:
         return errors.ParseLimitExceeded(
             f"Reading this {file_type.label} used up the time or memory allowed for one file. "
@@ -183,6 +188,16 @@ def _complaint(scratch: Path) -> str:
             return file.read().decode("utf-8", "replace")
     except errors.DamagedFile:
         return "no error output"
+
+
+# A line of a traceback that names a place in the code, and the one that names the exception.
+_PLACE = re.compile(r'  File ".*", line \d+, in \S+|[A-Za-z_][\w.]*(?:Error|Exception|Exit)(?=:|$)')
+
+
+def _places(complaint: str) -> str:
+    """The complaint without messages: those of libraries quote the file."""
+    found = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
+    return "; ".join(found) or "no traceback"
 
 
 def _outcome(scratch: Path) -> dict[str, Any]:

@@ -15,10 +15,12 @@ from django.conf import settings
 from django.core.cache import cache
 
 from common import locks
+from common.observing import metrics
 from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, build_embedder
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
+from ingestion.spaces.metering import MeteredEmbedder
 from ingestion.spaces.throttle import SharedThrottle
 
 
@@ -244,13 +246,19 @@ def build(config: EmbedderConfig, space_id: int | None = None) -> _Loaded:
     with _loading:
         if key not in _held:
             throttle = SharedThrottle(space_id) if space_id is not None else None
-            made = build_embedder(config, throttle)
-            cached = CachedQueryEmbedder(made, cache, ttl=settings.QUERY_EMBEDDING_TTL)
+            made = MeteredEmbedder(build_embedder(config, throttle), config.kind)
+            cached = CachedQueryEmbedder(
+                made, cache, ttl=settings.QUERY_EMBEDDING_TTL, counted=_count_lookup
+            )
             _held[key] = _Loaded(made, cached)
         _held.move_to_end(key)
         while len(_held) > HELD:
             _held.popitem(last=False)
         return _held[key]
+
+
+def _count_lookup(result: str) -> None:
+    metrics.count(metrics.CACHE, cache="query_embeddings", result=result)
 
 
 def _of(space: EmbeddingSpace | None) -> _Loaded:

@@ -1,4 +1,4 @@
-"""The Django site: applications, pages, files, security, email, logging."""
+"""The Django site: applications, pages, files, security, email."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ INSTALLED_APPS = [
 ]
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
+    "kbsite.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
     "kbsite.dispatch.StaticFiles",
     "kbsite.outages.refuse_during_outage",
@@ -112,8 +113,8 @@ WHITENOISE_MAX_AGE = 3600
 # --- security ----------------------------------------------------------------------------------
 HTTPS = env.bool("HTTPS", default=False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-# A health check inside a container uses plain HTTP.
-SECURE_REDIRECT_EXEMPT = [r"^health/$"]
+# A health check inside a container uses plain HTTP, and so does a scrape.
+SECURE_REDIRECT_EXEMPT = [r"^health/$", r"^metrics$"]
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 if env.bool("BEHIND_PROXY", default=False):
@@ -131,26 +132,3 @@ EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _email["EMAIL_HOST_USER"], _email["EMAIL_
 EMAIL_USE_TLS, EMAIL_USE_SSL = (_email.get(f"EMAIL_USE_{name}", False) for name in ("TLS", "SSL"))
 EMAIL_FILE_PATH = _email["EMAIL_FILE_PATH"]
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("EMAIL_FROM", default="steelyard@localhost")
-
-# --- logging -----------------------------------------------------------------------------------
-LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{levelname:<7} {name}: {message}", "style": "{"}},
-    "filters": {"brief": {"()": "kbsite.outages.Brief"}},
-    "handlers": {
-        "console": {
-            "class": "logging.StreamHandler",
-            "formatter": "line",
-            "filters": ["brief"],
-        }
-    },
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {
-        **{app: {"level": LOG_LEVEL} for app in ("kbsite", "common", "ingestion", "search")},
-        "django.request": {"level": "ERROR"},
-        # Each attempt to connect is a warning: `kbsite.outages` writes one line an outage.
-        "psycopg.pool": {"level": "ERROR"},
-    },
-}

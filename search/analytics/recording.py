@@ -16,6 +16,7 @@ from django.db.models import F, Q, Subquery, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common.observing import ids
 from ingestion.models import Collection, Visibility
 from search.analytics.models import SearchEvent
 from search.analytics.privacy import is_recorded, visitor_of
@@ -49,7 +50,9 @@ def new_search_id(request: HttpRequest, response: SearchResponse) -> uuid.UUID |
     """
     if response.query.is_empty or response.forced or not is_recorded(request):
         return None
-    return uuid.uuid4()
+    search_id = uuid.uuid4()
+    ids.note(search_id=str(search_id))
+    return search_id
 
 
 def record_search(

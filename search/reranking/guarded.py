@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.cache import cache
 
 from common.backoff import patience
+from common.observing import metrics
 from ingestion.embedding.cache import PerProcess
 from search.errors import RerankerUnavailable
 from search.ranking.reranking import Scale
@@ -94,11 +95,15 @@ class GuardedReranker:
         held = _kept(list(keys.values())) if patience() is None else {}
         known = {chunk: held[key] for chunk, key in keys.items() if key in held}
         missing = [passage for passage in passages if passage.chunk not in known]
+        for result, number in (("hit", len(known)), ("miss", len(missing))):
+            metrics.count(metrics.CACHE, number, cache="reranker", result=result)
         if not missing:
             return known
         if not self._reranker.is_pointwise:
             missing = list(passages)
-        found = self._asked(query, missing, patience() or self._config.timeout)
+        with metrics.timed(metrics.RERANKER_SECONDS, outcome="failed") as labels:
+            found = self._asked(query, missing, patience() or self._config.timeout)
+            labels["outcome"] = "ok"
         given = {passage.chunk: each for passage, each in zip(missing, found, strict=True)}
         _keep({keys[chunk]: strength for chunk, strength in given.items()}, self._config.ttl)
         return known | given

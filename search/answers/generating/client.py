@@ -15,6 +15,7 @@ from contextlib import aclosing
 from django.db import Error
 
 from common.database import in_thread
+from common.observing import metrics
 from ingestion.embedding.protocol import EstimatedTokenizer
 from search.answers import budgets
 from search.answers.budgets import Payer, Spent
@@ -127,7 +128,7 @@ class Model:
             spent = Spent(usage, milliseconds, progress.first_token_ms, error)
             self.finish, self.first_token_ms = progress.finish, progress.first_token_ms
             # A task that is cancelled again must not leave the reservation behind.
-            await asyncio.shield(self._settle(call, spent))
+            await asyncio.shield(self._settle(call, spent, purpose))
 
     async def _reserve(self, purpose: str, prompt: int, most: int) -> int:
         reserving = asyncio.ensure_future(
@@ -151,14 +152,21 @@ class Model:
             call = await reserving
         except (BudgetExceeded, Error):
             return
-        await self._settle(call, Spent(Usage(), 0.0, error="stopped"))
+        await self._settle(call, Spent(Usage(), 0.0, error="stopped"), "unsent")
 
-    async def _settle(self, call: int, spent: Spent) -> None:
+    async def _settle(self, call: int, spent: Spent, purpose: str) -> None:
         try:
             usage = await in_thread(lambda: budgets.settle(call, spent))
         except Error:  # the answer is there; the reservation counts until `settle_stale` closes it
             logger.exception("A call of the language model could not be settled.")
             usage = spent.usage
+        metrics.count_usage(purpose, usage.prompt_tokens, usage.completion_tokens, usage.cost)
+        metrics.observe(
+            metrics.MODEL_SECONDS,
+            spent.milliseconds / 1000,
+            purpose=purpose,
+            outcome=spent.error or "ok",
+        )
         self.usage += usage  # no await in between: calls may end at once
 
 

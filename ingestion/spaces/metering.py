@@ -1,0 +1,76 @@
+"""An embedder whose calls are counted (common/observing/metrics.py)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from common.observing import metrics
+from common.observing.tracing import span
+from ingestion.embedding import Embedder
+from ingestion.embedding.protocol import ModelCard, Tokenizer, Vectors
+from ingestion.errors import EmbeddingUnavailable
+
+
+class MeteredEmbedder:
+    """Another embedder, its calls counted by `kind` (local, openai), use and outcome."""
+
+    def __init__(self, embedder: Embedder, kind: str) -> None:
+        self._embedder = embedder
+        self._kind = kind
+
+    @property
+    def card(self) -> ModelCard:
+        return self._embedder.card
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self._embedder.tokenizer
+
+    def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
+        """The embedder's batches; the time in which the caller stores one is not counted."""
+        batches = self._embedder.embed_batches(texts)
+        while True:
+            with self._counted("passages"):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            self._embedded("passages", len(batch[0]))
+            yield batch
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        with self._counted("passages"):
+            vectors = self._embedder.embed_documents(texts)
+        self._embedded("passages", len(texts))
+        return vectors
+
+    def embed_query(self, text: str, *, timeout: float | None = None) -> Vectors:
+        with self._counted("query"):
+            vector = self._embedder.embed_query(text, timeout=timeout)
+        self._embedded("query", 1)
+        return vector
+
+    @contextmanager
+    def _counted(self, use: str) -> Iterator[None]:
+        started, outcome = time.perf_counter(), "ok"
+        try:
+            with span(f"embed {use}", kind=self._kind):
+                yield
+        except EmbeddingUnavailable:
+            outcome = "unavailable"
+            raise
+        except Exception:
+            outcome = "rejected"
+            raise
+        finally:
+            metrics.observe(
+                metrics.EMBEDDER_SECONDS,
+                time.perf_counter() - started,
+                kind=self._kind,
+                use=use,
+                outcome=outcome,
+            )
+
+    def _embedded(self, use: str, texts: int) -> None:
+        metrics.count(metrics.EMBEDDED, texts, kind=self._kind, use=use)

@@ -1,0 +1,181 @@
+"""What a scrape asks: the open jobs, the queues, the servers behind the site, the disks.
+
+Two statements and one round trip to the queues, at most once in CACHED seconds, whoever scrapes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DatabaseError, connection
+from django.db.models import Count, Min, Q, QuerySet, Value
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+from prometheus_client import Metric
+from prometheus_client.core import GaugeMetricFamily
+from redis.exceptions import RedisError
+
+from common.database import released
+from common.jobs import Job, waiting_in
+from common.jobs.leases import due, free
+from kbsite import health
+
+CACHED = 5.0
+# Tables whose size says how large the library is, and their names in the metric.
+TABLES = {
+    "ingestion_document": "documents",
+    "ingestion_chunk": "passages",
+    "ingestion_chunkembedding": "embeddings",
+    "analytics_searchevent": "search_events",
+}
+
+
+class SiteGauges:
+    """A collector of `prometheus_client`: the gauges of the whole site, asked and then kept."""
+
+    def __init__(self, seconds: float = CACHED) -> None:
+        self._seconds = seconds
+        self._lock = threading.Lock()
+        self._until = float("-inf")
+        self._found: list[Metric] = []
+
+    def collect(self) -> Iterable[Metric]:
+        """The gauges; those of a server that does not answer are left out."""
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._found = list(released(lambda: list(_ask())))
+                self._until = time.monotonic() + self._seconds
+            return self._found
+
+
+def _ask() -> Iterator[Metric]:
+    up = _gauge("steelyard_server_up", "Whether a server behind the site answers.", "server")
+    for server, answers, asked in (
+        ("database", health.database_answers, _of_database),
+        ("redis", health.redis_answers, _of_queues),
+    ):
+        found = _found(answers, asked)
+        up.add_metric([server], float(found is not None))
+        yield from found or ()
+    yield up
+    yield from _of_disks()
+
+
+def _found(
+    answers: Callable[[], bool], asked: Callable[[], Iterable[Metric]]
+) -> list[Metric] | None:
+    """The gauges of a server; None if it does not answer: it is not asked what would wait."""
+    if not answers():
+        return None
+    try:
+        return list(asked())
+    except (DatabaseError, RedisError, OperationalError, OSError):
+        return None
+
+
+def job_models() -> list[type[Job]]:
+    """The models of jobs, by name."""
+    found = [model for model in apps.get_models() if issubclass(model, Job)]
+    return sorted(found, key=lambda model: str(model._meta.model_name))
+
+
+def _of_database() -> Iterator[Metric]:
+    now = timezone.now()
+    open_jobs = _gauge(
+        "steelyard_jobs", "Open jobs by kind, queue and state: waiting, running, paused.",
+        "job", "queue", "state",
+    )  # fmt: skip
+    oldest = _gauge(
+        "steelyard_job_oldest_seconds",
+        "Age of the oldest message of a waiting job that no worker has taken, by kind and queue.",
+        "job", "queue",
+    )  # fmt: skip
+    for job, queue, waiting, running, paused, since in _jobs(now):
+        for state, number in (("waiting", waiting), ("running", running), ("paused", paused)):
+            open_jobs.add_metric([job, queue, state], number)
+        age = (now - since).total_seconds() if since else 0.0
+        oldest.add_metric([job, queue], max(age, 0.0))
+    yield from (open_jobs, oldest)
+    rows = _gauge("steelyard_rows", "Rows of large tables, as Postgres estimates them.", "table")
+    size = GaugeMetricFamily("steelyard_database_bytes", "Size of the database on its disk.")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT relname, greatest(reltuples, 0), pg_database_size(current_database())"
+            " FROM pg_class WHERE oid = ANY(SELECT to_regclass(name) FROM unnest(%s::text[]) name)",
+            [list(TABLES)],
+        )
+        for table, estimate, size_now in cursor.fetchall():
+            rows.add_metric([TABLES[table]], estimate)
+            size.samples.clear()
+            size.add_metric([], size_now)
+    yield from (rows, size)
+
+
+def _jobs(now: datetime) -> Iterable[tuple[str, str, int, int, int, datetime | None]]:
+    """The kind, queue, numbers waiting, running and paused, and oldest message: one statement."""
+    asked = [
+        _counted(model, queue, lane, now)
+        for model in job_models()
+        for queue, lane in model.QUEUES.items()
+    ]
+    return reduce(lambda one, other: one.union(other, all=True), asked)
+
+
+def _counted(model: type[Job], queue: str, lane: Q, now: datetime) -> QuerySet[Any, Any]:
+    waits = free(now) & due(now)
+    return (
+        model.open_jobs()
+        .filter(lane)
+        .order_by()
+        .annotate(job=Value(str(model._meta.model_name)), queue=Value(queue))
+        .values("job", "queue")
+        .annotate(
+            waiting=Count("pk", filter=waits & Q(enqueued_at__isnull=False)),
+            running=Count("pk", filter=~free(now)),
+            paused=Count("pk", filter=free(now) & ~due(now)),
+            since=Min("enqueued_at", filter=waits),
+        )
+        .values_list("job", "queue", "waiting", "running", "paused", "since")
+    )
+
+
+def _of_queues() -> Iterator[Metric]:
+    found = _gauge("steelyard_queue_messages", "Messages that wait in a queue.", "queue")
+    names = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    for queue, messages in waiting_in(names).items():
+        found.add_metric([queue], messages)
+    yield found
+
+
+def _of_disks() -> Iterator[Metric]:
+    free_bytes = _gauge("steelyard_disk_free_bytes", "Room on the disk of a folder.", "folder")
+    size = _gauge("steelyard_disk_bytes", "Size of the disk of a folder.", "folder")
+    for folder, path in (("var", settings.VAR_DIR), ("files", settings.MEDIA_ROOT)):
+        try:
+            found = shutil.disk_usage(_existing(Path(path)))
+        except OSError:
+            continue
+        free_bytes.add_metric([folder], found.free)
+        size.add_metric([folder], found.total)
+    yield from (free_bytes, size)
+
+
+def _existing(path: Path) -> Path:
+    """The path, or the folder above it that exists: files come with the first upload."""
+    return next(each for each in (path, *path.parents) if each.exists())
+
+
+def _gauge(name: str, text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, text, labels=labels)
+
+
+site_gauges = SiteGauges()

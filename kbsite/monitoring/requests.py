@@ -1,0 +1,125 @@
+"""Ids, metrics and spans of requests.
+
+`Site` gives a request its id before anything else sees it, for agents and for streams that go on
+after their view; under WSGI the middleware does.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from asgiref.sync import iscoroutinefunction
+from django.conf import settings
+from django.http import HttpRequest
+from django.utils.decorators import sync_and_async_middleware
+from opentelemetry.trace import Span
+
+from common.observing import ids, metrics, tracing
+
+HEADER = "X-Request-ID"
+# The parts of the site by the beginning of their paths; all others are pages.
+_AREAS = (
+    ("/api/v1/answers", "answers"),
+    ("/answers/", "answers"),
+    ("/v1/", "answers"),
+    ("/api/", "api"),
+    ("/admin/", "admin"),
+    ("/static/", "static"),
+)
+_UNCOUNTED = ("/metrics", "/health/")
+
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+def area_of(path: str) -> str:
+    """The part of the site that the path belongs to: one of seven."""
+    return next((area for beginning, area in _AREAS if path.startswith(beginning)), "pages")
+
+
+@lru_cache
+def networks(proxies: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
+    """The networks of REQUEST_ID_PROXIES. Raises ValueError for a text that is none."""
+    return tuple(ip_network(proxy, strict=False) for proxy in proxies)
+
+
+def request_id(stated: str, peer: str) -> str:
+    """The id that a trusted proxy states for a request from the address `peer`, or a new one."""
+    try:
+        trusted = networks(tuple(settings.REQUEST_ID_PROXIES))
+        known = any(ip_address(peer) in network for network in trusted)
+    except ValueError:  # a Unix socket has no address
+        known = False
+    return (ids.valid(stated) if known else "") or ids.new_id()
+
+
+@contextmanager
+def named(scope: Mapping[str, Any], send: Send) -> Iterator[Send]:
+    """Give a request of ASGI its id within the block; the `send` to use adds it to the response."""
+    stated = next((each for name, each in scope["headers"] if name == b"x-request-id"), b"")
+    peer = (scope.get("client") or ("",))[0]
+    given = request_id(stated.decode("latin-1"), peer)
+
+    async def sending(message: Mapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            name = HEADER.lower().encode()
+            headers = [pair for pair in message.get("headers", ()) if pair[0].lower() != name]
+            message = {**message, "headers": [*headers, (name, given.encode())]}
+        await send(message)
+
+    with ids.bound(request_id=given):
+        yield sending
+
+
+@sync_and_async_middleware
+def observe(get_response: Callable[[HttpRequest], Any]) -> Callable[..., Any]:
+    """Give a request its id, count it and make its span. The first middleware of all."""
+    if iscoroutinefunction(get_response):
+
+        async def asynchronous(request: HttpRequest) -> Any:
+            with _observed(request) as ended:
+                return ended(await get_response(request))
+
+        return asynchronous
+
+    def synchronous(request: HttpRequest) -> Any:
+        with _observed(request) as ended:
+            return ended(get_response(request))
+
+    return synchronous
+
+
+@contextmanager
+def _observed(request: HttpRequest) -> Iterator[Callable[[Any], Any]]:
+    area, started = area_of(request.path_info), time.perf_counter()
+    given = ids.current().get(ids.REQUEST) or request_id(
+        request.headers.get(HEADER, ""), request.META.get("REMOTE_ADDR", "")
+    )
+    method = request.method if request.method in ("GET", "HEAD", "POST") else "other"
+
+    def ended(response: Any) -> Any:
+        response[HEADER] = given
+        _describe(span, request, response.status_code)
+        if request.path_info not in _UNCOUNTED:
+            spent = time.perf_counter() - started
+            status = str(response.status_code)
+            metrics.observe(metrics.REQUESTS, spent, area=area, status=status)
+        return response
+
+    with ids.bound(request_id=given), tracing.span(f"{method} {area}", role="request") as span:
+        yield ended
+
+
+def _describe(span: Span, request: HttpRequest, status: int) -> None:
+    """What the span says of a request: its route, without values and parameters."""
+    if not span.is_recording():
+        return
+    match = request.resolver_match
+    span.set_attribute("http.request.method", request.method or "")
+    span.set_attribute("http.route", match.route if match else "")
+    span.set_attribute("http.response.status_code", status)
+    span.set_attribute("steelyard.request_id", ids.current().get(ids.REQUEST, ""))

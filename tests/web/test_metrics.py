@@ -1,0 +1,236 @@
+"""/metrics: closed without a token, all processes in one answer, nothing of readers in it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from common.observing import metrics, processes
+from ingestion.documents import steps
+from kbsite.monitoring import endpoint, gauges
+from search import pipeline
+from tests.support.factories import make_collection, make_document, upload
+
+TOKEN = "scrape-me"
+
+
+@pytest.fixture
+def token(settings: object) -> str:
+    settings.METRICS_TOKEN = TOKEN
+    return f"Bearer {TOKEN}"
+
+
+@pytest.fixture(autouse=True)
+def _asked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gauges, "site_gauges", gauges.SiteGauges(seconds=0))
+
+
+def samples(text: bytes) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
+    """Each sample's value by its name and labels."""
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def value(name: str, **labels: str) -> float:
+    """The sample's value in a scrape; 0 if there is none."""
+    with processes.settled():
+        text = generate_latest(processes.registry())
+    return samples(text).get((name, frozenset(labels.items())), 0.0)
+
+
+def test_without_a_token_there_is_no_such_page(client: Client) -> None:
+    assert client.get("/metrics", headers={"Authorization": "Bearer "}).status_code == 404
+
+
+def test_only_the_token_opens_it(client: Client, token: str) -> None:
+    for stated in ("", "Bearer ", "Bearer scrape", f"Basic {TOKEN}", TOKEN, "Bearer scrape-mé"):
+        refused = client.get("/metrics", headers={"Authorization": stated})
+        assert refused.status_code == 401
+        assert refused.content == b""
+
+
+@pytest.mark.django_db
+def test_a_scrape_has_the_gauges_of_the_site(client: Client, token: str) -> None:
+    response = client.get("/metrics", headers={"Authorization": token})
+    assert response.status_code == 200
+    found = samples(response.content)
+    assert found["steelyard_server_up", frozenset({("server", "database")})] == 1
+    assert found["steelyard_server_up", frozenset({("server", "redis")})] == 1
+    assert found["steelyard_queue_messages", frozenset({("queue", "bulk")})] >= 0
+    assert found["steelyard_disk_free_bytes", frozenset({("folder", "files")})] > 0
+    assert found["steelyard_database_bytes", frozenset()] > 1_000_000
+
+
+@pytest.mark.django_db
+def test_open_jobs_are_counted_by_two_statements() -> None:
+    with CaptureQueriesContext(connection) as asked:
+        list(gauges._of_database())
+    assert len(asked) == 2
+
+
+@pytest.mark.django_db
+def test_a_scrape_soon_after_another_asks_nothing(
+    django_assert_num_queries: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = gauges.SiteGauges(seconds=60)
+    first = list(kept.collect())
+    with django_assert_num_queries(0):
+        assert list(kept.collect()) == first
+
+
+@pytest.mark.django_db
+def test_a_search_is_counted_by_class_and_stage_without_its_words() -> None:
+    make_document(make_collection(), "Mooring lines are checked every morning.")
+    labels = {"query_class": "general", "quality": "full"}
+    before = value("steelyard_searches_total", **labels)
+    response = pipeline.search("canary mooring zebra", viewer=None)
+    kind = response.classification.query_class.value
+    labels["query_class"] = kind
+    text = endpoint.exposition()
+    assert b"canary" not in text
+    assert b"zebra" not in text
+    found = samples(text)
+    stages = {
+        dict(known)["stage"]
+        for name, known in found
+        if name == "steelyard_search_seconds_count" and dict(known)["query_class"] == kind
+    }
+    assert {"embed", "retrieve", "rank", "show", "total"} <= stages
+    assert found["steelyard_searches_total", frozenset(labels.items())] == before + 1
+
+
+@pytest.mark.django_db
+def test_files_are_counted_by_format_and_outcome() -> None:
+    collection = make_collection()
+    ready = value("steelyard_documents_total", format="md", outcome="ready")
+    failed = value("steelyard_documents_total", format="pdf", outcome="failed")
+    passages = value("steelyard_embedded_texts_total", kind="local", use="passages")
+    make_document(collection, "One paragraph on hawsers.")
+    broken = upload(collection, b"%PDF-1.4 nothing else", file_name="broken.pdf")
+    assert steps.advance(broken.version.pk)
+    assert value("steelyard_documents_total", format="md", outcome="ready") == ready + 1
+    assert value("steelyard_documents_total", format="pdf", outcome="failed") == failed + 1
+    assert value("steelyard_embedded_texts_total", kind="local", use="passages") > passages
+    assert value("steelyard_document_failures_total", code="damaged") > 0
+    assert value("steelyard_document_seconds_count", format="pdf", step="parse") > 0
+
+
+@pytest.mark.django_db
+def test_an_embedding_from_the_cache_is_a_hit(clean_cache: None) -> None:
+    make_document(make_collection(), "A note on bollards.")
+    looked = {"cache": "query_embeddings"}
+    miss = value("steelyard_cache_lookups_total", result="miss", **looked)
+    hit = value("steelyard_cache_lookups_total", result="hit", **looked)
+    pipeline.search("bollards", viewer=None)
+    pipeline.search("bollards", viewer=None)
+    assert value("steelyard_cache_lookups_total", result="miss", **looked) == miss + 1
+    assert value("steelyard_cache_lookups_total", result="hit", **looked) > hit
+
+
+def test_requests_are_counted_by_part_of_the_site_and_status(client: Client) -> None:
+    before = value("steelyard_request_seconds_count", area="api", status="404")
+    assert client.get("/api/v1/nowhere/?q=canary").status_code == 404
+    assert value("steelyard_request_seconds_count", area="api", status="404") == before + 1
+
+
+def counted_elsewhere(program: str) -> str:
+    """Run Python in another process that counts into the same folder, then dies."""
+    code = (
+        "import os, sys; from pathlib import Path\n"
+        "from common.observing import metrics, processes\n"
+        "assert processes.keep_in(Path(sys.argv[1]))\n" + program
+    )
+    folder = os.environ[processes.VARIABLE]
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder], capture_output=True, text=True, check=False
+    )
+    return done.stderr
+
+
+def test_counts_of_a_killed_process_stay_and_its_files_go() -> None:
+    labels = {"task": "test.killed"}
+    kill = "os.kill(os.getpid(), 9)"
+    for _ in range(3):
+        left = counted_elsewhere(
+            "metrics.count(metrics.TASKS_SENT, 2, task='test.killed')\n"
+            f"metrics.runs('killed'); {kill}"
+        )
+        assert left == ""
+    assert value("steelyard_tasks_sent_total", **labels) == 6
+    assert value("steelyard_processes", program="killed") == 0
+    folder = Path(os.environ[processes.VARIABLE])
+    living = {lock.stem for lock in folder.glob("*.lock")}
+    named = {file.stem.split("_")[-1] for file in folder.glob("*.db")}
+    assert named <= living | {"folded"}
+    assert value("steelyard_tasks_sent_total", **labels) == 6  # folded once, not at each scrape
+
+
+def test_living_processes_are_counted_together() -> None:
+    metrics.runs("here")
+    labels = {"program": "here"}
+    code = "metrics.runs('here'); print('ready', flush=True); sys.stdin.read()"
+    folder = os.environ[processes.VARIABLE]
+    whole = (
+        "import sys; from pathlib import Path\n"
+        "from common.observing import metrics, processes\n"
+        "processes.keep_in(Path(sys.argv[1]))\n" + code
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", whole, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdin is not None
+        other.stdout.readline()
+        assert value("steelyard_processes", **labels) == 2
+        other.stdin.close()
+        other.wait()
+    assert value("steelyard_processes", **labels) == 1
+
+
+def test_forked_children_count_for_themselves() -> None:
+    metrics.count(metrics.TASKS_SENT, task="test.fork")
+    child = os.fork()
+    if child == 0:
+        metrics.count(metrics.TASKS_SENT, task="test.fork")
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert value("steelyard_tasks_sent_total", task="test.fork") == 2
+    metrics.count(metrics.TASKS_SENT, task="test.fork")
+    assert value("steelyard_tasks_sent_total", task="test.fork") == 3
+
+
+def test_without_room_on_the_disk_work_goes_on_uncounted() -> None:
+    left = counted_elsewhere(
+        "import errno\n"
+        "def full(*_):\n    raise OSError(errno.ENOSPC, 'full')\n"
+        "os.posix_fallocate = full\n"
+        "metrics.count(metrics.TASKS_SENT, task='test.full')\n"
+        "metrics.runs('full')\n"
+        "with metrics.timed(metrics.TASK_SECONDS, task='test.full', outcome='done'): pass\n"
+    )
+    assert left == ""
+    assert value("steelyard_tasks_sent_total", task="test.full") == 0
+
+
+def test_no_label_can_grow_with_what_people_write() -> None:
+    """The labels are names of our own; whoever adds one looks here first."""
+    known = {
+        "area", "status", "stage", "query_class", "quality", "found", "part", "format", "outcome",
+        "code", "step", "kind", "use", "purpose", "cache", "result", "task", "program",
+    }  # fmt: skip
+    own = [each for each in vars(metrics).values() if hasattr(each, "_labelnames")]
+    assert len(own) > 15
+    assert {label for each in own for label in each._labelnames} == known
+    assert all(each._labelnames for each in own)
