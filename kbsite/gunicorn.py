@@ -56,10 +56,12 @@ def _warm_up() -> None:
     from django.db import connection
     from django.urls import get_resolver
 
+    from kbsite.garbage import spare_collections
     from search.engine.find import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is
     try:
         warm_up()
+        spare_collections()
     finally:
         connection.close()

@@ -75,9 +75,19 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 def _sentences(text: str) -> Iterator[tuple[int, int]]:
     for found in lexical.sentences(text):
-        letters = (each for each in text[found.start : found.end] if each.isalpha())
-        if sum(len(letter.encode()) for letter in letters) >= SHORTEST:
+        if _is_long(text[found.start : found.end]):
             yield found.start, found.end
+
+
+def _is_long(sentence: str) -> bool:
+    """Whether its letters have SHORTEST bytes: those after the first so many are not counted."""
+    left = SHORTEST
+    for letter in sentence:
+        if letter.isalpha():
+            left -= len(letter.encode())
+            if left <= 0:
+                return True
+    return False
 
 
 def _has_no_word(result: Result) -> bool:

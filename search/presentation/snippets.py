@@ -27,7 +27,9 @@ _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _MARKS = re.compile(f"([{MARK_START}{MARK_END}])")
 _PARTS = re.compile(f"({MARK_START}[^{MARK_END}]*{MARK_END})")
 # Names of code, whose parts the index holds as words of their own.
-_NAME = re.compile(rf"[\w{MARK_START}{MARK_END}]+")
+_IN_NAME = rf"[\w{MARK_START}{MARK_END}]"
+# Only those with an underscore: a page has thousands of words without one.
+_NAME = re.compile(rf"(?<!{_IN_NAME}){_IN_NAME}*_{_IN_NAME}*")
 NAME_PARTS = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
@@ -87,6 +89,8 @@ def mark_names(marked: str) -> str:
 
     A name of which less than half of the parts are marked is not, unless nothing else is.
     """
+    if "_" not in marked or MARK_START not in marked:
+        return _JOINTS.sub(r"\1", marked)
     named = _NAME.sub(lambda found: _whole_name(found.group(), 0.5), marked)
     if MARK_START in marked and MARK_START not in named:
         named = _NAME.sub(lambda found: _whole_name(found.group(), 0), marked)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from search.presentation.snippets import MARK_END, MARK_START, highlight, snippet
+from ingestion.lexical import sentences as lexical
+from search.presentation import snippets
+from search.presentation.nearest import MAX_SENTENCES, SHORTEST, sentences
+from search.presentation.snippets import MARK_END, MARK_START, highlight, mark_names, snippet
+from tests.support.laws import examples
 
 
 def marked(word: str) -> str:
@@ -49,3 +53,34 @@ def test_no_text_breaks_it_or_leaks_markup(text: str) -> None:
     assert MARK_START not in html
     assert MARK_END not in html
     assert set(re.findall(r"<[^>]*>", html)) <= {"<mark>", "</mark>"}
+
+
+def names_word_by_word(marked: str) -> str:
+    """`mark_names` as it was: every word is looked at, with an underscore or without."""
+
+    def whole(least: float) -> str:
+        return re.sub(
+            rf"[\w{MARK_START}{MARK_END}]+",
+            lambda found: snippets._whole_name(found.group(), least),
+            marked,
+        )
+
+    named = whole(0.5)
+    if MARK_START in marked and MARK_START not in named:
+        named = whole(0)
+    return snippets._JOINTS.sub(r"\1", named)
+
+
+@settings(max_examples=examples(200))
+@given(st.text(alphabet=f"aé9_ .:->\n{MARK_START}{MARK_END}", max_size=60))
+def test_names_are_marked_as_when_every_word_was_looked_at(text: str) -> None:
+    assert mark_names(text) == names_word_by_word(text)
+
+
+@given(st.text(alphabet="aéЖ中. 9\n", max_size=200))
+def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
+    def size(start: int, end: int) -> int:
+        return sum(len(letter.encode()) for letter in text[start:end] if letter.isalpha())
+
+    every = [(each.start, each.end) for each in lexical.sentences(text)]
+    assert sentences(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]

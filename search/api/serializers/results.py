@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -233,7 +234,12 @@ class ResultSerializer(serializers.Serializer[Result]):
     @extend_schema_field(FoldedSerializer(many=True))
     def get_folded(self, result: Result) -> Any:
         passages = sorted((*result.folded, *result.copies), key=lambda passage: passage.hit.rank)
-        return [FoldedSerializer(passage, context=self.context).data for passage in passages]
+        return [self._folded.to_representation(passage) for passage in passages]
+
+    @cached_property
+    def _folded(self) -> FoldedSerializer:
+        """One serializer for the folded passages of all results: its fields are costly to make."""
+        return FoldedSerializer(context=self.context)
 
     @extend_schema_field(AdjustmentSerializer(many=True))
     def get_adjustments(self, result: Result) -> list[dict[str, object]]:

@@ -1,0 +1,28 @@
+"""The garbage collector of a web process: what was loaded before the first request is no garbage.
+
+A search makes thousands of short-lived objects and hardly any cycles. With Python's own settings
+the collector looks through all that was imported again and again (160,000 objects, 0.1 s each
+time) and finds nothing: a quarter of a web process's processor time.
+"""
+
+from __future__ import annotations
+
+import gc
+
+# Container objects made and not yet freed, beyond which Python looks for cycles among the young
+# ones; its default is 700. A guess between two measured costs: at 10,000 a collection every ten
+# searches, at 100,000 every hundred and up to some 30 MB of cycles that wait for it.
+YOUNG_OBJECTS = 50_000
+# Collections of the younger generation before the next one is looked through: Python's defaults.
+OLDER = 10
+
+
+def spare_collections() -> None:
+    """Exempt all present objects from garbage collection, and collect the new ones less often.
+
+    For a process that has loaded its views and models, once: what is garbage by now is freed
+    first. Reference counts free almost all objects as before; only cycles wait.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS, OLDER, OLDER)
