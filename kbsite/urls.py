@@ -10,11 +10,8 @@ from django.http import Http404, HttpRequest
 from django.urls import include, path
 
 from kbsite.health import health
-<<<<<<< HEAD
-from kbsite.sign_in.views import SignIn
-=======
 from kbsite.monitoring.endpoint import metrics
->>>>>>> observe
+from kbsite.sign_in.views import SignIn
 
 handler500 = "kbsite.outages.server_error"
 

@@ -122,8 +122,11 @@ def lock(uv: str, arguments: Sequence[str] = (), root: Path = ROOT) -> None:
             _compile(uv, source, target, None if source in ALONE else constraint, arguments, root)
             written[output] = target
         # All or none, so that a failure in the middle leaves files that agree.
+        # What did not change keeps its date: make installs again what is newer than its stamp.
         for output, target in written.items():
-            (root / output).write_bytes(target.read_bytes())
+            found, path = target.read_bytes(), root / output
+            if not path.exists() or path.read_bytes() != found:
+                path.write_bytes(found)
 
 
 def _compile(

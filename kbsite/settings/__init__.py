@@ -5,11 +5,8 @@ Without DATABASE_URL and REDIS_URL the embedded servers of `kbsite.embedded` are
 
 from kbsite.settings.documents import *
 from kbsite.settings.environment import *
-<<<<<<< HEAD
-from kbsite.settings.people import *
-=======
 from kbsite.settings.monitoring import *
->>>>>>> observe
+from kbsite.settings.people import *
 from kbsite.settings.search import *
 from kbsite.settings.servers import *
 from kbsite.settings.site import *
