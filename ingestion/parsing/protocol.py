@@ -115,8 +115,23 @@ MODULES = {
     **{source_type.media_type: "source_code" for source_type in filetypes.SOURCE_TYPES},
 }
 
+# Their packages have one maintainer each; only these types pay for looking.
+_SUBSTITUTED = frozenset(
+    media_type
+    for media_type, module in MODULES.items()
+    if module in {"pdf", "office", "sheets", "slides"}
+)
+
 
 def parser_for(media_type: str) -> Parser:
-    """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields."""
+    """The parser of `media_type`. Raises KeyError for a type that `sniff` never yields.
+
+    Without its package another one, see `substitutes`.
+    """
+    if media_type in _SUBSTITUTED:
+        from .substitutes import substitute_for
+
+        if substitute := substitute_for(media_type):
+            return substitute
     module, _, name = MODULES[media_type].partition(":")
     return cast(Parser, getattr(import_module(f"{__package__}.{module}"), name or "PARSER"))
