@@ -7,7 +7,16 @@ import os
 import sys
 
 # These must work on a machine whose servers are down.
-WITHOUT_SERVERS = {"services", "check", "makemigrations", "collectstatic", "spectacular", "help"}
+WITHOUT_SERVERS = {
+    "services",
+    "check",
+    "doctor",
+    "metrics",
+    "makemigrations",
+    "collectstatic",
+    "spectacular",
+    "help",
+}
 # This one starts them itself: it stops at its end what did not run before.
 WITHOUT_SERVERS |= {"demo"}
 # These options only read files.

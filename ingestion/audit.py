@@ -24,7 +24,8 @@ logger = logging.getLogger(__name__)
 def log(user: User | None, target: Model, flag: int, message: str) -> None:
     """Write an audit row; without a user, as in commands, write to the application log instead."""
     if user is None:
-        logger.info("%s: %s", target, message)
+        # Not its title, which may be a line of the file.
+        logger.info("%s %s: %s", target._meta.verbose_name, target.pk, message)
         return
     queryset = type(target)._default_manager.filter(pk=target.pk)
     LogEntry.objects.log_actions(user.pk, queryset, flag, message, single_object=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -16,7 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from common.observing import processes
@@ -30,23 +30,21 @@ def exposition() -> bytes:
     """All metrics in Prometheus' text format."""
     from kbsite.monitoring import gauges  # models, which are not loaded when this module is
 
-    with processes.settled():
-        counted = generate_latest(processes.registry())
-    asked = CollectorRegistry()
-    asked.register(_Once(gauges.site_gauges))
-    return counted + generate_latest(asked)
+    registry = CollectorRegistry()
+    registry.register(SharedProcesses())
+    registry.register(gauges.site_gauges)
+    return generate_latest(registry)
 
 
-class _Once(Collector):
-    """A collector that is not asked when it is registered, only when it is scraped."""
+class SharedProcesses(Collector):
+    """A collector of what all processes of this machine have counted."""
 
-    def __init__(self, collector: Any) -> None:
-        self._collector = collector
+    def collect(self) -> Iterator[Metric]:
+        with processes.settled():
+            yield from processes.registry().collect()
 
-    def collect(self) -> Any:
-        return self._collector.collect()
-
-    def describe(self) -> list[Any]:
+    def describe(self) -> list[Metric]:
+        """Nothing: a registry would else collect to learn the names."""
         return []
 
 

@@ -22,6 +22,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
 from common.database import released
@@ -39,7 +40,7 @@ TABLES = {
 }
 
 
-class SiteGauges:
+class SiteGauges(Collector):
     """A collector of `prometheus_client`: the gauges of the whole site, asked and then kept."""
 
     def __init__(self, seconds: float = CACHED) -> None:
@@ -55,6 +56,10 @@ class SiteGauges:
                 self._found = list(released(lambda: list(_ask())))
                 self._until = time.monotonic() + self._seconds
             return self._found
+
+    def describe(self) -> list[Metric]:
+        """Nothing: a registry would else ask the servers to learn the names."""
+        return []
 
 
 def _ask() -> Iterator[Metric]:
@@ -92,18 +97,18 @@ def _of_database() -> Iterator[Metric]:
     now = timezone.now()
     open_jobs = _gauge(
         "steelyard_jobs", "Open jobs by kind, queue and state: waiting, running, paused.",
-        "job", "queue", "state",
+        "kind", "queue", "state",
     )  # fmt: skip
     oldest = _gauge(
         "steelyard_job_oldest_seconds",
         "Age of the oldest message of a waiting job that no worker has taken, by kind and queue.",
-        "job", "queue",
+        "kind", "queue",
     )  # fmt: skip
-    for job, queue, waiting, running, paused, since in _jobs(now):
+    for kind, queue, waiting, running, paused, since in _jobs(now):
         for state, number in (("waiting", waiting), ("running", running), ("paused", paused)):
-            open_jobs.add_metric([job, queue, state], number)
+            open_jobs.add_metric([kind, queue, state], number)
         age = (now - since).total_seconds() if since else 0.0
-        oldest.add_metric([job, queue], max(age, 0.0))
+        oldest.add_metric([kind, queue], max(age, 0.0))
     yield from (open_jobs, oldest)
     rows = _gauge("steelyard_rows", "Rows of large tables, as Postgres estimates them.", "table")
     size = GaugeMetricFamily("steelyard_database_bytes", "Size of the database on its disk.")

@@ -13,6 +13,7 @@ import structlog
 from structlog.typing import EventDict, WrappedLogger
 
 from common.observing import ids, tracing
+from kbsite.monitoring import discretion
 
 APPS = ("kbsite", "common", "ingestion", "search")
 FORMATS = ("line", "json")
@@ -22,9 +23,16 @@ class LineFormatter(logging.Formatter):
     """A line a record, with the ids of the work that it is about."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line, newline, rest = super().format(record).partition("\n")
+        line, newline, rest = super().format(discretion.discreet(record)).partition("\n")
         known = " ".join(f"{name}={each}" for name, each in ids.current().items())
         return f"{line} [{known}]{newline}{rest}" if known else line + newline + rest
+
+
+class JsonFormatter(structlog.stdlib.ProcessorFormatter):
+    """structlog's formatter, for records without what they must not quote."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return super().format(discretion.discreet(record))
 
 
 def json_formatter() -> logging.Formatter:
@@ -37,12 +45,13 @@ def json_formatter() -> logging.Formatter:
         _add_process,
     ]
     after: list[Any] = [
+        _add_exception,
         structlog.stdlib.ProcessorFormatter.remove_processors_meta,
         structlog.processors.format_exc_info,
         structlog.processors.EventRenamer("message"),
         structlog.processors.JSONRenderer(ensure_ascii=False),
     ]
-    return structlog.stdlib.ProcessorFormatter(processors=after, foreign_pre_chain=before)
+    return JsonFormatter(processors=after, foreign_pre_chain=before)
 
 
 def _add_process(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
@@ -50,6 +59,14 @@ def _add_process(logger: WrappedLogger, method: str, event: EventDict) -> Mappin
     event["process"] = record.process
     if trace := tracing.current_trace():
         event["trace_id"] = trace
+    return event
+
+
+def _add_exception(logger: WrappedLogger, method: str, event: EventDict) -> Mapping[str, Any]:
+    """The traceback that `discretion` has written already."""
+    written = getattr(event["_record"], discretion.TRACEBACK, "")
+    if written:
+        event["exception"] = written
     return event
 
 

@@ -67,7 +67,8 @@ class PluggedIn:
             told = text % {"seconds": settings.QUERY_CLASSIFIER_TIMEOUT}
             raise self._failed(told) from None
         except Exception as error:  # other people's code: anything
-            raise self._failed(f"{type(error).__name__}: {error}") from error
+            name = type(error).__name__
+            raise self._failed(f"{name}: {error}", logged=name) from error
         if found is None or _is_classification(found):
             answer: Classification | None = found
             return answer
@@ -79,9 +80,10 @@ class PluggedIn:
                 self._model = import_string(self.path)()
         return self._model.classify(query)
 
-    def _failed(self, reason: str) -> ModelFailed:
+    def _failed(self, reason: str, logged: str = "") -> ModelFailed:
         self._paused_until = time.monotonic() + PAUSE_SECONDS
-        logger.warning("The query classifier %s was not used: %s", self.path, reason)
+        # A classifier's own error may quote the question.
+        logger.warning("The query classifier %s was not used: %s", self.path, logged or reason)
         return ModelFailed(reason)
 
 

@@ -54,7 +54,8 @@ def look(*, now: datetime | None = None) -> int:
         try:
             _check(pk, now)
         except SearchError as error:
-            logger.warning("A saved search could not be checked for news: %s", error)
+            # Not its message: of an invalid filter that quotes the question.
+            logger.warning("A saved search was not checked for news: %s", type(error).__name__)
     Find.objects.filter(at__lt=now - KEPT).delete()
     return mail(now=now)
 

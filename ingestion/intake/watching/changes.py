@@ -177,7 +177,7 @@ def rehome(document: Document, source: str, file_name: str) -> bool:
         row.versions.filter(pk__in={latest.pk, row.current_id or latest.pk}).update(
             file_name=file_name
         )
-    logger.info("%s: moved from %s to %s", row, row.source, source)
+    logger.info("Document %s: moved from %s to %s", row.pk, row.source, source)
     row.source = source
     row.save(update_fields=["source", "title", "updated"])
     terms.read_title(row.pk, with_file_name(row.title, file_name), row.language)

@@ -116,7 +116,8 @@ def refused(error: openai.APIStatusError) -> ModelUnavailable:
     """The failure for an HTTP status, logged with the server's own reason."""
     status = error.status_code
     words = _server_words(error)
-    logger.warning("The language model's server answered %s: %s", status, words)
+    logger.warning("The language model's server answered %s (%s)", status, error.code or "no code")
+    logger.debug("Its reason: %s", words)  # some quote the request
     if error.code == "insufficient_quota":  # a 429 that waiting does not resolve
         return ModelUnavailable(
             "quota",
@@ -164,7 +165,8 @@ def refused(error: openai.APIStatusError) -> ModelUnavailable:
 
 def reported(error: openai.APIError) -> ModelUnavailable:
     """The failure that a server reports in the middle of a stream."""
-    logger.warning("The language model's server broke off: %s", error.message[:200])
+    logger.warning("The language model's server broke off (%s)", error.code or "no code")
+    logger.debug("Its reason: %s", error.message[:200])
     if error.code == "content_filter":
         return filtered()
     return ModelUnavailable(

@@ -96,7 +96,8 @@ def _deliver(pk: int) -> bool:
 
 
 def _log(alert: Alert) -> None:
-    logger.error("%s", text_of(alert))
+    logger.error("%s. The admin shows the queries that fell.", alert.subject)
+    logger.debug("%s", text_of(alert))
 
 
 def _mail(alert: Alert) -> None:

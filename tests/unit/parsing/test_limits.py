@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -219,8 +220,13 @@ def test_death_by_a_signal(parse: Parse) -> None:
 def test_a_parser_that_raises_is_a_damaged_file(
     parse: Parse, caplog: pytest.LogCaptureFixture
 ) -> None:
+    """Above DEBUG the log has the places and the type: messages may quote the file."""
+    caplog.set_level(logging.DEBUG, logger="ingestion")
     with intruding("raise ValueError('odd bytes')"), pytest.raises(DamagedFile):
         parse("text", "a.txt")
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelno > logging.DEBUG]
+    assert "; ValueError" in warning
+    assert "odd bytes" not in warning
     assert "odd bytes" in caplog.text
 
 

@@ -1,0 +1,114 @@
+"""The programs, the settings, the disks, mail and the parser of this machine."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import smtplib
+import tempfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from django.conf import settings
+from django.core.checks import ERROR, WARNING, run_checks
+from django.core.mail import get_connection
+
+from ingestion.errors import ParseFailed
+from ingestion.parsing import ParseLimits, parse_file
+from kbsite.doctor.findings import Finding
+
+# Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
+LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;]+)", re.MULTILINE)
+_SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to be read.</p>"
+
+
+def versions() -> Iterator[Finding]:
+    """Python, and the packages against their pins."""
+    yield Finding.ok("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
+    pins = dict(_PIN.findall((settings.BASE_DIR / "requirements.txt").read_text()))
+    others = []
+    for package, pinned in pins.items():
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            found = "missing"
+        if found != pinned:
+            others.append(f"{package} {found} (pinned {pinned})")
+    if others:
+        advice = "Run: .venv/bin/pip install --requirement requirements.txt"
+        yield Finding.look("packages", "; ".join(others), advice)
+    else:
+        yield Finding.ok("packages", f"{len(pins)} as pinned")
+
+
+def settings_() -> Iterator[Finding]:
+    """What `manage.py check` finds, with `--deploy` where the site is served over HTTPS."""
+    found = run_checks(include_deployment_checks=settings.HTTPS)
+    serious = [each for each in found if each.level >= WARNING and not each.is_silenced()]
+    for each in serious:
+        make = Finding.wrong if each.level >= ERROR else Finding.look
+        yield make("settings", f"{each.msg} ({each.id})", each.hint or "See docs/operations.md.")
+    if not serious:
+        yield Finding.ok("settings", "nothing to correct")
+
+
+def disks() -> Iterator[Finding]:
+    """Whether the folders can be written, and the room on their disks."""
+    for name, folder in (("var", settings.VAR_DIR), ("files", settings.MEDIA_ROOT)):
+        yield _disk(f"disk of {name}", Path(folder))
+
+
+def _disk(name: str, folder: Path) -> Finding:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(b"x" * 4096)
+        found = shutil.disk_usage(folder)
+    except OSError as error:
+        advice = "Make room, or let this user write there."
+        return Finding.wrong(name, f"{folder} cannot be written: {error.strerror}", advice)
+    text = f"{found.free / 2**30:.1f} GiB of {found.total / 2**30:.1f} GiB free at {folder}"
+    advice = "Empty the bin, remove what is not needed, or enlarge the disk."
+    for (share, least), make in ((TOO_LITTLE, Finding.wrong), (LITTLE, Finding.look)):
+        if found.free < least or found.free < share * found.total:
+            return make(name, text, advice)
+    return Finding.ok(name, text)
+
+
+def parser() -> Iterator[Finding]:
+    """Whether a file can be read in a parser's process."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sample.html"
+        path.write_text(_SAMPLE)
+        try:
+            found = parse_file(path, path.name, ParseLimits.of(settings.PARSE_LIMITS))
+        except (ParseFailed, OSError) as error:
+            advice = "Look at the log: it says how the parser's process ended."
+            yield Finding.wrong("parser", f"cannot read a page of HTML: {error}", advice)
+            return
+    yield Finding.ok("parser", f"read a page of HTML as {len(found.blocks)} blocks")
+
+
+def mail() -> Iterator[Finding]:
+    """Whether the mail server accepts a connection. Nothing is sent."""
+    backend = settings.EMAIL_BACKEND.rpartition(".")[0].rpartition(".")[2]
+    if backend != "smtp":
+        if settings.ALERT_EMAILS:
+            text = f"ALERT_EMAILS is set, but mail goes to {backend}"
+            yield Finding.look("mail", text, "Set EMAIL_URL to your mail server.")
+        else:
+            yield Finding.ok("mail", f"not set up: written to {backend}")
+        return
+    server = f"{settings.EMAIL_HOST}:{settings.EMAIL_PORT}"
+    try:
+        connection = get_connection(fail_silently=False)
+        connection.open()
+        connection.close()
+    except (smtplib.SMTPException, OSError) as error:
+        text = f"{server} cannot be used: {type(error).__name__}"
+        yield Finding.wrong("mail", text, "Check EMAIL_URL: its address, user and password.")
+        return
+    yield Finding.ok("mail", f"{server} accepts a connection")

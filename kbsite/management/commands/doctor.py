@@ -1,0 +1,63 @@
+"""`manage.py doctor`: what is wrong with this installation, and what to do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from ingestion.lexical.recounting import recount
+from kbsite.doctor import Finding, State, examine
+
+_COLOURS = {State.OK: "SUCCESS", State.LOOK: "WARNING", State.WRONG: "ERROR"}
+_WIDTH = max(map(len, State))
+
+
+class Command(BaseCommand):
+    help = (
+        "Examine the settings, servers, workers, models and the library: each line says ok, or "
+        "what is wrong and what to do. The exit code is 1 if something is wrong."
+    )
+    requires_system_checks = []  # it runs them itself, and goes on
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="One JSON object a line.")
+        parser.add_argument(
+            "--recount",
+            action="store_true",
+            help="Count the statistics behind keyword scores anew first, which takes minutes for "
+            "millions of passages. Searches and uploads go on.",
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        # The findings say it: a warning beside each would say it twice.
+        logging.disable(logging.WARNING)
+        try:
+            if options["recount"]:
+                recount()
+            found = [self._shown(each, as_json=options["json"]) for each in examine()]
+        finally:
+            logging.disable(logging.NOTSET)
+        if State.WRONG in found:
+            sys.exit(1)
+
+    def _shown(self, finding: Finding, *, as_json: bool) -> State:
+        """Write the finding as soon as it is known; return its state."""
+        if as_json:
+            self.stdout.write(json.dumps(asdict(finding), ensure_ascii=False))
+        else:
+            style = getattr(self.style, _COLOURS[finding.state])
+            self.stdout.write(f"{style(f'{finding.state:<{_WIDTH}}')}  {_line(finding)}")
+        self.stdout.flush()
+        return finding.state
+
+
+def _line(finding: Finding) -> str:
+    advice = f" {finding.advice}" if finding.advice else ""
+    end = "" if not advice or finding.text.endswith((".", "!", "?")) else "."
+    return f"{finding.name}: {finding.text}{end}{advice}"

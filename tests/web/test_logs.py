@@ -1,0 +1,265 @@
+"""Logs: JSON by setting, ids from the request to the parser, nothing of readers and documents."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.core.management import call_command
+from django.db import DataError, connection
+from django.test import Client
+from rest_framework.test import APIClient
+
+from common.accounts.models import User
+from common.observing import ids
+from ingestion.documents import steps
+from ingestion.models import DocumentVersion
+from ingestion.tasks import advance_version
+from kbsite.monitoring import logs, tasks
+from search.analytics import recording
+from tests.support.factories import make_collection, make_document, upload
+
+CANARY = "zyzzogeton"
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """All that is logged from INFO on, as JSON, whatever logs it."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(logs.json_formatter())
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)
+    try:
+        yield stream
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_line_of_json_has_the_ids_of_its_work(written: io.StringIO) -> None:
+    with ids.bound(request_id="r" * 8, search_id=""):
+        logging.getLogger("search.x").warning("Slow: %s ms", 3)
+    logging.getLogger("search.x").error("Alone")
+    first, second = lines(written)
+    assert first["message"] == "Slow: 3 ms"
+    assert (first["level"], first["logger"]) == ("warning", "search.x")
+    assert first["request_id"] == "r" * 8
+    assert first["timestamp"].endswith("Z")
+    assert "search_id" not in first
+    assert "request_id" not in second
+
+
+def test_lines_for_people_have_them_too() -> None:
+    formatter = logs.LineFormatter("{levelname} {message}", style="{")
+    record = logging.makeLogRecord({"msg": "Slow", "levelname": "WARNING"})
+    with ids.bound(request_id="abc"):
+        assert formatter.format(record) == "WARNING Slow [request_id=abc]"
+    assert formatter.format(record) == "WARNING Slow"
+
+
+def test_what_is_noted_within_a_request_ends_with_it() -> None:
+    with ids.bound(request_id="one"):
+        ids.note(search_id="two")
+        assert ids.current() == {"request_id": "one", "search_id": "two"}
+    assert ids.current() == {}
+
+
+@pytest.mark.parametrize("form", ["line", "json"])
+def test_the_configuration_of_each_form_works(form: str) -> None:
+    config = logs.logging_of(form, "INFO")
+    assert config["handlers"]["console"]["formatter"] == form
+    assert logs.logging_of("yaml", "INFO")["handlers"]["console"]["formatter"] == "line"
+
+
+class TestRequestId:
+    def test_is_new_for_each_request(self, client: Client, db: None) -> None:
+        one, other = (client.get("/login/")["X-Request-ID"] for _ in range(2))
+        assert len(one) == len(other) == 32
+        assert one != other
+
+    def test_of_a_stranger_is_replaced(self, client: Client, db: None) -> None:
+        stated = "0123456789abcdef"
+        response = client.get("/login/", headers={"X-Request-ID": stated})
+        assert response["X-Request-ID"] != stated
+
+    def test_of_a_trusted_proxy_is_kept(self, client: Client, db: None, settings: Any) -> None:
+        settings.REQUEST_ID_PROXIES = ["127.0.0.0/8"]
+        stated = "0123456789abcdef"
+        response = client.get("/login/", headers={"X-Request-ID": stated})
+        assert response["X-Request-ID"] == stated
+        elsewhere = client.get(
+            "/login/", headers={"X-Request-ID": stated}, REMOTE_ADDR="203.0.113.9"
+        )
+        assert elsewhere["X-Request-ID"] != stated
+
+    @pytest.mark.parametrize("stated", ["short", "a" * 65, "with a space", 'quo"te-quote'])
+    def test_that_is_none_is_replaced(
+        self, client: Client, db: None, settings: Any, stated: str
+    ) -> None:
+        settings.REQUEST_ID_PROXIES = ["127.0.0.1"]
+        response = client.get("/login/", headers={"X-Request-ID": stated})
+        assert response["X-Request-ID"] != stated
+
+    def test_an_error_page_has_one(self, client: Client, db: None) -> None:
+        assert client.get("/nowhere/")["X-Request-ID"]
+
+    def test_a_failing_request_is_logged_with_it(
+        self, client: Client, db: None, monkeypatch: pytest.MonkeyPatch, written: io.StringIO
+    ) -> None:
+        def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("a fault")
+
+        monkeypatch.setattr("search.pipeline.search", broken)
+        client.raise_request_exception = False
+        response = client.get("/api/v1/search/", {"q": CANARY})
+        assert response.status_code == 500
+        (line,) = [each for each in lines(written) if each["logger"] == "django.request"]
+        assert line["request_id"] == response["X-Request-ID"]
+        assert "RuntimeError: a fault" in line["exception"]
+        assert CANARY not in written.getvalue()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_ids_reach_the_worker_and_what_it_logs_of_the_parser(
+    servers: Any, clean_cache: None, written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real message: sent by a request's work, taken from the queue, run as a worker does."""
+    broken = upload(make_collection(), b"%PDF-1.4 nothing", file_name="broken.pdf").version
+    with current_app.connection_for_write() as broker:
+        queue = broker.SimpleQueue("interactive")
+        queue.clear()
+        with ids.bound(request_id="request-0001", search_id="search-0001"):
+            current_app.send_task(
+                "ingestion.tasks.advance_version", args=[broken.pk], queue="interactive"
+            )
+        message = queue.get(timeout=5)
+        message.ack()
+        queue.close()
+    seen: list[dict[str, str]] = []
+    real = steps.advance
+
+    def advance(version_id: int) -> bool:
+        seen.append(dict(ids.current()))
+        return real(version_id)
+
+    monkeypatch.setattr(steps, "advance", advance)
+    advance_version.push_request(**message.headers)
+    try:
+        tasks.begin(task_id=message.headers["id"], task=advance_version)
+        advance_version.run(broken.pk)
+        tasks.end(task_id=message.headers["id"], task=advance_version, state="SUCCESS")
+    finally:
+        advance_version.pop_request()
+    assert seen == [
+        {
+            "request_id": "request-0001",
+            "search_id": "search-0001",
+            "task_id": message.headers["id"],
+        }
+    ]
+    assert ids.current() == {}
+    assert DocumentVersion.objects.get(pk=broken.pk).state == "failed"
+
+
+@pytest.mark.django_db
+def test_a_walk_leaves_no_question_and_no_text_in_the_log(
+    administrator: User,
+    clean_cache: None,
+    written: io.StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: Any,
+) -> None:
+    """Uploads, searches, answers and their failures: whatever writes a line is asked to."""
+    collection = make_collection("Handbook")
+    make_document(collection, f"# {CANARY}\n\nThe {CANARY} is fed at noon.")
+    upload(collection, f"{{\n'{CANARY}': [\n".encode(), file_name="half.json")
+    for version in DocumentVersion.objects.filter(state="queued"):
+        steps.advance(version.pk)
+
+    browser, api = Client(), APIClient()
+    browser.force_login(administrator)
+    api.force_authenticate(administrator)
+    for address in ("/", "/library/", "/answers/", "/api/v1/search/", "/admin/search/"):
+        browser.get(address, {"q": f"when is the {CANARY} fed"})
+    api.get("/api/v1/search/", {"q": f'collection:{CANARY} "{CANARY}'})
+    api.post("/api/v1/answers/", {"q": f"When is the {CANARY} fed?"}, format="json")
+    api.post("/api/v1/answers/", {"q": CANARY * 1000}, format="json")
+
+    # Failures that quote: of the database, of Python, and of a view.
+    def refused(*_: object, **__: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT %s::integer", [CANARY])
+
+    def odd(*_: object, **__: object) -> None:
+        int(CANARY)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(recording.SearchEvent.objects, "create", lambda **_: _raise_of(refused))
+        browser.get("/", {"q": f"another {CANARY}"})
+    browser.raise_request_exception = False
+    for fault in (odd,):
+        with monkeypatch.context() as patch:
+            patch.setattr("search.pipeline.search", fault)
+            assert browser.get("/api/v1/search/", {"q": CANARY}).status_code == 500
+    text = written.getvalue()
+    assert "A search was not recorded" in text
+    assert "ValueError (its message" in text
+    assert [line for line in lines(written) if CANARY in json.dumps(line)] == []
+
+
+def _raise_of(fails: Any) -> None:
+    """Raise as the database does, without breaking the test's transaction."""
+    from django.db import transaction
+
+    try:
+        with transaction.atomic():
+            fails()
+    except DataError:
+        raise
+
+
+def test_while_debugging_messages_are_whole(caplog: pytest.LogCaptureFixture) -> None:
+    record = logging.makeLogRecord({"msg": "Odd: %s", "args": (ValueError(CANARY),)})
+    formatter = logs.LineFormatter("{message}", style="{")
+    assert CANARY not in formatter.format(record)
+    caplog.set_level(logging.DEBUG, logger="kbsite")
+    assert formatter.format(record) == f"Odd: {CANARY}"
+
+
+def test_a_failed_task_is_logged_without_its_error_s_words() -> None:
+    """As Celery does: the traceback is in the arguments and in `exc_info`."""
+    try:
+        int(CANARY)
+    except ValueError as error:
+        record = logging.makeLogRecord(
+            {
+                "name": "celery.app.trace",
+                "msg": "Task %(name)s[%(id)s] %(description)s: %(exc)s\n%(traceback)s",
+                "args": ({"name": "t", "id": "1", "description": "raised", "exc": repr(error),
+                          "traceback": str(error)},),
+                "exc_info": (type(error), error, error.__traceback__),
+            }
+        )  # fmt: skip
+    record.args = record.args[0] if isinstance(record.args, tuple) else record.args
+    text = logs.json_formatter().format(record)
+    assert CANARY not in text.replace("int(CANARY)", "")
+    assert json.loads(text)["message"] == "Task t[1] failed"
+    assert "ValueError" in json.loads(text)["exception"]
+
+
+def test_an_unknown_form_is_reported(settings: Any) -> None:
+    settings.LOG_FORMAT = "yaml"
+    with pytest.raises(Exception, match="LOG_FORMAT is set to “yaml”"):
+        call_command("check")
