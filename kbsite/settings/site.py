@@ -31,6 +31,7 @@ INSTALLED_APPS = [
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "kbsite",
+    "kbsite.backups",
     "common.accounts",
     "ingestion",
     "ingestion.webhooks",
