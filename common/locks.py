@@ -14,6 +14,8 @@ EMBEDDING_SWITCH = 7_402_117
 TERM_STATISTICS = 7_133_801
 # Gathering gaps from events, or anonymising events.
 SEARCH_EVENTS = 5_700_101
+# Making or restoring a backup of the site; of a session, not of a transaction.
+BACKUP = 7_202_614
 
 
 def hold(lock: int, *, shared: bool = False) -> None:

@@ -47,6 +47,21 @@ def redis_answers() -> bool:
         return False
 
 
+def backup_is_recent() -> bool:
+    """Whether the last good backup is younger than BACKUP_LATE_HOURS: a warning, no outage."""
+    parameters = connections["default"].get_connection_params()
+    query = (
+        "SELECT max(started) > now() - make_interval(hours => %s) "
+        "FROM backups_backuprun WHERE state = 'done'"
+    )
+    try:
+        with psycopg.connect(**parameters | {"connect_timeout": 2}) as connection:
+            found = connection.execute(query, [settings.BACKUP_LATE_HOURS]).fetchone()
+    except psycopg.Error:
+        return False
+    return bool(found and found[0])
+
+
 async def answers() -> dict[str, bool]:
     """Which of the servers behind the site respond within PATIENCE seconds."""
     loop = asyncio.get_running_loop()
@@ -54,6 +69,8 @@ async def answers() -> dict[str, bool]:
         "database": loop.run_in_executor(_threads, database_answers),
         "redis": loop.run_in_executor(_threads, redis_answers),
     }
+    if settings.BACKUP_URL not in {"", "elsewhere"}:
+        asked["backup"] = loop.run_in_executor(_threads, backup_is_recent)
     await asyncio.wait(asked.values(), timeout=PATIENCE)
     return {name: each.done() and each.result() for name, each in asked.items()}
 
@@ -88,4 +105,4 @@ async def health_app(
 
 
 def _status(found: Mapping[str, bool]) -> int:
-    return 200 if all(found.values()) else 503
+    return 200 if all(well for name, well in found.items() if name != "backup") else 503

@@ -32,6 +32,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "axes",
     "kbsite",
+    "kbsite.backups",
     "common.accounts",
     "ingestion",
     "ingestion.webhooks",

@@ -5,13 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import subprocess
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from django.core.files.storage import FileSystemStorage
+from psycopg import sql
 
+from kbsite.backups import writing
+from kbsite.backups.keys import Key
+from kbsite.backups.store import Store
 from kbsite.embedded import EmbeddedServers
 from tests.upgrades import release
 
@@ -20,6 +27,11 @@ DJANGOS_OWN = {
     "auth_permission", "auth_group_permissions", "django_content_type", "django_migrations",
     "django_session",
 }  # fmt: skip
+
+Rows = dict[str, list[dict[str, Any]]]
+
+# Columns that a version before this read and that are gone, as table.column: none so far.
+GONE: set[str] = set()
 
 # A random number, drawn anew when a release installs another preset.
 DRAWN_ANEW = {"search_configurationstamp"}
@@ -43,15 +55,29 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
     )  # fmt: skip
 
     before = _rows(var)
-    release.run(var, "manage.py", "migrate", "--verbosity", "0")
-    after = _rows(var)
+    backup = _backed_up(var)
+    with old_readers(var, before) as refused:
+        release.run(var, "manage.py", "migrate", "--verbosity", "0")
+    assert refused == {}, "The version before can no longer read this: keep it for one release."
+    _assert_nothing_lost(before, _rows(var))
+    _assert_found_as_then(dump, var)
 
+    # The way back from an upgrade, then forward again: an old backup, restored by newer code.
+    release.run(var, "manage.py", "restore", "--overwrite", *backup)
+    _assert_nothing_lost(before, _rows(var))
+    _assert_found_as_then(dump, var)
+
+
+def _assert_nothing_lost(before: Rows, after: Rows) -> None:
     for table, rows in before.items():
         assert table in after, f"The table {table} is gone: say here where its rows went."
         shared = rows[0].keys() & after[table][0].keys() if rows and after[table] else set()
         lost = _values(rows, shared) - _values(after[table], shared)
         assert not lost, f"{table} lost {sorted(lost)[:3]}"
         assert not rows or shared, f"{table} lost every row"
+
+
+def _assert_found_as_then(dump: Path, var: Path) -> None:
     then = json.loads(dump.with_name(dump.name.replace(".sql.gz", ".json")).read_text())
     now = json.loads(release.run(var, "-m", "tests.upgrades.release", "--search"))
     for question, results in then.items():
@@ -65,13 +91,66 @@ def test_there_is_a_dump_of_the_first_release() -> None:
     assert "0.1.0.sql.gz" in {dump.name for dump in release.dumps()}
 
 
-def _rows(var: Path) -> dict[str, list[dict[str, Any]]]:
-    """Every row of every table that people's data is in, by table."""
+def _address(var: Path) -> dict[str, str]:
     database = EmbeddedServers(var).database_settings()
-    with psycopg.connect(
-        host=database["HOST"], port=database["PORT"],
-        user=database["USER"], dbname=database["NAME"],
-    ) as connection:  # fmt: skip
+    names = {"host": "HOST", "port": "PORT", "user": "USER", "dbname": "NAME"}
+    return {name: database[key] for name, key in names.items()}
+
+
+def _backed_up(var: Path) -> list[str]:
+    """Back up the database as it is, of whatever version; return the options that restore it."""
+    key = Key.create(var / "key")
+    place = str(var / "backups")
+    originals = FileSystemStorage(var / "files")
+    writing.make(
+        Store(place), key, database=_address(var), storage=originals, scratch=var / "scratch"
+    )
+    return ["--from", place, "--key", str(var / "key")]
+
+
+@contextmanager
+def old_readers(var: Path, before: Rows) -> Iterator[dict[str, str]]:
+    """Read, again and again while the block runs, all columns that there were before.
+
+    Yields the errors by table: a column that is gone, or one that was locked for longer than a
+    reader waits. At least one round is read after the block.
+    """
+    refused: dict[str, str] = {}
+    ended = threading.Event()
+    wanted = {
+        table: [name for name in rows[0] if f"{table}.{name}" not in GONE]
+        for table, rows in before.items() if rows
+    }  # fmt: skip
+
+    def read() -> None:
+        # Without prepared statements, as Django connects: their plans would outlive the columns.
+        with psycopg.connect(
+            **_address(var), autocommit=True, prepare_threshold=None
+        ) as connection:
+            connection.execute("SET lock_timeout = '10s'")
+            is_last = False
+            while not is_last:
+                is_last = ended.wait(0.05)
+                for table, names in wanted.items():
+                    columns = sql.SQL(", ").join(map(sql.Identifier, names))
+                    query = sql.SQL("SELECT {} FROM {} LIMIT 3")
+                    try:
+                        connection.execute(query.format(columns, sql.Identifier(table)))
+                    except psycopg.Error as error:
+                        refused[table] = str(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        yield refused
+    finally:
+        ended.set()
+        reader.join()
+
+
+def _rows(var: Path) -> Rows:
+    """Every row of every table that people's data is in, by table."""
+    with psycopg.connect(**_address(var)) as connection:
         tables = connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
         ).fetchall()
