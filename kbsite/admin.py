@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
@@ -24,7 +27,7 @@ from common.accounts import rights
 from common.accounts.models import User
 from common.admin.pages import actor
 
-for model in (Group, AuthToken):
+for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator):
     admin.site.unregister(model)
 
 # With these fields a member of staff could grant themselves any permission.
@@ -163,6 +166,51 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
             return True
         key = obj.pk if isinstance(obj, Group) else obj  # unfold asks with the id
         return rights.groups_to_give(actor(request)).filter(pk=key).exists()
+
+
+class RemovedBySuperusers:
+    """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_active and bool(request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Authenticator)
+class AuthenticatorAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """Second factors. Remove those of somebody who has lost them; the secrets are not shown."""
+
+    empty_text = "Nobody has a second factor. People add one on their page, under Second factor."
+    counted_as = ("second factor", "second factors")
+    list_display = ("user", "type", "created_at", "last_used_at")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    fields = ("user", "type", "created_at", "last_used_at")
+
+
+@admin.register(SocialAccount)
+class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """Who signs in with which provider. What the provider claims of them is not shown."""
+
+    empty_text = "Nobody signs in with a provider."
+    counted_as = ("sign-on", "sign-ons")
+    list_display = ("user", "provider", "last_login", "date_joined")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    fields = ("user", "provider", "uid", "last_login", "date_joined")
 
 
 @admin.register(AuthToken)

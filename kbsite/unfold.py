@@ -152,6 +152,8 @@ UNFOLD: dict[str, Any] = {
                 _item("Users", "person", "accounts", "user"),
                 _item("Groups", "group", "auth", "group"),
                 _item("API tokens", "key", "knox", "authtoken"),
+                _item("Second factors", "phonelink_lock", "mfa", "authenticator"),
+                _item("Sign-ons", "login", "socialaccount", "socialaccount"),
                 _item("Webhooks", "webhook", "webhooks", "webhook"),
             ),
         ],

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
@@ -101,6 +102,24 @@ class TokenGrant(models.Model):
 
     def __str__(self) -> str:
         return self.name or str(self.token_id)[:8]
+
+
+class SignOn(models.Model):
+    """What is kept of a person's last sign-on: when the provider vouched for them.
+
+    `refresh_token` is enciphered; empty where the provider gave none. With `withdrawn` the groups
+    that the provider's claims opened are taken away, until the next log-in.
+    """
+
+    account = models.OneToOneField(
+        SocialAccount, models.CASCADE, primary_key=True, related_name="sign_on", editable=False
+    )
+    refresh_token = models.TextField(blank=True)
+    confirmed_at = models.DateTimeField(db_index=True)
+    withdrawn = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return str(self.account_id)
 
 
 def user_or_none(**options: Any) -> models.ForeignKey[User | None, User | None]:

@@ -95,6 +95,7 @@ def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, A
 
 
 CELERY_BEAT_SCHEDULE = {
+    "refresh-sign-on": _every(60, "common.accounts.tasks.refresh_sign_on"),
     "sweep": _every(10, "ingestion.tasks.sweep"),
     "purge-bin": _every(3600, "ingestion.tasks.purge_bin", "imports"),
     "look-at-folders": _every(5, "ingestion.tasks.look_at_folders"),

@@ -1,0 +1,13 @@
+"""Background tasks about people. Idempotent."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from common.accounts import sign_on
+
+
+@shared_task
+def refresh_sign_on() -> None:
+    """Ask sign-on providers again about the people whose claims are due."""
+    sign_on.refresh_all()
