@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,11 +14,13 @@ from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import URLPattern, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -25,7 +28,10 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts import rights
 from common.accounts.models import User
-from common.admin.pages import actor
+from common.admin.pages import OwnPages, actor
+from common.audit.models import Event, Kind
+from common.audit.recording import record
+from common.audit.trail import lines
 
 for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator):
     admin.site.unregister(model)
@@ -91,6 +97,15 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     list_filter_sheet = False
 
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        shown = tuple(self.list_display)
+        return (*shown, "sees") if request.user.is_superuser else shown
+
+    @admin.display(description="sees")
+    def sees(self, user: User) -> str:
+        address = reverse("admin:who_sees_person", args=(user.pk,))
+        return format_html('<a class="text-link" href="{}">What, and why</a>', address)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         given = tuple(super().get_readonly_fields(request, obj))
         if request.user.is_superuser:
@@ -146,7 +161,9 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
         if request is not None and field is not None and db_field.name == "permissions":
             mine = rights.permissions_to_give(actor(request))
-            field.queryset = field.queryset.filter(pk__in=mine.values("pk"))
+            field.queryset = Permission.objects.select_related("content_type").filter(
+                pk__in=mine.values("pk")
+            )
         return field
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -211,6 +228,40 @@ class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
     list_select_related = ("user",)
     search_fields = ("user__username",)
     fields = ("user", "provider", "uid", "last_login", "date_joined")
+
+
+@admin.register(Event)
+class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """The audit trail, for superusers: read and exported, never changed."""
+
+    empty_text = "Nothing was noted yet."
+    counted_as = ("event", "events")
+    list_display = ("at", "kind", "username", "subject", "address", "told")
+    list_display_links = None
+    list_filter = ("kind",)
+    search_fields = ("username", "subject", "address")
+    date_hierarchy = "at"
+    show_full_result_count = False
+    list_before_template = "admin/audit/export.html"
+
+    @admin.display(description="details")
+    def told(self, event: Event) -> str:
+        return json.dumps(event.details, ensure_ascii=False) if event.details else "-"
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.own_page("export/", self.export_view, "export"), *super().get_urls()]
+
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+        """The whole trail as JSON lines, with the changes of the admin's log."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        record(Kind.EXPORTED, subject="audit trail", request=request)
+        name = f"steelyard-audit-{timezone.localdate()}.jsonl"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return StreamingHttpResponse(lines(), content_type="application/x-ndjson", headers=headers)
 
 
 @admin.register(AuthToken)

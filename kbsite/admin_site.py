@@ -31,6 +31,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.
+        from kbsite import who_sees
         from search.tuning.admin import optimisations
         from search.tuning.admin.workbench import pages
 
@@ -39,6 +40,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         overview = self.admin_view(self.app_index)
         return [
             path("search/", overview, {"app_label": "search"}),
+            *who_sees.urls(self),
             *optimisations.urls(self),
             *pages.urls(self),
             *super().get_urls(),

@@ -24,7 +24,7 @@ def decipher(text: str) -> str:
 
 def _cipher() -> MultiFernet:
     keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
-    return MultiFernet([Fernet(_derived(key)) for key in keys])
+    return MultiFernet([Fernet(_derived(str(key))) for key in keys])
 
 
 def _derived(key: str) -> bytes:

@@ -40,6 +40,22 @@ AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
 
+# --- quotas, a day; 0: unlimited ---
+QUOTAS_USER = {
+    "searches": env.int("QUOTA_USER_SEARCHES", default=0),
+    "answers": env.int("QUOTA_USER_ANSWERS", default=0),
+    "uploads": env.int("QUOTA_USER_UPLOADS", default=0),
+    "bytes": env.int("QUOTA_USER_UPLOAD_MB", default=0) * 1024 * 1024,
+}
+QUOTAS_TOKEN = {
+    "searches": env.int("QUOTA_TOKEN_SEARCHES", default=0),
+    "answers": env.int("QUOTA_TOKEN_ANSWERS", default=0),
+    "uploads": env.int("QUOTA_TOKEN_UPLOADS", default=0),
+    "bytes": env.int("QUOTA_TOKEN_UPLOAD_MB", default=0) * 1024 * 1024,
+}
+# The days that events of the audit trail are kept.
+AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))
+
 # --- second factors: one-time codes and passkeys ---
 # Staff without a second factor get no further than the page where they add one: off, password
 # (those who sign in by password; the sign-on asks the others) or all.

@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "allauth.mfa",
     "kbsite",
     "common.accounts",
+    "common.audit",
     "ingestion",
     "ingestion.webhooks",
     "search",
