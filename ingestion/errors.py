@@ -34,6 +34,16 @@ class UnsupportedType(RefusedUpload):
     code = "unsupported_type"
 
 
+class QuotaUsedUp(IngestionError):
+    """The uploader's quota of the day does not suffice. `retry_after` seconds of it remain."""
+
+    code = "quota_exceeded"
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 class NotStored(IngestionError):
     """The file could not be stored, for example on a full disk; nothing remains of it."""
 

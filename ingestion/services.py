@@ -21,6 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 from django.contrib.admin.models import ADDITION, CHANGE
 from django.db import IntegrityError, transaction
 
+from common.accounts import quotas
 from common.jobs import enqueue
 from ingestion.audit import log
 from ingestion.documents.arranging import annotate, move, undo_move
@@ -36,6 +37,7 @@ from ingestion.documents.deletion import (
 )
 from ingestion.documents.editing import Wish, edit_chunk, place, undo
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
+from ingestion.errors import QuotaUsedUp
 from ingestion.files import storage
 from ingestion.lexical import terms
 from ingestion.metadata import Metadata, check_metadata
@@ -140,6 +142,7 @@ def receive(
             if unchanged:
                 _note_metadata(holder, checked, acting_user)
             return _duplicate(holder, unchanged=unchanged)
+        _count(examined, acting_user)
         stored = storage.store(file, examined)
         return _file_version(collection, stored, acting_user, origin)
 
@@ -168,6 +171,7 @@ def replace(
             if unchanged := holder.pk == document.pk:
                 _note_metadata(holder, checked, acting_user)
             return _duplicate(holder, unchanged=unchanged)
+        _count(examined, acting_user)
         stored = storage.store(file, examined)
         row = locked(document.pk)
         _note_metadata(row, checked, acting_user)
@@ -269,6 +273,15 @@ def _note_metadata(document: Document, metadata: Metadata | None, acting_user: U
     document.metadata = metadata
     document.save(update_fields=["metadata", "updated"])
     log(acting_user, document, CHANGE, "Changed metadata")
+
+
+def _count(examined: storage.Examined, user: User | None) -> None:
+    """Count the upload for its user. Raises QuotaUsedUp."""
+    try:
+        quotas.spend(user, quotas.UPLOADS)
+        quotas.spend(user, quotas.BYTES, examined.size)
+    except quotas.QuotaExceeded as error:
+        raise QuotaUsedUp(str(error), error.retry_after) from error
 
 
 def _while_holding(examined: storage.Examined, work: Callable[[], Receipt]) -> Receipt:

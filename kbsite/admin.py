@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialToken
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.urls import URLPattern, reverse
 from django.utils import timezone
+from django.utils.html import format_html
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -22,9 +28,12 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts import rights
 from common.accounts.models import User
-from common.admin.pages import actor
+from common.admin.pages import OwnPages, actor
+from common.audit.models import Event, Kind
+from common.audit.recording import record
+from common.audit.trail import lines
 
-for model in (Group, AuthToken):
+for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialToken, Authenticator):
     admin.site.unregister(model)
 
 # With these fields a member of staff could grant themselves any permission.
@@ -88,6 +97,15 @@ class UserAdmin(ActingUser, DjangoUserAdmin, ModelAdmin):  # type: ignore[misc, 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     list_filter_sheet = False
 
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        shown = tuple(self.list_display)
+        return (*shown, "sees") if request.user.is_superuser else shown
+
+    @admin.display(description="sees")
+    def sees(self, user: User) -> str:
+        address = reverse("admin:who_sees_person", args=(user.pk,))
+        return format_html('<a class="text-link" href="{}">What, and why</a>', address)
+
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         given = tuple(super().get_readonly_fields(request, obj))
         if request.user.is_superuser:
@@ -143,7 +161,9 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
         field = super().formfield_for_manytomany(db_field, request, **kwargs)
         if request is not None and field is not None and db_field.name == "permissions":
             mine = rights.permissions_to_give(actor(request))
-            field.queryset = field.queryset.filter(pk__in=mine.values("pk"))
+            field.queryset = Permission.objects.select_related("content_type").filter(
+                pk__in=mine.values("pk")
+            )
         return field
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -163,6 +183,85 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
             return True
         key = obj.pk if isinstance(obj, Group) else obj  # unfold asks with the id
         return rights.groups_to_give(actor(request)).filter(pk=key).exists()
+
+
+class RemovedBySuperusers:
+    """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_active and bool(request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+@admin.register(Authenticator)
+class AuthenticatorAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """Second factors. Remove those of somebody who has lost them; the secrets are not shown."""
+
+    empty_text = "Nobody has a second factor. People add one on their page, under Second factor."
+    counted_as = ("second factor", "second factors")
+    list_display = ("user", "type", "created_at", "last_used_at")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    fields = ("user", "type", "created_at", "last_used_at")
+
+
+@admin.register(SocialAccount)
+class SocialAccountAdmin(RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """Who signs in with which provider. What the provider claims of them is not shown."""
+
+    empty_text = "Nobody signs in with a provider."
+    counted_as = ("sign-on", "sign-ons")
+    list_display = ("user", "provider", "last_login", "date_joined")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("user__username",)
+    fields = ("user", "provider", "uid", "last_login", "date_joined")
+
+
+@admin.register(Event)
+class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ignore[misc]
+    """The audit trail, for superusers: read and exported, never changed."""
+
+    empty_text = "Nothing was noted yet."
+    counted_as = ("event", "events")
+    list_display = ("at", "kind", "username", "subject", "address", "told")
+    list_display_links = None
+    list_filter = ("kind",)
+    search_fields = ("username", "subject", "address")
+    date_hierarchy = "at"
+    show_full_result_count = False
+    list_before_template = "admin/audit/export.html"
+
+    @admin.display(description="details")
+    def told(self, event: Event) -> str:
+        return json.dumps(event.details, ensure_ascii=False) if event.details else "-"
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def get_urls(self) -> list[URLPattern]:
+        return [self.own_page("export/", self.export_view, "export"), *super().get_urls()]
+
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
+        """The whole trail as JSON lines, with the changes of the admin's log."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        record(Kind.EXPORTED, subject="audit trail", request=request)
+        name = f"steelyard-audit-{timezone.localdate()}.jsonl"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return StreamingHttpResponse(lines(), content_type="application/x-ndjson", headers=headers)
 
 
 @admin.register(AuthToken)

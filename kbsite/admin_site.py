@@ -11,19 +11,27 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, URLResolver, path, reverse
 from unfold.sites import UnfoldAdminSite
 
+from common.accounts.factors import lacks_factor
+
 
 class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
     """The site behind `admin.site`; `kbsite.apps.AdminConfig` names it."""
+
+    def has_permission(self, request: HttpRequest) -> bool:
+        return bool(super().has_permission(request)) and not lacks_factor(request)
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """The sign-in page of the site, which says so if the account lacks access to the admin."""
         index = reverse("admin:index")
         if request.method == "GET" and self.has_permission(request):
             return redirect(index)
+        if lacks_factor(request):
+            return redirect("mfa_index")
         return redirect_to_login(request.GET.get(REDIRECT_FIELD_NAME) or index)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:
         # Not at the top of the module: the admin modules register their models with this site.
+        from kbsite import who_sees
         from search.tuning.admin import optimisations
         from search.tuning.admin.workbench import pages
 
@@ -32,6 +40,7 @@ class SteelyardAdminSite(UnfoldAdminSite):  # type: ignore[misc]
         overview = self.admin_view(self.app_index)
         return [
             path("search/", overview, {"app_label": "search"}),
+            *who_sees.urls(self),
             *optimisations.urls(self),
             *pages.urls(self),
             *super().get_urls(),

@@ -35,6 +35,16 @@ def _page(title: str, icon: str, name: str, app: str, model: str) -> dict[str, A
     return {"title": title, "icon": icon, "link": address, "permission": _may_see(app, model)}
 
 
+def _for_superusers(title: str, icon: str, name: str) -> dict[str, Any]:
+    """A line that only superusers see."""
+    address = reverse_lazy(f"admin:{name}")
+
+    def permitted(request: HttpRequest) -> bool:
+        return bool(request.user.is_superuser)
+
+    return {"title": title, "icon": icon, "link": address, "permission": permitted}
+
+
 def _folded(title: str, *items: dict[str, Any]) -> dict[str, Any]:
     return {"title": title, "collapsible": True, "items": list(items)}
 
@@ -152,6 +162,10 @@ UNFOLD: dict[str, Any] = {
                 _item("Users", "person", "accounts", "user"),
                 _item("Groups", "group", "auth", "group"),
                 _item("API tokens", "key", "knox", "authtoken"),
+                _for_superusers("Who sees what", "visibility", "who_sees"),
+                _for_superusers("Second factors", "phonelink_lock", "mfa_authenticator_changelist"),
+                _for_superusers("Sign-ons", "login", "socialaccount_socialaccount_changelist"),
+                _for_superusers("Audit trail", "policy", "audit_event_changelist"),
                 _item("Webhooks", "webhook", "webhooks", "webhook"),
                 _item("Backups", "backup", "backups", "backuprun"),
             ),

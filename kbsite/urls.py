@@ -26,6 +26,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("login/", SignIn.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("", include("kbsite.sign_in.urls")),
     path("health/", health, name="health"),
     path("metrics", metrics, name="metrics"),
     path("api/", include("search.api.urls")),

@@ -7,3 +7,6 @@ class AccountsConfig(AppConfig):
     name = "common.accounts"
     label = "accounts"
     verbose_name = "People"
+
+    def ready(self) -> None:
+        from common.accounts import signals  # noqa: F401 -- registers the receivers

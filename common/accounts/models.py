@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as DjangoUserManager
@@ -41,6 +42,9 @@ class User(AbstractUser):
     # Whoever decides what a user may read applies it: see `CollectionQuerySet.open_to`.
     collections_limit: frozenset[int] | None = None
 
+    # The digest of the token that the request came with; empty for a session. See `quotas`.
+    token_used = ""
+
     # Whether `save` stores another password than before; not set when Django renews its hash.
     _ends_tokens = False
 
@@ -48,7 +52,8 @@ class User(AbstractUser):
         """Save the user; with a new password, end their API tokens, as Django ends sessions."""
         self.email = UserManager.normalize_email(self.email)
         is_new = self._state.adding
-        has_new_password = self._password is not None or self._ends_tokens
+        # Django's own mark of `set_password`, which the renewal of a hash takes away again.
+        has_new_password = getattr(self, "_password", None) is not None or self._ends_tokens
         with transaction.atomic():
             super().save(*args, **kwargs)
             if has_new_password and not is_new:
@@ -101,6 +106,44 @@ class TokenGrant(models.Model):
 
     def __str__(self) -> str:
         return self.name or str(self.token_id)[:8]
+
+
+class SignOn(models.Model):
+    """What is kept of a person's last sign-on: when the provider vouched for them.
+
+    `refresh_token` is enciphered; empty where the provider gave none. With `withdrawn` the groups
+    that the provider's claims opened are taken away, until the next log-in.
+    """
+
+    account = models.OneToOneField(
+        SocialAccount, models.CASCADE, primary_key=True, related_name="sign_on", editable=False
+    )
+    refresh_token = models.TextField(blank=True)
+    confirmed_at = models.DateTimeField(db_index=True)
+    withdrawn = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return str(self.account_id)
+
+
+class Usage(models.Model):
+    """What a user did in a day (of TIME_ZONE); with a `token`, by that token alone."""
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    token = models.CharField(max_length=128, blank=True)
+    day = models.DateField(db_index=True)
+    searches = models.PositiveIntegerField(default=0)
+    answers = models.PositiveIntegerField(default=0)
+    uploads = models.PositiveIntegerField(default=0)
+    bytes = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("user", "token", "day"), name="one_usage_a_day"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.user_id} {self.day}"
 
 
 def user_or_none(**options: Any) -> models.ForeignKey[User | None, User | None]:

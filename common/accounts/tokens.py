@@ -107,6 +107,7 @@ def grant_of(token: AuthToken) -> TokenGrant | None:
 
 def admit(user: User, token: AuthToken, *, now: datetime | None = None) -> frozenset[str]:
     """Limit `user` to the token's collections, note the use, and return the token's scopes."""
+    user.token_used = str(token.pk)
     grant = grant_of(token)
     if grant is None:
         return frozenset(ALL_SCOPES)

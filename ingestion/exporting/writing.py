@@ -16,6 +16,8 @@ from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.audit.models import Kind
+from common.audit.recording import record
 from ingestion.errors import IngestionError
 from ingestion.exporting import format as written
 from ingestion.exporting.format import Row, attached, lines
@@ -60,7 +62,8 @@ def export(collection: Collection) -> Iterator[bytes]:
 
 
 def streamed(collection: Collection) -> StreamingHttpResponse:
-    """The export as a streaming download."""
+    """The export as a streaming download, noted in the audit trail."""
+    record(Kind.EXPORTED, subject=collection, details={"documents": _kept(collection).count()})
     return StreamingHttpResponse(
         export(collection),
         content_type="application/zip",

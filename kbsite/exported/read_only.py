@@ -19,7 +19,7 @@ QUESTIONS = (
     "/answers/", "/answers/stream/", "/api/v1/search/", "/api/v1/answers/", "/v1/chat/completions",
     "/v1/embeddings",
 )  # fmt: skip
-CLOSED = ("/admin/", "/login/", "/logout/")
+CLOSED = ("/admin/", "/accounts/", "/login/", "/logout/")
 
 
 class ReadOnly:

@@ -1,10 +1,11 @@
-"""Signing in: guessed passwords."""
+"""Signing in: guessed passwords, second factors, sign-on."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from kbsite.settings.environment import env
+from kbsite.settings.site import HTTPS
 
 # Hashes wait their turn, or searchers would: see common/accounts/hashing.py. The others read
 # hashes of earlier settings.
@@ -38,3 +39,112 @@ AXES_RESET_ON_SUCCESS = True
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
+
+# --- quotas, a day; 0: unlimited ---
+QUOTAS_USER = {
+    "searches": env.int("QUOTA_USER_SEARCHES", default=0),
+    "answers": env.int("QUOTA_USER_ANSWERS", default=0),
+    "uploads": env.int("QUOTA_USER_UPLOADS", default=0),
+    "bytes": env.int("QUOTA_USER_UPLOAD_MB", default=0) * 1024 * 1024,
+}
+QUOTAS_TOKEN = {
+    "searches": env.int("QUOTA_TOKEN_SEARCHES", default=0),
+    "answers": env.int("QUOTA_TOKEN_ANSWERS", default=0),
+    "uploads": env.int("QUOTA_TOKEN_UPLOADS", default=0),
+    "bytes": env.int("QUOTA_TOKEN_UPLOAD_MB", default=0) * 1024 * 1024,
+}
+# The days that events of the audit trail are kept.
+AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))
+
+# --- second factors: one-time codes and passkeys ---
+# Staff without a second factor get no further than the page where they add one: off, password
+# (those who sign in by password; the sign-on asks the others) or all.
+STAFF_SECOND_FACTOR = env.str("STAFF_SECOND_FACTOR", default="off")
+MFA_ADAPTER = "kbsite.sign_in.adapters.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "Steelyard"
+MFA_TOTP_TOLERANCE = 1  # a code of the half minute before and after: clocks differ
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # the site verifies none
+# Browsers offer passkeys to https and to localhost alone; the latter needs this.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS
+
+# --- sign-on: OpenID Connect, and SAML with requirements/saml.txt ---
+OIDC_SERVER = env.str("OIDC_SERVER", default="")
+OIDC_CLIENT_ID = env.str("OIDC_CLIENT_ID", default="")
+OIDC_CLIENT_SECRET = env.str("OIDC_CLIENT_SECRET", default="")
+OIDC_NAME = env.str("OIDC_NAME", default="Single sign-on")
+OIDC_SCOPES = env.list("OIDC_SCOPES", default=["openid", "profile", "email"])
+# Further providers, as JSON: [{"id", "name", "server", "client_id", "secret", "scopes"}].
+OIDC_MORE = env.json("OIDC_MORE", default=[])
+SAML_METADATA_URL = env.str("SAML_METADATA_URL", default="")
+SAML_ENTITY_ID = env.str("SAML_ENTITY_ID", default="")
+SAML_NAME = env.str("SAML_NAME", default="Single sign-on (SAML)")
+# Who gets an account at the first sign-on: closed (nobody), mapped (who is in a group of
+# SSO_GROUPS) or open (everybody whom the provider lets in).
+SSO_SIGN_UP = env.str("SSO_SIGN_UP", default="closed")
+# Whether an e-mail address that the provider has verified finds the account that has it; and
+# whether the provider's addresses count as verified even where it does not say so.
+SSO_LINKS_BY_EMAIL = env.bool("SSO_LINKS_BY_EMAIL", default=False)
+SSO_EMAILS_VERIFIED = env.bool("SSO_EMAILS_VERIFIED", default=False)
+# Groups by what the provider claims, as JSON: {"claim": {"value": "group"}}.
+SSO_GROUPS = env.json("SSO_GROUPS", default={})
+# The claims are asked for again this often, where the provider allows it; and the hours that a
+# session, and what the claims opened, last without an answer.
+SSO_REFRESH_MINUTES = max(1, env.int("SSO_REFRESH_MINUTES", default=15))
+SSO_HOURS = max(1, env.int("SSO_HOURS", default=12))
+
+_providers = [
+    {
+        "id": "sso",
+        "name": OIDC_NAME,
+        "server": OIDC_SERVER,
+        "client_id": OIDC_CLIENT_ID,
+        "secret": OIDC_CLIENT_SECRET,
+        "scopes": OIDC_SCOPES,
+    }
+] * bool(OIDC_SERVER) + OIDC_MORE
+SOCIALACCOUNT_PROVIDERS = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": one["id"],
+                "name": one.get("name", one["id"]),
+                "client_id": one["client_id"],
+                "secret": one.get("secret", ""),
+                "settings": {
+                    "server_url": one["server"],
+                    "scope": one.get("scopes", OIDC_SCOPES),
+                    "oauth_pkce_enabled": True,
+                    **({"verified_email": True} if SSO_EMAILS_VERIFIED else {}),
+                },
+            }
+            for one in _providers
+        ],
+    },
+}
+if SAML_METADATA_URL:
+    SOCIALACCOUNT_PROVIDERS["saml"] = {
+        "APPS": [
+            {
+                "provider_id": SAML_ENTITY_ID,
+                "name": SAML_NAME,
+                "client_id": "saml",
+                "settings": {
+                    "idp": {"entity_id": SAML_ENTITY_ID, "metadata_url": SAML_METADATA_URL},
+                    "advanced": {"want_assertion_signed": True, "reject_idp_initiated_sso": True},
+                    **({"verified_email": True} if SSO_EMAILS_VERIFIED else {}),
+                },
+            }
+        ]
+    }
+
+ACCOUNT_ADAPTER = "kbsite.sign_in.adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*"]
+SOCIALACCOUNT_ADAPTER = "kbsite.sign_in.adapters.SignOnAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = SSO_LINKS_BY_EMAIL
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
+SOCIALACCOUNT_REAUTHENTICATION_REQUIRED = True

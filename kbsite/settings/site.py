@@ -30,10 +30,17 @@ INSTALLED_APPS = [
     "kbsite.apps.TokensConfig",
     "drf_spectacular",
     "drf_spectacular_sidecar",
+    "django.contrib.humanize",
     "axes",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "kbsite",
     "kbsite.backups",
     "common.accounts",
+    "common.audit",
     "ingestion",
     "ingestion.webhooks",
     "search",
@@ -42,6 +49,8 @@ INSTALLED_APPS = [
     "search.analytics",
     "search.readers",
 ]
+if env.str("SAML_METADATA_URL", default=""):
+    INSTALLED_APPS.append("allauth.socialaccount.providers.saml")
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "kbsite.monitoring.requests.observe",
@@ -57,6 +66,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "kbsite.sign_in.refusals.RefusalMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
 ]
 ROOT_URLCONF = "kbsite.urls"
 WSGI_APPLICATION = "kbsite.wsgi.application"

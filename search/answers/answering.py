@@ -25,6 +25,7 @@ from django.conf import settings
 from django.db import DatabaseError
 from django.utils.translation import gettext
 
+from common.accounts import quotas
 from common.database import in_thread
 from common.errors import UserError
 from ingestion.models.library import Viewer
@@ -203,6 +204,8 @@ def _begun(asked: Asked) -> Work:
     """The work of an answer that begins: its parameters, its model and its earlier questions."""
     thread = asked.thread
     viewer = asked.viewer
+    if asked.is_recorded:
+        quotas.spend(viewer, quotas.ANSWERS)
     if thread is not None and not Thread.objects.owned_by(viewer).filter(pk=thread.pk).exists():
         raise NotPermitted(gettext("Only its owner can ask in a conversation. Begin your own."))
     if thread is not None and Answer.objects.filter(thread=thread.pk).count() >= MOST_ANSWERS:

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from common.accounts.hashing import PasswordsBusy
+from common.accounts.quotas import QuotaExceeded
 from common.api import errors
 from common.api.lists import MAX_PAGE
 from common.api.serializers import ChoiceField, Parameters
@@ -19,6 +20,7 @@ from ingestion.errors import (
     EmbeddingUnavailable,
     FileTooLarge,
     NotStored,
+    QuotaUsedUp,
     StateConflict,
 )
 from ingestion.files.filetypes import SUPPORTED, main_extensions
@@ -52,6 +54,8 @@ _STATUSES: dict[type[Exception], int] = {
     RunConflict: status.HTTP_409_CONFLICT,
     ThreadFull: status.HTTP_409_CONFLICT,
     Busy: status.HTTP_503_SERVICE_UNAVAILABLE,
+    QuotaUsedUp: status.HTTP_429_TOO_MANY_REQUESTS,
+    QuotaExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
     PasswordsBusy: status.HTTP_503_SERVICE_UNAVAILABLE,
     BudgetExceeded: status.HTTP_429_TOO_MANY_REQUESTS,
     ModelUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,

@@ -16,13 +16,13 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from knox.models import AuthToken
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import AuthenticationFailed, ValidationError
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied, ValidationError
 from rest_framework.permissions import AllowAny, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from common.accounts import tokens
+from common.accounts import factors, tokens
 from common.accounts.models import ALL_SCOPES, Scope, TokenGrant, User
 from common.api.access import ANY_SCOPE, AnonymousThrottle, LoginThrottle
 from common.api.requests import actor, read_body
@@ -149,6 +149,10 @@ class TokenViewSet(mixins.ListModelMixin, ApiViewSet[Any]):
         user: Any = authenticate(request._request, **credentials)
         if user is None:
             raise AuthenticationFailed("The user name or the password is wrong.")
+        if factors.has_factor(user) or factors.must_have_factor(user):
+            raise PermissionDenied(
+                "This account signs in with a second factor: make tokens on the page /me/tokens/."
+            )
         if "collections" in given:
             given["collections"] = _collections(given["collections"], user)
         row, token = tokens.make(user, **given)

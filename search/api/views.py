@@ -19,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from common.accounts import quotas
 from common.api.access import OPEN
 from common.api.requests import read_body, read_query
 from common.api.viewsets import ApiViewSet
@@ -127,6 +128,7 @@ class SearchView(APIView):
 
     def _answer(self, request: Request, parameters: SearchParameters) -> Response:
         given = parameters.validated_data
+        quotas.spend(request.user, quotas.SEARCHES)
         found = pipeline.search(
             given["q"],
             viewer=request.user,

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from common.accounts import quotas
 from ingestion.models import Collection, Document
 from ingestion.models.library import Viewer
 from search import pipeline
@@ -51,6 +52,7 @@ class NotFound(SearchError):
 
 def search(query: str, caller: Caller) -> shapes.Found:
     """The ten best results, one a document."""
+    quotas.spend(caller.viewer, quotas.SEARCHES)
     response = pipeline.search(query, viewer=caller.viewer)
     if caller.request is not None:
         search_id = new_search_id(caller.request, response)

@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
+from common.accounts import quotas
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
@@ -112,6 +113,10 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return _listed(request, listed, whole, asked=form)
     except NoActiveProfile as error:
         return _refused(request, form, whole, (str(error),), status=503)
+    except quotas.QuotaExceeded as error:
+        refused = _refused(request, form, whole, (str(error),), status=429)
+        refused["Retry-After"] = str(error.retry_after)
+        return refused
     except SearchError as error:
         return _refused(request, form, whole, (str(error),))
     if response.page > response.pages:
@@ -121,6 +126,8 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
 
 def _found(request: HttpRequest, form: SearchForm) -> SearchResponse:
     cleaned = form.cleaned_data
+    if form.query:
+        quotas.spend(request.user, quotas.SEARCHES)
     return pipeline.search(
         form.query,
         viewer=request.user,

@@ -8,6 +8,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Q
 
+from common.audit.models import Kind
+from common.audit.recording import record
 from ingestion.errors import IngestionError
 from ingestion.exporting.writing import export
 from ingestion.models import Collection
@@ -29,6 +31,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no collection “{name}”.")
         if target.exists() and not options["force"]:
             raise CommandError(f"{target} already exists. To overwrite it: --force")
+        record(Kind.EXPORTED, subject=collection)
         draft = target.with_name(f"{target.name}.part")
         try:
             with draft.open("wb") as file:

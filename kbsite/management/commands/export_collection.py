@@ -8,6 +8,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 
+from common.audit.models import Kind
+from common.audit.recording import record
 from ingestion.errors import IngestionError
 from ingestion.management.commands import export_collection
 from ingestion.models import Collection
@@ -43,6 +45,7 @@ class Command(export_collection.Command):
             raise CommandError(f"There is no collection “{name}”.")
         if folder.exists():
             raise CommandError(f"{folder} already exists. Remove it, or choose another.")
+        record(Kind.EXPORTED, subject=collection, details={"what": "a server"})
         try:
             write_folder(collection, folder.resolve())
         except IngestionError as error:

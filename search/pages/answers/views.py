@@ -23,6 +23,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from common.accounts.quotas import QuotaExceeded
 from common.api.access import seconds_to_wait
 from common.database import in_thread
 from common.errors import UserError
@@ -182,6 +183,8 @@ def _refusal(error: UserError) -> Problem:
         return error
     if isinstance(error, Busy):
         return Problem(str(error), 503, error.retry_after)
+    if isinstance(error, QuotaExceeded):
+        return Problem(str(error), 429, error.retry_after)
     return Problem(str(error), 503 if isinstance(error, NoActiveProfile) else 400)
 
 

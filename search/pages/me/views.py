@@ -16,8 +16,10 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from common.accounts import tokens
+from common.accounts import quotas, tokens
 from common.accounts.models import User
+from common.audit.models import Kind
+from common.audit.recording import record
 from ingestion.models import Document
 from search.answers import threads
 from search.pages.forms import PageField
@@ -62,6 +64,7 @@ def me(request: HttpRequest) -> HttpResponse:
         "history": history.of(user)[:OPENED],
         "keeps_history": history.is_kept(user),
         "favourites": saving.favourites_of(user)[:OPENED],
+        "quotas": quotas.used_today(user),
         "token_count": tokens.alive(user).count(),
     }
     return render(request, "search/me/me.html", context)
@@ -122,6 +125,7 @@ def star(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def export(request: HttpRequest) -> HttpResponse:
     """All that belongs to the reader, as a JSON file."""
     user = reader_of(request)
+    record(Kind.EXPORTED, subject=user, details={"what": "own data"})
     found: dict[str, Any] = exporting.own_data(user)
     found["threads"] = [threads.export_data(thread, user) for thread in threads.of(user)]
     text = json.dumps(found, ensure_ascii=False, indent=2, default=str)

@@ -15,6 +15,8 @@ from uuid import UUID
 from django.db import transaction
 from django.utils.translation import gettext
 
+from common.audit.models import Kind
+from common.audit.recording import record
 from ingestion.models import Document
 from ingestion.models.library import Viewer
 from search.domain import QueryClass
@@ -52,6 +54,7 @@ class Exported:
 def export(format_name: str, *, viewer: Viewer) -> Exported:
     """The judgements that `viewer` may see: in plain CSV each person's, otherwise the median."""
     chosen = _format(format_name)
+    record(Kind.EXPORTED, subject="judgements", details={"format": format_name})
     rows = list(_every(viewer))
     if format_name != "csv":
         rows = list(_medians(rows))

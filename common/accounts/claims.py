@@ -1,0 +1,75 @@
+"""Groups by what a sign-on provider claims about a person (SSO_GROUPS).
+
+The groups that SSO_GROUPS names are the provider's: at each log-in and refresh a person who signs
+in with it is in those that the claims say, and in no other of them. All other groups stay as they
+are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import Group
+from django.db import transaction
+
+from common.accounts.models import User
+
+
+def merged(extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The claims of an account's stored data: of the ID token, then of the user info."""
+    if "id_token" not in extra and "userinfo" not in extra:
+        return dict(extra)  # SAML's attributes
+    return {**(extra.get("id_token") or {}), **(extra.get("userinfo") or {})}
+
+
+def group_names(claims: Mapping[str, Any]) -> set[str]:
+    """The names of the groups that the claims put a person into."""
+    return {
+        group
+        for claim, by_value in settings.SSO_GROUPS.items()
+        for value in _values(claims, claim)
+        for group in _as_list(by_value.get(value, ()))
+    }
+
+
+def managed_names() -> set[str]:
+    """The names of all groups that claims decide about."""
+    mapped = settings.SSO_GROUPS.values()
+    return {group for by_value in mapped for to in by_value.values() for group in _as_list(to)}
+
+
+def apply(user: User, claims: Mapping[str, Any]) -> None:
+    """Put the user into the groups of the claims, made where missing, and out of the others."""
+    wanted = group_names(claims)
+    managed = managed_names()
+    with transaction.atomic():
+        held = dict(user.groups.filter(name__in=managed).values_list("name", "pk"))
+        if gone := [pk for name, pk in held.items() if name not in wanted]:
+            user.groups.remove(*gone)
+        for name in sorted(wanted - held.keys()):
+            user.groups.add(Group.objects.get_or_create(name=name)[0])
+
+
+def withdraw(user: User) -> None:
+    """Take the user out of all groups that claims decide about."""
+    apply(user, {})
+
+
+def _values(claims: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The values at a claim's path, `realm_access.roles`; a name with a dot itself comes first."""
+    found: Any = claims.get(path)
+    if found is None:
+        found = claims
+        for part in path.split("."):
+            found = found.get(part) if isinstance(found, Mapping) else None
+    for value in _as_list(found):
+        if isinstance(value, str | int):
+            yield str(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]

@@ -1,0 +1,151 @@
+"""People who sign in with a provider: what it last said of them, and asking it again.
+
+Whoever leaves a group at the provider loses its collections at the next log-in or refresh, and
+after SSO_HOURS without either: also in sessions and for API tokens, which ask for groups anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime, timedelta
+from typing import Any
+
+import requests
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.internal import jwtkit
+from allauth.socialaccount.models import SocialAccount, SocialLogin
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+from django.conf import settings
+from django.db.models import Q
+from django.utils import timezone
+
+from common.accounts import ciphers, claims
+from common.accounts.models import SignOn
+
+logger = logging.getLogger(__name__)
+
+BATCH = 200  # accounts that one run refreshes; the next run goes on
+
+
+class Refused(Exception):
+    """The provider no longer vouches for the person."""
+
+
+def claims_of(account: SocialAccount) -> dict[str, Any]:
+    """What the provider last claimed about the account's person."""
+    return claims.merged(account.extra_data or {})
+
+
+def confirmed(login: SocialLogin) -> None:
+    """Apply the claims of a log-in, and keep what a refresh will need. The account is saved."""
+    token = getattr(login.token, "token_secret", "") or ""
+    SignOn.objects.update_or_create(
+        account=login.account,
+        defaults={
+            "refresh_token": ciphers.encipher(token) if token else "",
+            "confirmed_at": timezone.now(),
+            "withdrawn": False,
+        },
+    )
+    claims.apply(login.account.user, claims_of(login.account))
+
+
+def refresh_all(*, now: datetime | None = None) -> int:
+    """Ask the providers again about people due for it; return about how many.
+
+    People whose provider refuses lose the groups that claims gave them, and so do those of whom
+    nothing was heard for SSO_HOURS.
+    """
+    now = now or timezone.now()
+    due = now - timedelta(minutes=settings.SSO_REFRESH_MINUTES)
+    silent = now - timedelta(hours=settings.SSO_HOURS)
+    rows = SignOn.objects.filter(
+        ~Q(refresh_token="") | Q(confirmed_at__lte=silent), confirmed_at__lte=due, withdrawn=False
+    )
+    count = 0
+    for row in rows.select_related("account__user").order_by("confirmed_at")[:BATCH]:
+        _refresh(row, now=now, is_silent=row.confirmed_at <= silent)
+        count += 1
+    return count
+
+
+def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
+    try:
+        refreshed = _ask(row)
+    except Refused as error:
+        logger.info("Sign-on refused for user %s: %s", row.account.user_id, error)
+        refreshed = None
+        is_silent = True
+    except (requests.RequestException, OAuth2Error, KeyError, ValueError) as error:
+        logger.warning("A sign-on provider could not be asked: %s", type(error).__name__)
+        refreshed = None
+    if refreshed is not None:
+        found, token = refreshed
+        row.account.extra_data = {**(row.account.extra_data or {}), **found}
+        row.account.save(update_fields=["extra_data"])
+        row.refresh_token = ciphers.encipher(token) if token else row.refresh_token
+        row.confirmed_at = now
+        row.save()
+        claims.apply(row.account.user, claims_of(row.account))
+    elif is_silent:
+        row.withdrawn = True
+        row.save(update_fields=["withdrawn"])
+        claims.withdraw(row.account.user)
+
+
+def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
+    """New claims and the next refresh token; None without a token. Raises Refused and others."""
+    token = ciphers.decipher(row.refresh_token) if row.refresh_token else ""
+    if not token:
+        return None
+    app = get_adapter().get_app(None, provider=row.account.provider)
+    server = app.settings["server_url"].removesuffix("/")
+    with get_adapter().get_requests_session() as session:
+        config = session.get(_discovery(server))
+        config.raise_for_status()
+        known = config.json()
+        response = session.post(
+            known["token_endpoint"],
+            data={
+                "grant_type": "refresh_token",
+                "refresh_token": token,
+                "client_id": app.client_id,
+                "client_secret": app.secret,
+            },
+        )
+        if response.status_code in (400, 401):
+            raise Refused(str(_json(response).get("error", response.status_code))[:40])
+        response.raise_for_status()
+        answer = response.json()
+        found: dict[str, Any] = {}
+        if answer.get("id_token"):
+            found["id_token"] = jwtkit.verify_and_decode(
+                credential=answer["id_token"],
+                keys_url=known["jwks_uri"],
+                issuer=known["issuer"],
+                audience=app.client_id,
+                lookup_kid=jwtkit.lookup_kid_jwk,
+            )
+        if known.get("userinfo_endpoint"):
+            headers = {"Authorization": f"Bearer {answer['access_token']}"}
+            info = session.get(known["userinfo_endpoint"], headers=headers)
+            if info.status_code in (401, 403):
+                raise Refused("user info")
+            info.raise_for_status()
+            found["userinfo"] = info.json()
+    if not found or any(str(part.get("sub")) != row.account.uid for part in found.values()):
+        raise Refused("another subject")
+    return found, str(answer.get("refresh_token") or "")
+
+
+def _discovery(server: str) -> str:
+    path = "/.well-known/openid-configuration"
+    return server if "/.well-known/" in server else f"{server}{path}"
+
+
+def _json(response: requests.Response) -> dict[str, Any]:
+    try:
+        found = response.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

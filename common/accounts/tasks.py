@@ -1,0 +1,19 @@
+"""Background tasks about people. Idempotent."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from common.accounts import quotas, sign_on
+
+
+@shared_task
+def refresh_sign_on() -> None:
+    """Ask sign-on providers again about the people whose claims are due."""
+    sign_on.refresh_all()
+
+
+@shared_task
+def forget_usage() -> None:
+    """Delete what people used in earlier months."""
+    quotas.forget()

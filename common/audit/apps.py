@@ -1,0 +1,12 @@
+"""The app of the audit trail."""
+
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    name = "common.audit"
+    label = "audit"
+    verbose_name = "Audit"
+
+    def ready(self) -> None:
+        from common.audit import signals  # noqa: F401 -- registers the receivers

@@ -1,0 +1,160 @@
+"""The audit trail: sign-ins, rights, exports and deletions, read by superusers, exported."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from io import StringIO
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.utils import timezone
+
+from common.accounts import tokens
+from common.accounts.models import User
+from common.audit import recording
+from common.audit.models import Event, Kind
+from tests.support.admin_client import form_data, signed_in, staff
+from tests.support.factories import make_collection
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+EVENTS = "/admin/audit/event/"
+RIGHT = {"username": "reader", "password": "pw-reader"}
+
+
+def noted(kind: Kind) -> list[Event]:
+    return list(Event.objects.filter(kind=kind).order_by("pk"))
+
+
+class TestSigningIn:
+    def test_is_noted_with_the_address(self, reader: User) -> None:
+        client = Client(REMOTE_ADDR="203.0.113.9")
+        client.post("/login/", RIGHT)
+        client.post("/logout/")
+
+        [came], [went] = noted(Kind.SIGNED_IN), noted(Kind.SIGNED_OUT)
+        assert (came.user, came.username, came.address) == (reader, "reader", "203.0.113.9")
+        assert went.username == "reader"
+
+    def test_a_failure_is_noted_without_what_was_typed(self, reader: User) -> None:
+        Client().post("/login/", {**RIGHT, "password": "hunter2"})
+        Client().post("/login/", {"username": "my-password-77", "password": ""})
+        Client().post("/login/", {"username": "my-password-77", "password": "x"})
+
+        assert [event.subject for event in noted(Kind.SIGN_IN_FAILED)] == ["reader", ""]
+        stored = json.dumps(list(Event.objects.values("subject", "username", "details")))
+        assert "hunter2" not in stored
+        assert "my-password-77" not in stored
+
+    def test_a_lock_is_noted(self, reader: User, settings: Any) -> None:
+        settings.AXES_FAILURE_LIMIT = 2
+        for _ in range(2):
+            Client().post("/login/", {**RIGHT, "password": "guessed"})
+        assert [event.subject for event in noted(Kind.LOCKED_OUT)] == ["reader"]
+
+    def test_the_deleted_users_name_remains(self, reader: User) -> None:
+        Client().post("/login/", RIGHT)
+        reader.delete()
+        [event] = noted(Kind.SIGNED_IN)
+        event.refresh_from_db()
+        assert event.username == "reader"
+
+
+class TestRights:
+    def test_of_a_user(self, administrator: User, reader: User) -> None:
+        group = Group.objects.create(name="insiders")
+        client, address = signed_in(administrator), f"/admin/accounts/user/{reader.pk}/change/"
+        data = form_data(client.get(address), "user_form")
+        client.post(address, {**data, "groups": [group.pk], "is_staff": "on"})
+
+        events = noted(Kind.RIGHTS)[-2:]
+        assert {event.username for event in events} == {"administrator"}
+        assert [event.subject for event in events] == ["reader", "reader"]
+        assert [event.details for event in events] == [{"is_staff": True}, {"add": ["insiders"]}]
+
+    def test_a_password_and_tokens_without_them(self, reader: User) -> None:
+        _, token = tokens.make(reader, name="Robot", scopes=["read"])
+        reader.set_password("another-long-one-77")
+        reader.save()
+
+        events = noted(Kind.CREDENTIALS)
+        assert events[0].details["token_made"] == "Robot"
+        assert {"changed": ["password"], "by": "command"} in [event.details for event in events]
+        stored = json.dumps(list(Event.objects.values("subject", "details")))
+        assert token not in stored
+        assert reader.password not in stored
+
+    def test_a_deleted_group(self, administrator: User) -> None:
+        group = Group.objects.create(name="insiders")
+        signed_in(administrator).post(f"/admin/auth/group/{group.pk}/delete/", {"post": "yes"})
+        [event] = noted(Kind.DELETED)
+        assert (event.username, event.subject) == ("administrator", "insiders")
+
+    def test_an_unchanged_user_leaves_no_event(self, reader: User) -> None:
+        before = Event.objects.count()
+        reader.first_name = "R"
+        reader.save()
+        assert Event.objects.count() == before
+
+
+class TestExports:
+    def test_of_a_collection_and_of_ones_own_data(self, administrator: User) -> None:
+        make_collection("Handbook")
+        client = signed_in(administrator)
+        b"".join(client.get("/api/v1/collections/handbook/export/").streaming_content)  # type: ignore[arg-type]
+        client.get("/me/export/")
+        assert [event.subject for event in noted(Kind.EXPORTED)] == ["Handbook", "administrator"]
+
+
+class TestTheTrail:
+    def test_superusers_read_and_export_it_with_the_admins_log(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        client.post("/admin/auth/group/add/", {"name": "crew"})
+        page = client.get(EVENTS).content.decode()
+        assert "Export all as JSON lines" in page
+        response = client.get(f"{EVENTS}export/")
+        text = b"".join(response.streaming_content).decode()  # type: ignore[arg-type]
+
+        rows = [json.loads(line) for line in text.splitlines()]
+        assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
+        found = {(row["kind"], row["subject"], row["user"]) for row in rows}
+        assert ("added", "crew", "administrator") in found
+        assert ("exported", "audit trail", "administrator") in found
+
+    def test_nobody_else_does(self) -> None:
+        client = signed_in(staff("looker", "view_event", "delete_event"))
+        assert client.get(EVENTS).status_code == 403
+        assert client.get(f"{EVENTS}export/").status_code == 403
+
+    def test_nobody_changes_it(self, administrator: User) -> None:
+        client = signed_in(administrator)
+        event = Event.objects.create(kind=Kind.SIGNED_IN)
+        assert client.post(f"{EVENTS}add/", {}).status_code == 403
+        assert client.post(f"{EVENTS}{event.pk}/delete/", {"post": "yes"}).status_code == 403
+        client.post(
+            EVENTS, {"action": "delete_selected", "_selected_action": [event.pk], "post": "yes"}
+        )
+        assert Event.objects.filter(pk=event.pk).exists()
+
+    def test_a_command_writes_it_for_a_time(self, reader: User) -> None:
+        old = Event.objects.create(kind=Kind.SIGNED_IN, username="old")
+        Event.objects.filter(pk=old.pk).update(at=timezone.now() - timedelta(days=40))
+        recording.record(Kind.SIGNED_IN, user=reader)
+        out = StringIO()
+        call_command("audit_trail", "--since", str(timezone.localdate()), stdout=out)
+        users = [json.loads(line)["user"] for line in out.getvalue().splitlines()]
+        assert "reader" in users
+        assert "old" not in users
+        with pytest.raises(CommandError, match="is no time"):
+            call_command("audit_trail", "--since", "yesterday")
+
+    def test_it_is_forgotten_in_time(self, settings: Any) -> None:
+        settings.AUDIT_DAYS = 30
+        now = timezone.now()
+        for days in (29, 31):
+            Event.objects.create(kind=Kind.SIGNED_IN, at=now - timedelta(days=days))
+        assert recording.forget(now=now) == 1

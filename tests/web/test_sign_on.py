@@ -1,0 +1,324 @@
+"""Signing in with an OpenID Connect provider over HTTP: accounts, groups, refresh, refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import Group
+from django.test import Client
+from django.utils import timezone
+
+from common.accounts import claims, sign_on
+from common.accounts.models import SignOn, User
+from ingestion.models import Collection
+from tests.support.factories import make_collection, make_document
+from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
+
+LOGIN = "/accounts/oidc/house/login/"
+GROUPS = {"groups": {"6f1c": "insiders", "77aa": ["crew", "insiders"]}}
+
+
+@pytest.fixture
+def provider(settings: Any) -> Iterator[OidcProvider]:
+    with OidcProvider(groups=["6f1c"]) as started:
+        settings.SOCIALACCOUNT_PROVIDERS = {
+            "openid_connect": {
+                "OAUTH_PKCE_ENABLED": True,
+                "APPS": [
+                    {
+                        "provider_id": "house",
+                        "name": "House",
+                        "client_id": CLIENT,
+                        "secret": SECRET,
+                        "settings": {"server_url": started.issuer, "oauth_pkce_enabled": True},
+                    }
+                ],
+            }
+        }
+        settings.SSO_SIGN_UP = "open"
+        settings.SSO_GROUPS = GROUPS
+        yield started
+
+
+@pytest.fixture
+def vault(db: None) -> Collection:
+    return make_collection("Vault", visibility="groups", groups=["insiders"])
+
+
+def sign_in(
+    client: Client | None = None, *, address: str = LOGIN, **data: str
+) -> tuple[Client, Any]:
+    """A browser's way to the provider and back; the client and the last response."""
+    client = client or Client()
+    sent = client.post(address, data)
+    assert sent.status_code == 302, sent.content
+    back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=5)
+    found = urlsplit(back.headers["Location"])
+    return client, client.get(f"{found.path}?{found.query}")
+
+
+def reads(user: User, collection: Collection) -> bool:
+    return Collection.objects.visible_to(user).filter(pk=collection.pk).exists()
+
+
+class TestSigningIn:
+    def test_makes_an_account_whose_groups_open_collections(
+        self, provider: OidcProvider, vault: Collection
+    ) -> None:
+        make_document(vault, "# Rope\n\nA rope.")
+        client, response = sign_in(next="/library/")
+
+        assert response.headers["Location"] == "/library/"
+        ann = User.objects.get(username="ann")
+        assert not ann.has_usable_password()
+        assert reads(ann, vault)
+        assert "Vault" in client.get("/library/").content.decode()
+        assert [path for path, _ in provider.asked].count("/realm/keys") == 1
+
+    def test_the_same_person_has_the_same_account(self, provider: OidcProvider) -> None:
+        sign_in()
+        provider.person["preferred_username"] = "renamed"
+        sign_in()
+        assert User.objects.count() == SocialAccount.objects.count() == 1
+
+    def test_the_page_offers_it(self, provider: OidcProvider) -> None:
+        page = Client().get("/login/?next=/library/").content.decode()
+        assert "Sign in with House" in page
+        assert f'action="{LOGIN}"' in page
+
+    def test_a_get_sends_nobody_away(self, provider: OidcProvider) -> None:
+        assert Client().get(LOGIN).status_code == 200
+        assert not provider.asked
+
+    def test_another_site_is_not_led_to(self, provider: OidcProvider) -> None:
+        _, response = sign_in(next="https://evil.example/")
+        assert response.headers["Location"] == "/"
+
+    def test_an_unknown_provider_is_not_found(self, provider: OidcProvider) -> None:
+        assert Client().get("/accounts/oidc/other/login/").status_code == 404
+
+    def test_an_unverified_address_is_not_taken(self, provider: OidcProvider) -> None:
+        provider.person |= {"email": "ann@example.org", "email_verified": False}
+        sign_in()
+        assert User.objects.get().email is None
+
+    def test_a_verified_one_is(self, provider: OidcProvider) -> None:
+        provider.person |= {"email": "Ann@example.org", "email_verified": True}
+        sign_in()
+        assert User.objects.get().email == "ann@example.org"
+
+
+class TestWhoGetsAnAccount:
+    @pytest.mark.parametrize(
+        ("rule", "groups", "made"),
+        [
+            ("closed", ["6f1c"], False),
+            ("mapped", ["6f1c"], True),
+            ("mapped", ["other"], False),
+            ("open", [], True),
+        ],
+    )
+    def test_is_a_setting(
+        self, provider: OidcProvider, settings: Any, rule: str, groups: list[str], made: bool
+    ) -> None:
+        settings.SSO_SIGN_UP = rule
+        provider.person["groups"] = groups
+        client, response = sign_in()
+
+        assert User.objects.exists() == made
+        assert ("_auth_user_id" in client.session) == made
+        if not made:
+            assert "Ask an administrator" in response.content.decode()
+
+    def test_is_nobody_by_default(self) -> None:
+        from kbsite.settings import people
+
+        assert people.SSO_SIGN_UP == "closed"
+        page = Client().post("/accounts/sign-up/", {"username": "me", "password1": "long-enough-7"})
+        assert "accounts are not made here" in page.content.decode()
+        assert not User.objects.exists()
+
+    def test_an_address_that_is_taken_is_not_taken_over(
+        self, provider: OidcProvider, reader: User
+    ) -> None:
+        reader.email = "ann@example.org"
+        reader.save()
+        provider.person |= {"email": "ann@example.org", "email_verified": True}
+        client, response = sign_in()
+
+        assert response.status_code == 403
+        assert "connect it" in response.content.decode()
+        assert "_auth_user_id" not in client.session
+
+    def test_unless_the_site_trusts_the_provider_with_addresses(
+        self, provider: OidcProvider, reader: User, settings: Any
+    ) -> None:
+        settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION = True
+        reader.email = "ann@example.org"
+        reader.save()
+        provider.person |= {"email": "ann@example.org", "email_verified": True}
+        client, _ = sign_in()
+
+        assert int(client.session["_auth_user_id"]) == reader.pk
+        assert set(reader.groups.values_list("name", flat=True)) == {"insiders"}
+
+    def test_an_account_is_connected_by_its_owner(
+        self, provider: OidcProvider, reader: User, settings: Any
+    ) -> None:
+        settings.SSO_SIGN_UP = "closed"
+        client = Client()
+        client.post("/login/", {"username": "reader", "password": "pw-reader"})
+        client.post("/accounts/reauthenticate/", {"password": "pw-reader"})
+        assert "House" in client.get("/accounts/sign-on/").content.decode()
+        sign_in(client, address=f"{LOGIN}?process=connect")
+        client.logout()
+        again, _ = sign_in()
+
+        assert int(again.session["_auth_user_id"]) == reader.pk
+
+    def test_a_deactivated_account_stays_out(self, provider: OidcProvider) -> None:
+        sign_in()
+        User.objects.update(is_active=False)
+        client, _ = sign_in()
+        assert "_auth_user_id" not in client.session
+
+
+class TestClaims:
+    def names(self, **person: Any) -> set[str]:
+        return claims.group_names(person)
+
+    def test_values_map_to_groups(self, settings: Any) -> None:
+        settings.SSO_GROUPS = {
+            **GROUPS,
+            "realm_access.roles": {"kb": "readers"},
+            "hd": {"example.org": "house"},
+        }
+        assert self.names(groups=["77aa", "x"]) == {"crew", "insiders"}
+        assert self.names(groups="6f1c") == {"insiders"}
+        assert self.names(realm_access={"roles": ["kb"]}, hd="example.org") == {"readers", "house"}
+        assert self.names(groups={"6f1c": 1}, realm_access="kb", hd=["evil.example"]) == set()
+
+    def test_leaving_a_group_closes_its_collections_at_the_next_log_in(
+        self, provider: OidcProvider, vault: Collection
+    ) -> None:
+        first, _ = sign_in()
+        ann = User.objects.get()
+        ann.groups.add(Group.objects.create(name="by hand"))
+        provider.person["groups"] = []
+        sign_in()
+
+        assert not reads(ann, vault)
+        assert set(ann.groups.values_list("name", flat=True)) == {"by hand"}
+        assert "Vault" not in first.get("/library/").content.decode()
+
+    def test_disconnecting_takes_them_away(self, provider: OidcProvider, vault: Collection) -> None:
+        sign_in()
+        SocialAccount.objects.get().delete()
+        assert not reads(User.objects.get(), vault)
+
+
+class TestRefresh:
+    @pytest.fixture
+    def ann(self, provider: OidcProvider, vault: Collection) -> User:
+        sign_in()
+        return User.objects.get()
+
+    def later(self, **passed: int) -> int:
+        return sign_on.refresh_all(now=timezone.now() + timedelta(**passed))
+
+    def test_asks_again_and_follows(
+        self, ann: User, provider: OidcProvider, vault: Collection
+    ) -> None:
+        assert self.later(minutes=1) == 0
+        assert self.later(minutes=16) == 1
+        assert reads(ann, vault)
+        provider.person["groups"] = ["unknown"]
+        assert self.later(minutes=32) == 1
+        assert not reads(ann, vault)
+
+    def test_a_refusal_takes_the_groups_away_until_the_next_log_in(
+        self, ann: User, provider: OidcProvider, vault: Collection
+    ) -> None:
+        provider.refusing = True
+        self.later(minutes=16)
+        assert not reads(ann, vault)
+        assert self.later(minutes=32) == 0
+        sign_in()
+        assert reads(ann, vault)
+
+    def test_silence_does_so_after_some_hours(
+        self, ann: User, provider: OidcProvider, vault: Collection
+    ) -> None:
+        provider.is_down = True
+        self.later(hours=11)
+        assert reads(ann, vault)
+        self.later(hours=13)
+        assert not reads(ann, vault)
+
+    def test_so_does_a_provider_without_refresh_tokens(self, ann: User, vault: Collection) -> None:
+        SignOn.objects.update(refresh_token="")
+        self.later(hours=11)
+        assert reads(ann, vault)
+        self.later(hours=13)
+        assert not reads(ann, vault)
+
+    @pytest.mark.parametrize("spoil", [{"changes": {"sub": "2"}}, {"forged": True}], ids=str)
+    def test_a_wrong_answer_gives_nothing(
+        self, ann: User, provider: OidcProvider, vault: Collection, spoil: dict[str, Any]
+    ) -> None:
+        provider.person["groups"] = ["6f1c", "77aa"]
+        for name, value in spoil.items():
+            setattr(provider, name, value)
+        self.later(minutes=16)
+        assert not ann.groups.filter(name="crew").exists()
+
+    def test_the_token_is_not_readable_in_the_database(self, ann: User, provider: Any) -> None:
+        stored = SignOn.objects.get().refresh_token
+        assert stored
+        assert not any(token in stored for token in provider.refresh_tokens)
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            {"forged": True},
+            {"changes": {"aud": "another-client"}},
+            {"changes": {"iss": "https://evil.example"}},
+            {"changes": {"exp": 1_000_000}},
+            {"userinfo_changes": {"sub": "2002"}},
+        ],
+        ids=str,
+    )
+    def test_a_token_that_proves_nothing(
+        self, provider: OidcProvider, spoil: dict[str, Any]
+    ) -> None:
+        for name, value in spoil.items():
+            setattr(provider, name, value)
+        client, response = sign_in()
+
+        assert "did not work" in response.content.decode()
+        assert "_auth_user_id" not in client.session
+        assert not User.objects.exists()
+
+    def test_a_state_of_another_browser(self, provider: OidcProvider) -> None:
+        sent = Client().post(LOGIN)
+        back = requests.get(sent.headers["Location"], allow_redirects=False, timeout=5)
+        found = urlsplit(back.headers["Location"])
+        victim = Client()
+        victim.get(f"{found.path}?{found.query}")
+        assert "_auth_user_id" not in victim.session
+
+    def test_a_provider_that_is_down(self, provider: OidcProvider) -> None:
+        provider.is_down = True
+        response = Client().post(LOGIN)
+        assert response.status_code < 500
+        assert "did not work" in response.content.decode()

@@ -1,0 +1,97 @@
+"""What a person sees and who sees a document: the same as `visible_to`, with the reason."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from common.accounts import tokens
+from common.accounts.models import User
+from ingestion import access
+from ingestion.models import Collection
+from tests.support.admin_client import signed_in, staff
+from tests.support.factories import make_collection, make_document
+
+pytestmark = pytest.mark.django_db
+
+PAGES = "/admin/who-sees/"
+
+
+@pytest.fixture(autouse=True)
+def library(member: User, reader: User, administrator: User) -> dict[str, Collection]:
+    User.objects.create_user("gone", is_active=False)
+    gone = User.objects.get(username="gone")
+    gone.groups.set(member.groups.all())
+    return {
+        "open": make_collection("Open", visibility="public"),
+        "house": make_collection("House", visibility="signed_in"),
+        "vault": make_collection("Vault", visibility="groups", groups=["insiders", "crew"]),
+    }
+
+
+def test_the_reasons_agree_with_the_rule() -> None:
+    for person in User.objects.all():
+        told = {sight.collection for sight in access.seen_by(person) if sight.reasons}
+        assert told == set(Collection.objects.visible_to(person)), person
+
+
+def test_the_readers_agree_with_the_rule(library: dict[str, Collection]) -> None:
+    told = {reader.user for reader in access.readers_of(library["vault"])}
+    ruled = {
+        person
+        for person in User.objects.all()
+        if Collection.objects.visible_to(person).filter(pk=library["vault"].pk).exists()
+    }
+    assert told == ruled
+    assert access.readers_of(library["open"]) == []
+
+
+def test_queries_do_not_grow_with_collections(member: User) -> None:
+    with CaptureQueriesContext(connection) as few:
+        access.seen_by(member)
+    for number in range(5):
+        make_collection(f"More {number}", visibility="groups", groups=["insiders"])
+    with CaptureQueriesContext(connection) as many:
+        access.seen_by(member)
+    assert len(many) == len(few) == 3
+
+
+def test_the_page_of_a_person(
+    administrator: User, member: User, library: dict[str, Collection]
+) -> None:
+    tokens.make(member, name="Robot", scopes=["read"], collections=[library["open"].pk])
+    client = signed_in(administrator)
+    found = client.get(PAGES, {"q": "member"}, follow=True)
+    text = " ".join(found.content.decode().split())
+
+    assert found.redirect_chain[-1][0] == f"{PAGES}people/{member.pk}/"
+    assert "member of the group “insiders”" in text
+    assert "open to all who sign in" in text
+    assert "Robot: Open" in text
+    assert f"{PAGES}people/{member.pk}/" in client.get("/admin/accounts/user/").content.decode()
+
+
+def test_the_page_of_a_document(administrator: User, library: dict[str, Collection]) -> None:
+    document = make_document(library["vault"], "# Treasure\n\nGold.")
+    client = signed_in(administrator)
+    address = f"http://testserver/documents/{document.public_id}/"
+    text = client.get(PAGES, {"q": address}, follow=True).content.decode()
+
+    assert "open to the members of crew, insiders" in text
+    assert ">member</a>" in text
+    assert ">reader</a>" not in text
+    assert ">gone</a>" not in text
+
+
+def test_what_is_not_there_is_said(administrator: User) -> None:
+    assert (
+        "No user has this name"
+        in signed_in(administrator).get(PAGES, {"q": "nobody"}).content.decode()
+    )
+
+
+def test_is_for_superusers(member: User) -> None:
+    client = signed_in(staff("looker", "view_user", "view_document"))
+    assert client.get(PAGES).status_code == 403
+    assert client.get(f"{PAGES}people/{member.pk}/").status_code == 403
