@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
+from ingestion.parsing.isolation_report import isolation_report
 from ingestion.parsing.ocr import installed
 from search import reranking
 from search.query import MAX_QUERY_CHARS
@@ -231,6 +232,15 @@ def list_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     lines = [f"    {name:<28}{number:>12,}" for name, number in settings.PARSE_LIMITS.items()]
     heading = "Limits of parsing one file (docs/operations.md explains each):"
     return [Info("\n".join([heading, *lines]), id="steelyard.I001")]
+
+
+def check_isolation(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Warnings of what does not hold a parser on this machine. Run by `manage.py check` only."""
+    return [
+        CheckWarning(text, hint="docs/operations.md: “The parser”.", id="steelyard.W020")
+        for is_held, text in isolation_report()
+        if not is_held
+    ]
 
 
 @register(Tags.database)

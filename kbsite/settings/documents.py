@@ -22,6 +22,7 @@ PARSE_LIMITS = {
     "PARSE_MEMORY_MB": env.int("PARSE_MEMORY_MB", default=2_048),
     "PARSE_PANDOC_MEMORY_MB": env.int("PARSE_PANDOC_MEMORY_MB", default=1_024),
     "PARSE_OUTPUT_MB": env.int("PARSE_OUTPUT_MB", default=512),
+    "PARSE_SCRATCH_MB": env.int("PARSE_SCRATCH_MB", default=768),
     "PARSE_PAGES": env.int("PARSE_PAGES", default=3_000),
     "PARSE_CHARACTERS": env.int("PARSE_CHARACTERS", default=20_000_000),
     "PARSE_PLAIN_TEXT_CHARACTERS": env.int("PARSE_PLAIN_TEXT_CHARACTERS", default=64_000_000),
