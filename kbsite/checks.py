@@ -69,6 +69,22 @@ def check_embedder(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 
 
 @register()
+def check_embedding_addresses(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Each entry of EMBEDDING_ADDRESSES must be the base URL of a server."""
+    from ingestion.spaces.allowed import origin
+
+    return [
+        Error(
+            f"EMBEDDING_ADDRESSES contains “{address}”, which is not the address of a server.",
+            hint="Use base URLs separated by commas: https://models.example.org/v1",
+            id="steelyard.E020",
+        )
+        for address in settings.EMBEDDING_ADDRESSES
+        if origin(address) is None
+    ]
+
+
+@register()
 def check_numbers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Numeric limits must be above 0, or every file or question would be refused."""
     numbers = {
@@ -292,8 +308,9 @@ def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
 def check_active_space(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Warn if the settings name another model than that of the active embedding space."""
+    """Warn if the settings name another model than the active space, or do not allow a space's."""
     from ingestion.models import EmbeddingSpace
+    from ingestion.spaces.allowed import why_refused
     from ingestion.spaces.report import overview
 
     if "default" not in (databases or ()):
@@ -304,7 +321,11 @@ def check_active_space(
         return []  # before the first migrate, or the command reports that the server is down
     if not spaces:
         return []
-    return [CheckWarning(text, id="steelyard.W006") for text in overview(spaces)]
+    refused = [(space, reason) for space in spaces if (reason := why_refused(space.config))]
+    return [
+        *(CheckWarning(text, id="steelyard.W006") for text in overview(spaces)),
+        *(CheckWarning(f"{space}: {reason}", id="steelyard.W021") for space, reason in refused),
+    ]
 
 
 @register(Tags.database)

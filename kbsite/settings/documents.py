@@ -99,6 +99,10 @@ EMBEDDER_OPTIONS = {
         "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
     },
 }
+# The servers beside OpenAI's and OPENAI_BASE_URL that embedding spaces may send texts to, and the
+# variables beside OPENAI_API_KEY that may hold their keys.
+EMBEDDING_ADDRESSES = env.list("EMBEDDING_ADDRESSES", default=[])
+EMBEDDING_KEY_VARIABLES = env.list("EMBEDDING_KEY_VARIABLES", default=[])
 # A chat model that names the concepts of documents; empty: statistics do. Its passages are sent to
 # this server. Seconds for one try; three are made.
 CONCEPTS_MODEL = env.str("CONCEPTS_MODEL", default="")
