@@ -6,14 +6,17 @@ inherits from its parent, and those of each task when it ends.
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import beat_init, celeryd_init
+from celery.signals import beat_init, celeryd_init, worker_ready
 from kombu.transport import redis
 
 from kbsite.monitoring import tasks  # noqa: F401 -- connects its receivers of signals
+
+logger = logging.getLogger(__name__)
 
 
 class ClosedConnectionQoS(redis.QoS):
@@ -56,3 +59,13 @@ def start_servers(**_signal: Any) -> None:
     from kbsite.servers import ensure_servers
 
     ensure_servers()
+
+
+@worker_ready.connect
+def warn_of_isolation(**_signal: Any) -> None:
+    """Log what does not hold a parser on this machine: nothing is missing silently."""
+    from ingestion.parsing.isolation_report import isolation_report
+
+    for is_held, text in isolation_report():
+        if not is_held:
+            logger.warning(text)

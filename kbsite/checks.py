@@ -16,6 +16,7 @@ from django.utils.module_loading import import_string
 
 from ingestion.errors import EmbeddingError
 from ingestion.intake.fetching import read_rules
+from ingestion.parsing.isolation_report import isolation_report
 from ingestion.parsing.ocr import installed
 from kbsite.monitoring.logs import FORMATS
 from kbsite.monitoring.requests import networks
@@ -70,6 +71,22 @@ def check_embedder(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register()
+def check_embedding_addresses(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Each entry of EMBEDDING_ADDRESSES must be the base URL of a server."""
+    from ingestion.spaces.allowed import origin
+
+    return [
+        Error(
+            f"EMBEDDING_ADDRESSES contains “{address}”, which is not the address of a server.",
+            hint="Use base URLs separated by commas: https://models.example.org/v1",
+            id="steelyard.E020",
+        )
+        for address in settings.EMBEDDING_ADDRESSES
+        if origin(address) is None
+    ]
 
 
 @register()
@@ -262,6 +279,15 @@ def list_limits(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     return [Info("\n".join([heading, *lines]), id="steelyard.I001")]
 
 
+def check_isolation(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Warnings of what does not hold a parser on this machine. Run by `manage.py check` only."""
+    return [
+        CheckWarning(text, hint="docs/operations.md: “The parser”.", id="steelyard.W020")
+        for is_held, text in isolation_report()
+        if not is_held
+    ]
+
+
 @register(Tags.database)
 def check_database(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
@@ -311,8 +337,9 @@ def _database_problems(postgres: int, pgvector: str) -> list[CheckMessage]:
 def check_active_space(
     app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
 ) -> list[CheckMessage]:
-    """Warn if the settings name another model than that of the active embedding space."""
+    """Warn if the settings name another model than the active space, or do not allow a space's."""
     from ingestion.models import EmbeddingSpace
+    from ingestion.spaces.allowed import why_refused
     from ingestion.spaces.report import overview
 
     if "default" not in (databases or ()):
@@ -323,7 +350,11 @@ def check_active_space(
         return []  # before the first migrate, or the command reports that the server is down
     if not spaces:
         return []
-    return [CheckWarning(text, id="steelyard.W006") for text in overview(spaces)]
+    refused = [(space, reason) for space in spaces if (reason := why_refused(space.config))]
+    return [
+        *(CheckWarning(text, id="steelyard.W006") for text in overview(spaces)),
+        *(CheckWarning(f"{space}: {reason}", id="steelyard.W021") for space, reason in refused),
+    ]
 
 
 @register(Tags.database)

@@ -13,6 +13,10 @@ from typing import Any
 from environ import Env
 
 from ingestion.embedding.config import usable_cores
+from ingestion.parsing.system_calls import hide_process
+
+# The master process loads no Django, and holds the same secrets as its workers.
+hide_process()
 
 # The settings read .env too, but only later, in each worker process.
 Env.read_env(Path(__file__).resolve().parent.parent / ".env")

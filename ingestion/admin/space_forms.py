@@ -74,13 +74,16 @@ class NewSpaceForm(SpaceForm):
     )
     base_url = _text(
         _("Address"),
-        _("For a server: its base URL (https://models.example.org/v1). Empty: OpenAI's own."),
+        _(
+            "For a server: its base URL (https://models.example.org/v1), one that "
+            "EMBEDDING_ADDRESSES lists. Empty: OpenAI's own."
+        ),
     )
     api_key_env = _text(
         _("API key variable"),
         _(
             "For a server: the environment variable with this provider's key, set for the web "
-            "server and the workers. Empty: OPENAI_API_KEY for the address in the settings, "
+            "server and the workers, one that EMBEDDING_KEY_VARIABLES lists. Empty: OPENAI_API_KEY for the address in the settings, "
             "no key for others."
         ),
     )

@@ -240,6 +240,10 @@ class EmbeddingSpaceAdmin(LiveCells[EmbeddingSpace], ModelAdmin):  # type: ignor
 
     log_change = log_addition
 
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Superusers alone: a space sends every text of the library to its model's server."""
+        return request.user.is_superuser and bool(super().has_add_permission(request))
+
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """False: workers remove vectors in batches, not Django's own page."""
         return False

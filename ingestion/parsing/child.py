@@ -23,8 +23,8 @@ from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.protocol import parser_for
 
-from . import pictures
-from .isolation import cut_off
+from . import pandoc, pictures
+from .isolation import Confinement, cut_off
 from .limits import ParseLimits
 from .ocr import Ocr
 from .protocol import Extraction, ScannedPages, Source
@@ -85,6 +85,8 @@ def decode_blocks(lines: Iterable[str]) -> Iterator[Block]:
 
 # Parsers open a handful of files, for large workbooks as well.
 _OPEN_FILES = 256
+# Processes and threads of one file: the parser, pandoc, and pools of a thread a core. A guess.
+_TASKS, _TASKS_PER_CORE = 24, 4
 
 
 def main(job: dict[str, Any], line: int) -> None:
@@ -97,9 +99,9 @@ def main(job: dict[str, Any], line: int) -> None:
     """
     limits = ParseLimits(**job["limits"])
     scratch = Path(job["scratch"])
-    cut_off()
+    cut_off(_confinement(job, scratch))
     _thread.start_new_thread(_end_with_server, (line, scratch))
-    apply_limits(limits)
+    apply_limits(limits, job["others"])
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
@@ -125,9 +127,24 @@ def _tupled(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def apply_limits(limits: ParseLimits) -> None:
-    """Limit the resources of this process and its children; this cannot be undone."""
+def _confinement(job: dict[str, Any], scratch: Path) -> Confinement:
+    data = job["ocr"]["data"]
+    return Confinement(
+        reads=(Path(job["path"]), *([Path(data)] if data else [])),
+        writes=scratch,
+        runs=(program,) if (program := pandoc.executable()) else (),
+        account=job["account"],
+    )
+
+
+def apply_limits(limits: ParseLimits, others: int = 0) -> None:
+    """Limit the resources of this process and its children; this cannot be undone.
+
+    `others`: how many processes and threads of the same user the kernel counts as well.
+    """
+    tasks = others + _TASKS + _TASKS_PER_CORE * (os.cpu_count() or 1)
     bounds = [
+        (resource.RLIMIT_NPROC, tasks, tasks),
         (resource.RLIMIT_AS, limits.memory_bytes, limits.memory_bytes),
         (resource.RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 5),
         (resource.RLIMIT_FSIZE, limits.output_bytes, limits.output_bytes),

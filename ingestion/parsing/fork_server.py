@@ -17,15 +17,21 @@ import sys
 import time
 import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from ingestion.parsing.protocol import parser_for
 
-from . import child, pictures
+from . import child, pandoc, pictures, privileges
+from .scratch import used_bytes
 
 IDLE_SECONDS = 300
 # A child's line closes just before it exits. A child that closes it and goes on is killed.
 _EXIT_SECONDS, _LOOK_SECONDS = 1.0, 0.001
+# How often a child's scratch directory is measured; most files are read sooner.
+_MEASURE_SECONDS = 0.1
+# How long a count of the user's processes is kept: it takes some 5 ms on a busy machine.
+_COUNT_SECONDS = 10.0
 
 
 def serve(handle: int) -> None:
@@ -44,7 +50,23 @@ def serve(handle: int) -> None:
         _serve(worker)
 
 
+class _Others:
+    """How many processes and threads the kernel counts with a child's, counted now and then."""
+
+    def __init__(self) -> None:
+        self._count, self._until = 0, 0.0
+
+    def __call__(self, job: dict[str, Any]) -> int:
+        if job["account"] is not None:
+            return 0
+        if time.monotonic() >= self._until:
+            self._count = privileges.tasks_of_this_user()
+            self._until = time.monotonic() + _COUNT_SECONDS
+        return self._count
+
+
 def _serve(worker: socket.socket) -> None:
+    others = _Others()
     with worker.makefile("rb") as requests:
         while select.select([worker], [], [], IDLE_SECONDS)[0]:
             line = requests.readline()
@@ -52,7 +74,9 @@ def _serve(worker: socket.socket) -> None:
                 return
             request = json.loads(line)
             _load(request["job"])
-            if not _run(worker, request["job"], request["seconds"]):
+            if not _run(
+                worker, {**request["job"], "others": others(request["job"])}, request["seconds"]
+            ):
                 return
 
 
@@ -66,6 +90,7 @@ def _load(job: dict[str, Any]) -> None:
             pictures.load()
         else:
             parser_for(job["file_type"][0])
+            pandoc.executable()
     if len(sys.modules) > loaded:
         gc.collect()
         gc.freeze()  # a child that collects would copy every page
@@ -83,15 +108,33 @@ def _run(worker: socket.socket, job: dict[str, Any], seconds: float) -> bool:
         with suppress(OSError):
             os.setpgid(pid, pid)  # the child does it as well; either may come first
         theirs.close()
-        ready = select.select([ours, worker], [], [], seconds)[0]
+        ready, is_full = _wait(ours, worker, pid, job, seconds)
         is_ending = ours in ready
         status = _ended(pid, _EXIT_SECONDS if is_ending else 0)
     if worker in ready:
         shutil.rmtree(job["scratch"], ignore_errors=True)
         return False
-    answer = {"status": status if is_ending else None}
+    answer = {"status": -signal.SIGXFSZ if is_full else status if is_ending else None}
     worker.sendall(json.dumps(answer).encode() + b"\n")
     return True
+
+
+def _wait(
+    ours: socket.socket, worker: socket.socket, pid: int, job: dict[str, Any], seconds: float
+) -> tuple[list[socket.socket], bool]:
+    """Wait for the child's end, the worker's, or the time-out: the sockets that ended.
+
+    The second value: whether the child wrote more than its scratch directory may hold.
+    """
+    deadline = time.monotonic() + seconds
+    most, scratch = job["limits"]["scratch_bytes"] + job["given_bytes"], Path(job["scratch"])
+    while (left := deadline - time.monotonic()) > 0:
+        ready = select.select([ours, worker], [], [], min(left, _MEASURE_SECONDS))[0]
+        if ready:
+            return ready, False
+        if used_bytes(scratch, pid) > most:
+            return [], True
+    return [], False
 
 
 def _ended(pid: int, seconds: float) -> int:
@@ -123,7 +166,7 @@ def _become_child(job: dict[str, Any], line: int) -> NoReturn:
         with suppress(OSError):
             os.setpgid(0, 0)
         os.chdir(job["scratch"])
-        os.environ["HOME"] = job["scratch"]
+        os.environ["HOME"] = os.environ["TMPDIR"] = job["scratch"]
         complaints = os.open("stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(complaints, 2)
         os.close(complaints)

@@ -13,6 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from .system_calls import hide_process
+
 _ROOT = Path(__file__).resolve().parents[2]
 _BOOT = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -37,6 +39,7 @@ class ForkServer:
     """One server process, which runs one job at a time."""
 
     def __init__(self) -> None:
+        hide_process()
         ours, theirs = socket.socketpair()
         with theirs:
             # No environment variable and no open file of the worker is inherited.

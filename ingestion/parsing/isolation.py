@@ -1,64 +1,81 @@
-"""Isolation of a file's child process from the network and from other processes.
+"""Isolation of a file's child process from files, other processes and the network.
 
-Three layers, since none is available everywhere: an empty network namespace, a filter of system
-calls (Linux on x86-64 and ARM), and a Python audit hook.
+Several layers, since none is available everywhere: namespaces without a network, Landlock's rules
+on files, a user without rights, a filter of system calls, and a Python audit hook.
 """
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-import platform
-import struct
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-_CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
-_PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_MODE_FILTER = 38, 22, 2
+from . import landlock, privileges
+from .calls import filter_calls
+from .system_calls import libc
 
-# struct seccomp_data: the call's number, the architecture.
-_NUMBER_AT, _ARCHITECTURE_AT = 0, 4
-_LOAD, _JUMP_IF_EQUAL, _JUMP_IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
-_X32_CALLS = 0x40000000  # a second table of all calls on x86-64 that would bypass the filter
-# Linux' AUDIT_ARCH and the numbers of socket, connect, setsid, setpgid, ptrace,
-# process_vm_readv, process_vm_writev, io_uring_setup.
-_FILTERS: dict[str, tuple[int, tuple[int, ...]]] = {
-    "x86_64": (0xC000003E, (41, 42, 112, 109, 101, 310, 311, 425)),
-    "aarch64": (0xC00000B7, (198, 203, 157, 154, 117, 270, 271, 425)),
-}
+_CLONE_NEWUSER, _CLONE_NEWNET, _CLONE_NEWIPC = 0x10000000, 0x40000000, 0x08000000
 _NETWORK_EVENTS = frozenset(
     {
         *("socket.__new__", "socket.bind", "socket.connect", "socket.sendto", "socket.sendmsg"),
         *("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"),
     }
 )
+_CODE = Path(__file__).resolve().parents[1]
+# Libraries, fonts, time zones, and the devices and figures that libraries open when they start.
+_SYSTEM_FILES = (
+    *("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/nix/store"),
+    *("/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/mime.types", "/etc/localtime"),
+    *("/etc/fonts", "/usr/share/fonts", "/usr/share/X11/fonts", "/usr/local/share/fonts"),
+    *("/usr/share/zoneinfo", "/usr/share/locale", "/usr/share/pandoc"),
+    *("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random"),
+    *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu"),
+)
+_LOADERS = ("lib*/ld-*.so*", "lib/*/ld-*.so*")
 
 
-def cut_off() -> tuple[str, ...]:
-    """Isolate this process; return the layers in effect: "hook" at least, "namespace", "filter".
+@dataclass(frozen=True)
+class Confinement:
+    """What one child may touch: files to read, the folder to write, programs to run.
 
-    Must run before the process starts a thread. Its children inherit the first two layers.
+    `account`: the user and group to become, for a child of root.
+    """
+
+    reads: tuple[Path, ...] = ()
+    writes: Path | None = None
+    runs: tuple[Path, ...] = ()
+    account: int | None = None
+
+
+def cut_off(bounds: Confinement) -> tuple[str, ...]:
+    """Isolate this process; return the layers in effect, of LAYERS; "hook" at least.
+
+    Must run before the process starts a thread. Its children inherit all layers but the hook.
     """
     layers: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("namespace", _enter_empty_network),
-        ("filter", _filter_calls),
+        ("landlock", lambda: _hold_files(bounds)),
+        ("account", lambda: _drop(bounds)),
+        ("filter", filter_calls),
         ("hook", _hook),
     )
     return tuple(name for name, take in layers if take())
+
+
+LAYERS = ("namespace", "landlock", "account", "filter", "hook")
 
 
 def _enter_empty_network() -> bool:
     """Enter an empty network namespace; True if no interface is up now, not even loopback."""
     if sys.platform != "linux":
         return False
-    libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.getuid(), os.getgid()
-    if libc.unshare(_CLONE_NEWNET) == 0:
+    if libc().unshare(_CLONE_NEWNET | _CLONE_NEWIPC) == 0:
         return True
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
+    if libc().unshare(_CLONE_NEWUSER | _CLONE_NEWNET | _CLONE_NEWIPC) != 0:
         return False
     # Keep the user and group ids in the new user namespace.
     for name, line in (
@@ -73,42 +90,42 @@ def _enter_empty_network() -> bool:
     return True
 
 
-def _filter_calls() -> bool:
-    """Install the system call filter; True if sockets and leaving the session are refused now."""
-    known = _FILTERS.get(platform.machine()) if sys.platform == "linux" else None
-    if known is None:
+def _hold_files(bounds: Confinement) -> bool:
+    if bounds.writes is None:
         return False
-    program = _program(*known)
-    code = ctypes.create_string_buffer(program, len(program))
-    count, place = len(program) // 8, ctypes.addressof(code)
-    described = ctypes.create_string_buffer(struct.pack("HL", count, place))
-    libc = ctypes.CDLL(None, use_errno=True)
-    prctl = libc.prctl
-    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
-    if prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
-        return False
-    done = prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.addressof(described), 0, 0)
-    return bool(done == 0)
+    reads = (*code_paths(), *map(Path, _SYSTEM_FILES), *bounds.reads)
+    runs = bounds.runs
+    if not all(path.is_relative_to(sys.prefix) for path in runs):
+        # A program of the system is linked dynamically: its loader is run as well.
+        runs += tuple(found for pattern in _LOADERS for found in Path("/").glob(pattern))
+    return landlock.restrict(reads, (bounds.writes, Path("/dev/null")), runs)
 
 
-def _program(architecture: int, refused: tuple[int, ...]) -> bytes:
-    """A BPF program that allows every call but the `refused` ones, which fail with EPERM."""
+def code_paths() -> tuple[Path, ...]:
+    """The folders of Python, of the installed packages, and of this one.
 
-    def step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-        return struct.pack("HBBI", code, if_true, if_false, value)
+    Never the project's own folder, which may contain .env, the originals and the secret key.
+    """
+    libraries = Path(sys.base_prefix, "lib")
+    installed = [Path(entry) for entry in sys.path if entry]
+    kept = [path for path in installed if _is_packages(path) or not _CODE.is_relative_to(path)]
+    return (_CODE, libraries, *kept)
 
-    # A match jumps past the remaining tests and the "allow" to the "refuse" at the end.
-    tests = [(_JUMP_IF_AT_LEAST, _X32_CALLS), *((_JUMP_IF_EQUAL, number) for number in refused)]
-    steps = [
-        step(_LOAD, _ARCHITECTURE_AT),
-        step(_JUMP_IF_EQUAL, architecture, if_true=1),
-        step(_RETURN, _KILL),
-        step(_LOAD, _NUMBER_AT),
-        *(step(code, value, len(tests) - at) for at, (code, value) in enumerate(tests)),
-        step(_RETURN, _ALLOW),
-        step(_RETURN, _REFUSE),
-    ]
-    return b"".join(steps)
+
+def _is_packages(path: Path) -> bool:
+    return path.name in {"site-packages", "dist-packages"}
+
+
+def _drop(bounds: Confinement) -> bool:
+    """Give up root and all capabilities; one stays where root's own files hold the code."""
+    keeps_reading = False
+    if bounds.account is not None:
+        code = (Path(__file__), *code_paths(), *bounds.runs)
+        above = bounds.writes.parents if bounds.writes else ()
+        keeps_reading = not (
+            all(map(privileges.is_open_to_all, code)) and all(map(privileges.is_entered, above))
+        )
+    return privileges.drop(bounds.account, keeps_reading=keeps_reading)
 
 
 def _hook() -> bool:

@@ -14,7 +14,8 @@ MIB = 1024 * 1024
 class ParseLimits:
     """Limits for one file; exceeding one raises ParseLimitExceeded.
 
-    `memory_bytes` is the address space of the child and of pandoc each. `text_chars` counts the
+    `memory_bytes` is the address space of the child and of pandoc each, `output_bytes` the size of
+    one file that they write, `scratch_bytes` of all together. `text_chars` counts the
     characters of all blocks; plain text may have more, since it is only split: a 50 MB file must
     pass.
     """
@@ -24,6 +25,7 @@ class ParseLimits:
     memory_bytes: int = 2048 * MIB
     pandoc_heap_mib: int = 1024
     output_bytes: int = 512 * MIB
+    scratch_bytes: int = 768 * MIB
     pages: int = 3_000
     text_chars: int = 20_000_000
     plain_text_chars: int = 64_000_000
@@ -48,6 +50,7 @@ VARIABLES: Mapping[str, tuple[str, int]] = MappingProxyType(
         "PARSE_MEMORY_MB": ("memory_bytes", MIB),
         "PARSE_PANDOC_MEMORY_MB": ("pandoc_heap_mib", 1),
         "PARSE_OUTPUT_MB": ("output_bytes", MIB),
+        "PARSE_SCRATCH_MB": ("scratch_bytes", MIB),
         "PARSE_PAGES": ("pages", 1),
         "PARSE_CHARACTERS": ("text_chars", 1),
         "PARSE_PLAIN_TEXT_CHARACTERS": ("plain_text_chars", 1),

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def read_tree(content: str | Path, reader: str, limits: ParseLimits) -> Tree:
 
     Raises PandocUnreadable, ParseLimitExceeded.
     """
-    command = [str(_executable()), f"--from={reader}", "--to=json", "--sandbox", "--quiet"]
+    command = [str(_required()), f"--from={reader}", "--to=json", "--sandbox", "--quiet"]
     command += [str(content)] if isinstance(content, Path) else []
     command += ["+RTS", f"-M{limits.pandoc_heap_mib}m", "-RTS"]
     text = content.encode("utf-8", "replace") if isinstance(content, str) else b""
@@ -104,15 +105,21 @@ def _first_of(value: Any) -> str:
     return metadata_text(next(iter(value["c"]), None) if is_list else value)
 
 
-def _executable() -> Path:
+@cache
+def executable() -> Path | None:
     """The executable in the package pypandoc_binary, which is not imported; else the system's."""
     package = find_spec("pypandoc")
     for folder in (package.submodule_search_locations or []) if package else []:
         bundled = Path(folder) / "files" / "pandoc"
         if bundled.is_file():
             return bundled
-    if system := shutil.which("pandoc"):
-        return Path(system)
+    system = shutil.which("pandoc")
+    return Path(system).resolve() if system else None
+
+
+def _required() -> Path:
+    if found := executable():
+        return found
     raise ParseFailed(
         "This server lacks pandoc, which reads this format. Ask its administrator to install it."
     )

@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
@@ -27,7 +28,8 @@ from .marks import Word
 from .ocr import Ocr
 from .parts import PARTS_FOLDER, safe_path, unique_path
 from .pictures import PICTURE_FILE, WORDS_FILE
-from .scratch import STRANGE_RESULT, opened_result, scratch_directory
+from .privileges import spare_account
+from .scratch import STRANGE_RESULT, hand_over, opened_result, scratch_directory
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +37,14 @@ logger = logging.getLogger(__name__)
 _LARGEST_OUTCOME = 16 * MIB
 # A picture of 1,200 by 4,000 pixels of noise.
 _LARGEST_PICTURE = 16 * MIB
+# Share of the time limits below which a child that was killed did not reach them. A guess.
+_EARLY = 0.5
+_KILLED = (
+    "This file could not be read: the system stopped its parser twice. The server may lack memory. "
+    "Process the document again when it is less busy, or split the file."
+)
 _PART_NAME = re.compile(r"\d{6,8}")
-_LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGXFSZ, signal.SIGKILL}
+_LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGKILL}
 _FAILURES = {
     failure.__name__: failure
     for failure in (
@@ -143,8 +151,13 @@ def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDo
 
 def _run_child(job: Job, scratch: Path) -> None:
     limits, file_type = job.limits, job.file_type
+    path, given, account = job.path.resolve(), 0, spare_account()
+    if account is not None:
+        path, given = hand_over(scratch, path, account)
     wire = {
-        "path": str(job.path.resolve()),
+        "path": str(path),
+        "account": account,
+        "given_bytes": given,
         "file_type": astuple(file_type),
         "limits": asdict(limits),
         "ocr": asdict(job.ocr),
@@ -153,7 +166,7 @@ def _run_child(job: Job, scratch: Path) -> None:
         "scratch": str(scratch),
     }
     with span("parser", media_type=file_type.media_type):
-        status = run_in_child(wire, limits.wall_seconds)
+        status = _status(wire, limits)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "
@@ -163,12 +176,34 @@ def _run_child(job: Job, scratch: Path) -> None:
         raise _death(status, file_type, scratch)
 
 
+def _status(wire: dict[str, Any], limits: ParseLimits) -> int | None:
+    """The exit status of the job's child, tried again once if it was killed early.
+
+    The kernel kills what is largest when memory runs out, and an operator may kill a process: that
+    is no verdict on the file. Near a limit it is one.
+    """
+    started = time.monotonic()
+    status = run_in_child(wire, limits.wall_seconds)
+    is_early = time.monotonic() - started < _EARLY * min(limits.wall_seconds, limits.cpu_seconds)
+    if status == -signal.SIGKILL and is_early:
+        logger.warning("The parser of %s was killed: it is tried again", wire["file_type"][0])
+        status = run_in_child(wire, limits.wall_seconds)
+        if status == -signal.SIGKILL:
+            raise errors.ParseLimitExceeded(_KILLED)
+    return status
+
+
 def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
     complaint = _complaint(scratch)
     logger.warning(
         "The parser of %s ended with %s: %s", file_type.media_type, status, _places(complaint)
     )
     logger.debug("What it wrote: %s", complaint)
+    if status == -signal.SIGXFSZ:
+        return errors.ParseLimitExceeded(
+            f"Reading this {file_type.label} needed more disk space than is allowed for one file. "
+            "Split it into smaller files, or export it again."
+        )
     if -status in _LIMIT_SIGNALS:
         return errors.ParseLimitExceeded(
             f"Reading this {file_type.label} used up the time or memory allowed for one file. "

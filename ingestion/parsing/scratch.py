@@ -15,8 +15,10 @@ from typing import BinaryIO
 
 from ingestion.errors import DamagedFile
 
+from . import privileges
+
 PREFIX = "steelyard-parse-"
-_LOCK = "worker.lock"
+_LOCK, _COPY = "worker.lock", "upload"
 # A directory is created a moment before it is locked.
 _YOUNG_SECONDS = 60
 SWEEP_EVERY_SECONDS = 600
@@ -65,7 +67,7 @@ def sweep_abandoned() -> int:
 
 def _remove_abandoned(scratch: Path) -> bool:
     try:
-        if scratch.stat().st_uid != os.getuid():
+        if not privileges.is_ours(scratch.stat().st_uid):
             return False
         handle = os.open(scratch / _LOCK, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -96,8 +98,47 @@ def _remove(scratch: Path) -> None:
     for parent, folders, _ in os.walk(scratch):
         for folder in folders:
             with suppress(OSError):
-                Path(parent, folder).chmod(0o700)
+                # Never through a link that the child left: it may lead to a folder of ours.
+                if not Path(parent, folder).is_symlink():
+                    Path(parent, folder).chmod(0o700)
     shutil.rmtree(scratch, ignore_errors=True)
+
+
+def hand_over(scratch: Path, path: Path, account: int) -> tuple[Path, int]:
+    """A copy of the file at `path` for a child of another user, and its size in bytes.
+
+    The scratch directory becomes the child's own.
+    """
+    copy = scratch / _COPY
+    shutil.copyfile(path, copy)
+    copy.chmod(0o444)
+    os.chown(scratch, account, account)
+    return copy, copy.stat().st_size
+
+
+def used_bytes(scratch: Path, pid: int) -> int:
+    """The size of all files in the directory, and of those that `pid` has open but removed."""
+    return sum(_sizes(scratch)) + sum(_removed_sizes(pid))
+
+
+def _sizes(scratch: Path) -> Iterator[int]:
+    for parent, _, names in os.walk(scratch):
+        for name in names:
+            with suppress(OSError):
+                yield Path(parent, name).lstat().st_blocks * 512
+
+
+def _removed_sizes(pid: int) -> Iterator[int]:
+    """The sizes of files without a name that the process or a child of it has open (Linux)."""
+    with suppress(OSError):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        for process in (pid, *children):
+            with suppress(OSError):
+                for handle in Path(f"/proc/{process}/fd").iterdir():
+                    with suppress(OSError):
+                        status = handle.stat()
+                        if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+                            yield status.st_blocks * 512
 
 
 @contextmanager
@@ -108,11 +149,15 @@ def opened_result(path: Path, limit: int) -> Iterator[BinaryIO]:
     Raises DamagedFile.
     """
     try:
+        if path.parent.is_symlink():
+            raise DamagedFile(STRANGE_RESULT)
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         raise DamagedFile(STRANGE_RESULT) from error
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > limit:
+        # A second name of a file may be a hard link to one of ours.
+        is_own = stat.S_ISREG(status.st_mode) and status.st_nlink == 1
+        if not is_own or status.st_size > limit:
             raise DamagedFile(STRANGE_RESULT)
         yield file

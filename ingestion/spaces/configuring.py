@@ -20,6 +20,7 @@ from ingestion.embedding import CachedQueryEmbedder, Embedder, EmbedderConfig, b
 from ingestion.errors import EmbeddingError, EmbeddingRejected
 from ingestion.lexical.languages import language_odds
 from ingestion.models import EmbeddingSpace
+from ingestion.spaces.allowed import KEY_OF_THE_SETTINGS, require_address, require_key
 from ingestion.spaces.metering import MeteredEmbedder
 from ingestion.spaces.throttle import SharedThrottle
 
@@ -53,7 +54,6 @@ OF_THE_PROVIDER = {
     "local": ("batch_size",),
     "openai": ("api_key_env", "batch_size", "max_request_tokens", "timeout"),
 }
-KEY_OF_THE_SETTINGS = "OPENAI_API_KEY"
 
 
 def config_of_settings() -> dict[str, Any]:
@@ -97,7 +97,8 @@ def config_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
 def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None) -> EmbedderConfig:
     """The embedder's configuration from `config` and the settings; `dimensions` if known.
 
-    Raises EmbeddingRejected for invalid options and for a key that is not set.
+    Raises EmbeddingRejected for invalid options, for a server or a key that the settings do not
+    name, and for a key that is not set.
     """
     kind = str(config.get("kind", ""))
     here = {
@@ -110,6 +111,8 @@ def embedder_config(config: Mapping[str, Any], *, dimensions: int | None = None)
         options["languages"] = tuple(options["languages"])
     if kind == "openai":
         name = options.pop("api_key_env", "")
+        require_key(name)
+        require_address(options.get("base_url"))
         options |= {
             "api_key": api_key(name),
             "key_name": name,

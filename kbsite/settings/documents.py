@@ -22,6 +22,7 @@ PARSE_LIMITS = {
     "PARSE_MEMORY_MB": env.int("PARSE_MEMORY_MB", default=2_048),
     "PARSE_PANDOC_MEMORY_MB": env.int("PARSE_PANDOC_MEMORY_MB", default=1_024),
     "PARSE_OUTPUT_MB": env.int("PARSE_OUTPUT_MB", default=512),
+    "PARSE_SCRATCH_MB": env.int("PARSE_SCRATCH_MB", default=768),
     "PARSE_PAGES": env.int("PARSE_PAGES", default=3_000),
     "PARSE_CHARACTERS": env.int("PARSE_CHARACTERS", default=20_000_000),
     "PARSE_PLAIN_TEXT_CHARACTERS": env.int("PARSE_PLAIN_TEXT_CHARACTERS", default=64_000_000),
@@ -98,6 +99,10 @@ EMBEDDER_OPTIONS = {
         "batch_size": env.int("OPENAI_BATCH_SIZE", default=128),
     },
 }
+# The servers beside OpenAI's and OPENAI_BASE_URL that embedding spaces may send texts to, and the
+# variables beside OPENAI_API_KEY that may hold their keys.
+EMBEDDING_ADDRESSES = env.list("EMBEDDING_ADDRESSES", default=[])
+EMBEDDING_KEY_VARIABLES = env.list("EMBEDDING_KEY_VARIABLES", default=[])
 # A chat model that names the concepts of documents; empty: statistics do. Its passages are sent to
 # this server. Seconds for one try; three are made.
 CONCEPTS_MODEL = env.str("CONCEPTS_MODEL", default="")

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,9 +75,14 @@ def old(settings: object) -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def new(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+def new(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Iterator[FakeOpenAI]:
     monkeypatch.setenv("NEW_PROVIDER_KEY", "new-key")
     with FakeOpenAI(dimensions=256, api_key="new-key") as server:
+        settings.EMBEDDING_ADDRESSES = [server.base_url]
+        settings.EMBEDDING_KEY_VARIABLES = ["NEW_PROVIDER_KEY"]
+        # For the process that is killed.
+        monkeypatch.setenv("EMBEDDING_ADDRESSES", server.base_url)
+        monkeypatch.setenv("EMBEDDING_KEY_VARIABLES", "NEW_PROVIDER_KEY")
         yield server
 
 

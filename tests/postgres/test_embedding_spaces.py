@@ -41,9 +41,11 @@ State = EmbeddingSpace.State
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
-    """The server of the new model, of 8 dimensions."""
+def server(settings: Any) -> Iterator[FakeOpenAI]:
+    """The server of the new model, of 8 dimensions, which the settings name."""
     with FakeOpenAI(api_key="new-key") as fake:
+        settings.EMBEDDING_ADDRESSES = [fake.base_url]
+        settings.EMBEDDING_KEY_VARIABLES = ["NEW_KEY", "UNSET_KEY"]
         yield fake
 
 
@@ -166,6 +168,7 @@ class TestCreating:
     ) -> None:
         settings.EMBEDDER_OPTIONS = settings.EMBEDDER_OPTIONS | {"openai": {"api_key": "secret"}}
         with FakeOpenAI(api_key="none") as server:
+            settings.EMBEDDING_ADDRESSES = [server.base_url]
             given = {"model": "new", "base_url": server.base_url}
             changes.create("openai", given, acting_user=None)
             assert {request.authorization for request in server.requests} == {"Bearer none"}

@@ -47,8 +47,9 @@ def second(first: EmbeddingSpace) -> EmbeddingSpace:
 
 
 @pytest.fixture
-def server() -> Iterator[FakeOpenAI]:
+def server(settings: Any) -> Iterator[FakeOpenAI]:
     with FakeOpenAI(api_key="none") as fake:
+        settings.EMBEDDING_ADDRESSES = [fake.base_url]
         yield fake
 
 
@@ -190,6 +191,19 @@ class TestAdmin:
         shown = page(client, f"{SPACES}{second.pk}/change/")
         assert (address in shown) == (code == 302)
         assert client.post(address).status_code == code
+
+    def test_nobody_but_superusers_adds_one(
+        self, first: EmbeddingSpace, server: FakeOpenAI, administrator: User
+    ) -> None:
+        """A space sends every text of the library to its server."""
+        codes = [f"{verb}_embeddingspace" for verb in ("view", "add", "change", "delete")]
+        client = signed_in(staff("spacer", *codes))
+        assert f"{SPACES}add/" not in page(client, SPACES)
+        data = {"kind": "openai", "model": "new", "base_url": server.base_url}
+        assert client.get(f"{SPACES}add/").status_code == 403
+        assert client.post(f"{SPACES}add/", data).status_code == 403
+        assert server.requests == []
+        assert f"{SPACES}add/" in page(signed_in(administrator), SPACES)
 
     def test_djangos_own_deletion_is_not_offered(
         self, administrator: User, second: EmbeddingSpace

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -93,40 +94,91 @@ def test_a_server_reads_so_many_files_and_no_more(
     assert seen[0] == seen[1] != seen[2] == seen[3]
 
 
-def test_a_killed_server_fails_its_file_alone(parse: Parse) -> None:
-    body = "import os, signal, time\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)"
-    with intruding(body), pytest.raises(ParseLimitExceeded, match="time or memory allowed"):
+@contextmanager
+def stopping(times: int, *signals: signal.Signals) -> Iterator[list[int]]:
+    """Send the signals to so many children, each with its server, as they appear; their numbers.
+
+    From outside, as an operator or the kernel would: a child reaches no process but its own.
+    """
+    children: list[int] = []
+    is_over = threading.Event()
+
+    def stop() -> None:
+        while len(children) < times and not is_over.wait(0.01):
+            with suppress(psutil.Error):
+                for server in servers():
+                    for child in server.children():
+                        if child.pid not in children:
+                            # Once the child has left its beginning behind.
+                            time.sleep(0.1)
+                            children.append(child.pid)
+                            for number in signals:
+                                server.send_signal(number)
+
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        yield children
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def test_a_server_killed_once_costs_no_file(parse: Parse) -> None:
+    """As by the kernel when memory runs out: no verdict on the file."""
+    with intruding("import time\ntime.sleep(1)\nreturn 'read'"), stopping(1, signal.SIGKILL) as one:
+        assert text_of(parse) == "read"
+    assert len(one) == 1
+
+
+def test_a_server_killed_twice_fails_its_file_alone(parse: Parse) -> None:
+    with (
+        intruding("import time\ntime.sleep(60)"),
+        stopping(2, signal.SIGKILL) as children,
+        pytest.raises(ParseLimitExceeded, match="stopped its parser twice"),
+    ):
         parse("text", "a.txt")
+    assert len(children) == 2
     assert text_of(parse) == "text"
 
 
-def test_the_child_ends_with_a_killed_server(parse: Parse, tmp_path: Path) -> None:
-    told = tmp_path / "child"
-    body = f"""
-import os, signal, time
-open({str(told)!r}, "w").write(str(os.getpid()))
-os.kill(os.getppid(), signal.SIGKILL)
-time.sleep(60)"""
-    with intruding(body), pytest.raises(ParseLimitExceeded):
+def test_a_child_killed_near_its_limit_is_not_tried_again(parse: Parse) -> None:
+    body = "import os, signal, time\ntime.sleep(1.2)\nos.kill(os.getpid(), signal.SIGKILL)"
+    started = time.monotonic()
+    with intruding(body), pytest.raises(ParseLimitExceeded, match="time or memory allowed"):
+        parse("text", "a.txt", wall_seconds=2)
+    assert time.monotonic() - started >= 1.2
+
+
+def test_the_child_ends_with_a_killed_server(parse: Parse) -> None:
+    with (
+        intruding("import time\ntime.sleep(60)"),
+        stopping(2, signal.SIGKILL) as children,
+        pytest.raises(ParseLimitExceeded),
+    ):
         parse("text", "a.txt")
     deadline = time.monotonic() + 10
-    while is_running(int(told.read_text())) and time.monotonic() < deadline:
+    while any(map(is_running, children)) and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert not is_running(int(told.read_text()))
+    assert not any(map(is_running, children))
 
 
 def test_a_stop_that_reaches_everyone_lets_the_file_be_finished(parse: Parse) -> None:
     """As systemd sends it to all processes of a unit, and a terminal to its group."""
     body = """
-import os, signal, subprocess, sys
+import os, signal, time
 for stop in (signal.SIGTERM, signal.SIGINT):
-    os.kill(os.getppid(), stop)
     os.kill(os.getpid(), stop)
-code = "import os, signal; os.kill(os.getpid(), signal.SIGTERM)"
-return subprocess.run([sys.executable, "-I", "-c", code]).returncode"""
-    with intruding(body):
+pid = os.fork()
+if pid == 0:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os._exit(0)
+time.sleep(0.4)
+return os.waitpid(pid, 0)[1]"""
+    with intruding(body), stopping(2, signal.SIGTERM, signal.SIGINT) as children:
         assert text_of(parse) == "0"
         assert text_of(parse) == "0"
+        assert len(children) == 2
 
 
 def test_a_server_that_cannot_start_is_told(parse: Parse, monkeypatch: pytest.MonkeyPatch) -> None:

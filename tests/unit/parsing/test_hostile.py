@@ -337,10 +337,14 @@ def listener() -> Iterator[socket.socket]:
         return "connected" if libc.connect(one, address, 16) == 0 else "refused"
         """,
         """
-        import subprocess
-        code = "import socket; socket.create_connection(('127.0.0.1', PORT), 2)"
-        done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True)
-        return "connected" if done.returncode == 0 else "refused"
+        import ctypes, os, struct
+        pid = os.fork()
+        if pid == 0:
+            libc = ctypes.CDLL(None)
+            one = libc.socket(2, 1, 0)
+            to = struct.pack("=H", 2) + struct.pack("!H", PORT) + bytes([127, 0, 0, 1]) + bytes(8)
+            os._exit(libc.connect(one, to, 16) & 1)
+        return "connected" if os.waitpid(pid, 0)[1] == 0 else "refused"
         """,
         """
         import socket
@@ -353,7 +357,7 @@ def listener() -> Iterator[socket.socket]:
     ids=["python", "libc", "another-process", "name"],
 )
 def test_no_network(room: Room, listener: socket.socket, body: str) -> None:
-    if sys.platform != "linux" and ("ctypes" in body or "subprocess" in body):
+    if sys.platform != "linux" and "ctypes" in body:
         pytest.skip("elsewhere only Python itself is held back")
     lines = body.replace("PORT", str(listener.getsockname()[1])).strip("\n").splitlines()
     answer = _inside(room, "\n".join(line[8:] for line in lines))
@@ -362,12 +366,12 @@ def test_no_network(room: Room, listener: socket.socket, body: str) -> None:
         listener.accept()
 
 
-@pytest.mark.parametrize("layer", ["_enter_empty_network", "_filter_calls", "_hook"])
+@pytest.mark.parametrize("layer", ["_enter_empty_network", "filter_calls", "_hook"])
 def test_each_layer_keeps_the_network_away_alone(
     room: Room, listener: socket.socket, layer: str
 ) -> None:
     """Where a kernel or a container allows only one of them."""
-    only = f"isolation.cut_off = child.cut_off = lambda: isolation.{layer}()"
+    only = f"isolation.cut_off = child.cut_off = lambda bounds: isolation.{layer}()"
     port = listener.getsockname()[1]
     body = (
         "import socket\n"
@@ -395,9 +399,11 @@ def _may_make_a_network() -> bool:
 def test_nothing_leaves_the_session(room: Room) -> None:
     """A grandchild in a session of its own would outlive the time-out."""
     body = """
-import ctypes, subprocess
+import ctypes, os, time
 libc = ctypes.CDLL(None)
-subprocess.Popen(["sleep", "60"])
+if os.fork() == 0:
+    os.closerange(3, 256)
+    time.sleep(60)
 return (libc.setpgid(0, 0), libc.setsid())"""
     assert _inside(room, body) == "(-1, -1)"
 
@@ -443,16 +449,18 @@ return "left" """
 
 
 def test_a_child_killed_from_outside(room: Room, scratch_root: Path) -> None:
-    """As by the kernel when memory runs out."""
+    """As by the kernel when memory runs out. Once is no verdict on the file; twice is."""
+    killed: list[int] = []
 
     def kill() -> None:
         deadline = time.monotonic() + 10
-        while time.monotonic() < deadline:
+        while len(killed) < 2 and time.monotonic() < deadline:
             for process in psutil.Process().children(recursive=True):
                 try:
-                    if process.name() != "pandoc" and process.cwd().startswith(str(scratch_root)):
+                    is_child = process.name() != "pandoc" and process.pid not in killed
+                    if is_child and process.cwd().startswith(str(scratch_root)):
                         process.send_signal(signal.SIGKILL)
-                        return
+                        killed.append(process.pid)
                 except psutil.Error:
                     continue
             time.sleep(0.01)
@@ -461,7 +469,7 @@ def test_a_child_killed_from_outside(room: Room, scratch_root: Path) -> None:
     killer.start()
     message = room.refusal("|a" * 40_000, "a.rst")
     killer.join()
-    assert "time or memory allowed" in message
+    assert "stopped its parser twice" in message
     assert room.read("healthy", "a.txt").blocks[0].text == "healthy"
 
 
