@@ -9,6 +9,8 @@ from django.http import HttpResponse, JsonResponse
 from django.template.response import SimpleTemplateResponse
 from django.utils.translation import gettext as _
 
+from kbsite import policy
+
 
 def refusal(
     path: str, *, status: int, code: str, heading: str, sentence: str, retry_after: int = 0
@@ -22,6 +24,7 @@ def refusal(
         context = {"status": status, "heading": heading, "sentence": sentence}
         context["is_passing"] = bool(retry_after)
         response = SimpleTemplateResponse("refused.html", context, status=status).render()
+        policy.protect(response)
     if retry_after:
         response["Retry-After"] = str(retry_after)
     response["Cache-Control"] = "no-store"
