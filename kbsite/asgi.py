@@ -10,7 +10,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
 # Seconds, with time left to answer 503 within two.
 os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
-from kbsite.dispatch import Pages, Site  # after the settings module is named
+from kbsite.admission import Admission  # after the settings module is named
+from kbsite.dispatch import Pages, Site
 from kbsite.servers import ensure_servers
 
 
@@ -21,8 +22,10 @@ def _application() -> Site:
     from search.mcp import agents_app, is_for_agents  # after the setup: it imports models
 
     begin("web")
-    pages, agents = Pages(), agents_app()
-    return Site(pages, agents, is_for_agents=is_for_agents, threads=settings.WEB_THREADS)
+    threads = settings.WEB_THREADS
+    admission = Admission(threads, patience=settings.WEB_PATIENCE)
+    pages, agents = Pages(admission), agents_app()
+    return Site(pages, agents, is_for_agents=is_for_agents, threads=threads, admission=admission)
 
 
 ensure_servers()

@@ -8,9 +8,11 @@ which is two hundred idle threads for two hundred streams.
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
@@ -30,7 +32,9 @@ from django.http.response import FileResponse, HttpResponseBase, StreamingHttpRe
 from django.urls import Resolver404, resolve
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from kbsite import health
+from kbsite import bodies, health, refusals
+from kbsite.admission import Admission, Busy, Place, Rank, rank_of
+from kbsite.bodies import Bodies
 from kbsite.monitoring import endpoint, requests
 
 Scope: TypeAlias = dict[str, Any]
@@ -42,6 +46,7 @@ T = TypeVar("T")
 
 # Downloads that are made at once, each in a thread and mostly with a connection; others wait.
 DOWNLOADS = 2
+_PLACE = "steelyard.place"  # of the request, in its scope
 _AHEAD = 4  # parts that wait for a slow reader
 
 
@@ -77,11 +82,14 @@ class Site:
         *,
         is_for_agents: Callable[[str], bool],
         threads: int,
+        admission: Admission | None = None,
     ) -> None:
         self._pages = pages
         self._agents = agents
         self._is_for_agents = is_for_agents
         self._threads = Threads(threads, thread_name_prefix="web")
+        self._admission = admission or Admission(threads, patience=math.inf)
+        self._bodies = Bodies(self._choose)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -95,10 +103,24 @@ class Site:
         elif scope["path"] == endpoint.PATH and scope["method"] in ("GET", "HEAD"):
             await endpoint.metrics_app(scope, receive, send)
         else:
-            chosen = self._agents if self._is_for_agents(scope["path"]) else self._pages
             with requests.named(scope, send) as send_named:
                 async with ThreadSensitiveContext(executor=self._threads):
-                    await chosen(scope, receive, send_named)
+                    await self._bodies(scope, receive, send_named)
+
+    async def _choose(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not self._is_for_agents(scope["path"]):
+            # Pages take their place once the body has arrived.
+            await self._pages(scope, receive, send)
+            return
+        try:
+            place = await self._admission.enter(Rank.AGENT)
+        except Busy as busy:
+            await refusals.send_busy(scope, busy.retry_after, send)
+            return
+        try:
+            await self._agents(scope, receive, send)
+        finally:
+            place.leave()
 
 
 class Pages(ASGIHandler):
@@ -108,8 +130,9 @@ class Pages(ASGIHandler):
     asynchronous chain a request changes threads a dozen times, and waits for one each time.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, admission: Admission | None = None) -> None:
         super().__init__()
+        self._admission = admission
         self._synchronous = BaseHandler()
         self._synchronous.load_middleware()
         self._downloads = Threads(DOWNLOADS, thread_name_prefix="download")
@@ -117,10 +140,45 @@ class Pages(ASGIHandler):
     async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
         if _is_asynchronous(request.path_info):
             return await super().get_response_async(request)
-        return await sync_to_async(self._synchronous.get_response)(request)
+        place: Place | None = request.scope.get(_PLACE)  # type: ignore[attr-defined]
+        loop = asyncio.get_running_loop()
+
+        def respond() -> HttpResponseBase:
+            if place is not None:
+                place.is_used = True
+            try:
+                return self._synchronous.get_response(request)
+            finally:
+                # By the thread: it works to its end even if the client has left.
+                if place is not None:
+                    with suppress(RuntimeError):  # the loop has ended
+                        loop.call_soon_threadsafe(place.leave)
+
+        return await sync_to_async(respond)()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.handle(scope, receive, send)
+        try:
+            await self.handle(scope, _Request(scope, receive), send)
+        except Busy as busy:
+            await refusals.send_busy(scope, busy.retry_after, send)
+        finally:
+            place: Place | None = scope.get(_PLACE)
+            if place is not None and not place.is_used:
+                place.leave()
+
+    async def read_body(self, receive: Receive) -> Any:
+        """The body, with a place for its request. Raises Busy.
+
+        From here on Django needs threads, for its signals at first. The body must be there: a
+        slow one would hold the place.
+        """
+        body = await super().read_body(receive)
+        try:
+            await cast("_Request", receive).admit(self._admission)
+        except BaseException:
+            body.close()
+            raise
+        return body
 
     async def send_response(self, response: HttpResponseBase, send: Send) -> None:
         # Django would read a body of any size into memory first, and warn of it.
@@ -130,6 +188,25 @@ class Pages(ASGIHandler):
         elif isinstance(response, StreamingHttpResponse) and not response.is_async:
             response.streaming_content = _Download(response, self._downloads)
         await super().send_response(response, send)
+
+
+class _Request:
+    """The messages of one request, which gets a place in its scope."""
+
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self._scope = scope
+        self._receive = receive
+
+    async def __call__(self) -> Mapping[str, Any]:
+        return await self._receive()
+
+    async def admit(self, admission: Admission | None) -> None:
+        path, method = self._scope["path"], self._scope["method"]
+        is_static = path.startswith(settings.STATIC_URL)
+        if admission is not None and not is_static and not _is_asynchronous(path):
+            files = method == "POST" and bodies.takes_files(path)
+            rank = rank_of(path, method, takes_files=files)
+            self._scope[_PLACE] = await admission.enter(rank)
 
 
 def _is_asynchronous(path: str) -> bool:

@@ -27,7 +27,9 @@ bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 # Each process loads the embedding model (about 220 MB) and serves several searches at once, in
 # WEB_THREADS threads (kbsite/dispatch.py): the model and the database both release the GIL. Open
 # streams are held by the event loop.
-worker_class = "asgi"
+worker_class = "kbsite.connections.Worker"
+# Open connections of each process: readers, streams, and those kept between two requests.
+worker_connections = int(os.environ.get("WEB_CONNECTIONS", 500))
 # The application of the agents' server (MCP) cannot work without it.
 asgi_lifespan = "on"
 workers = int(os.environ.get("WEB_CONCURRENCY", min(usable_cores(), 4)))

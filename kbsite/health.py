@@ -1,16 +1,19 @@
-"""Whether the database and Redis respond: /health/, answered outside Django's threads."""
+"""Whether database, Redis and storage respond: /health/, answered outside Django's threads."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import redis
 from django.conf import settings
+from django.core.files.storage import default_storage
 from django.db import connections
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
@@ -22,8 +25,10 @@ from redis.retry import Retry
 PATH = "/health/"
 # Seconds for a response: compose's own check waits for 5, other monitors for as little as 2.
 PATIENCE = 1.5
+# Bytes that must find room in the storage: one more small file.
+ROOM = 256 * 1024
 # Their own, because every thread of the site may be waiting for the database.
-_threads = ThreadPoolExecutor(4, thread_name_prefix="health")
+_threads = ThreadPoolExecutor(6, thread_name_prefix="health")
 
 
 def database_answers() -> bool:
@@ -62,12 +67,29 @@ def backup_is_recent() -> bool:
     return bool(found and found[0])
 
 
+def storage_answers() -> bool:
+    """Whether a file can be stored beside the originals; true of storage that is no folder."""
+    try:
+        folder = Path(default_storage.path(""))
+    except NotImplementedError:
+        return True
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as tried:
+            tried.write(bytes(ROOM))
+            tried.flush()
+    except OSError:
+        return False
+    return True
+
+
 async def answers() -> dict[str, bool]:
-    """Which of the servers behind the site respond within PATIENCE seconds."""
+    """Which of the servers and the storage behind the site respond within PATIENCE seconds."""
     loop = asyncio.get_running_loop()
     asked = {
         "database": loop.run_in_executor(_threads, database_answers),
         "redis": loop.run_in_executor(_threads, redis_answers),
+        "storage": loop.run_in_executor(_threads, storage_answers),
     }
     if settings.BACKUP_URL not in {"", "elsewhere"}:
         asked["backup"] = loop.run_in_executor(_threads, backup_is_recent)
@@ -78,7 +100,7 @@ async def answers() -> dict[str, bool]:
 @never_cache
 @require_safe
 async def health(request: HttpRequest) -> JsonResponse:
-    """Which of the servers behind the site respond; status 503 unless all do."""
+    """Which of them respond; status 503 unless all do."""
     found = await answers()
     return JsonResponse(found, status=_status(found))
 

@@ -191,7 +191,13 @@ class AnonymousThrottle(_OpenWithoutCache, AnonRateThrottle):
 
 
 class UserThrottle(_OpenWithoutCache, UserRateThrottle):
-    """Limit signed-in users, by user."""
+    """Limit signed-in users, by user.
+
+    DRF's own also limits anonymous visitors, by address: the lower of both rates would count.
+    """
+
+    def get_cache_key(self, request: Request, view: Any) -> str | None:
+        return super().get_cache_key(request, view) if request.user.is_authenticated else None
 
 
 class AnonymousAnswersThrottle(AnonymousThrottle):
@@ -205,16 +211,17 @@ class UserAnswersThrottle(UserThrottle):
 
     scope = "answers_user"
 
-    def get_cache_key(self, request: Request, view: Any) -> str | None:
-        # Anonymous visitors have a limit of their own.
-        return super().get_cache_key(request, view) if request.user.is_authenticated else None
 
+def seconds_to_wait(request: HttpRequest, *, for_search: bool = False) -> int:
+    """The seconds until the asker may ask again, who has asked too often; otherwise 0.
 
-def seconds_to_wait(request: HttpRequest) -> int:
-    """The seconds until the asker may ask again, who has asked too often; otherwise 0."""
-    throttle = (
-        UserAnswersThrottle() if request.user.is_authenticated else AnonymousAnswersThrottle()
-    )
+    Questions to be answered count, or with `for_search` searches, together with those of the API.
+    """
+    throttle: SimpleRateThrottle
+    if request.user.is_authenticated:
+        throttle = UserThrottle() if for_search else UserAnswersThrottle()
+    else:
+        throttle = AnonymousThrottle() if for_search else AnonymousAnswersThrottle()
     if throttle.allow_request(cast("Any", request), None):
         return 0
     return max(1, round(throttle.wait() or 60))

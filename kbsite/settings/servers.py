@@ -36,6 +36,8 @@ _tcp = {
 _options = {**_tcp, "keepalives_count": 3, "tcp_user_timeout": 60_000, **_options}
 # Threads of a web process for all synchronous work, and the most connections of any process.
 WEB_THREADS = max(1, env.int("WEB_THREADS", default=8))
+# Seconds between a request and its answer beyond which the site plans no answer but refuses it.
+WEB_PATIENCE = env.float("WEB_PATIENCE", default=1.0) or float("inf")
 _pool_size = env.int("DATABASE_POOL", default=10)
 if _pool_size:
     # Attempts come less and less often: after `reconnect_timeout` the next request begins anew.

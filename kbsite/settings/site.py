@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from csp.constants import NONCE, NONE, SELF
+
 from kbsite.settings.environment import BASE_DIR, VAR_DIR, env
 from kbsite.unfold import UNFOLD as UNFOLD
 
@@ -25,6 +27,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "csp",
     "django_htmx",
     "rest_framework",
     "kbsite.apps.TokensConfig",
@@ -56,6 +59,7 @@ MIDDLEWARE = [
     "kbsite.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
     "kbsite.dispatch.StaticFiles",
+    "kbsite.policy.ContentSecurityPolicy",
     "kbsite.outages.refuse_during_outage",
     "kbsite.exported.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -81,6 +85,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "kbsite.policy.nonce",
             ],
         },
     },
@@ -132,6 +137,21 @@ if env.bool("BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+# What pages may load and run: this site's files, and scripts that its templates name. Exceptions:
+# kbsite/policy.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [NONCE],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "base-uri": [NONE],
+        "frame-ancestors": [NONE],
+    }
+}
 # W002 asks for axes' middleware by name: RefusalMiddleware extends it.
 SILENCED_SYSTEM_CHECKS = ["axes.W002"]
 

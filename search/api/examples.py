@@ -37,7 +37,7 @@ _VALUES: dict[str, Any] = {
         "wordnet": 0.0,
     },
     "contributions": {signal.value: _SHARES.get(signal.value, 0.0) for signal in Signal},
-    "timing_ms": {"embed": 0.0, "retrieve": 4.2, "rank": 0.1, "show": 1.7, "total": 7.4},
+    "timing_ms": {},
     "file_name": "mine-safety-rules.md",
     "media_type": "text/markdown",
     "language": "en",

@@ -145,6 +145,7 @@ class SearchView(APIView):
             "explain": given["explain"],
             "legacy": wants_legacy(given.get("legacy", ""), found.profile.name),
             "search_id": search_id,
+            "times": bool(getattr(request.user, "is_staff", False)),
             "teams": dict(zip(map(id, found.results), found.teams, strict=bool(found.teams))),
         }
         answer = SearchResponseSerializer(found, context=context).data

@@ -22,6 +22,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from common.accounts import quotas
+from common.api.access import seconds_to_wait
 from search import pipeline
 from search.analytics.models import SearchEvent
 from search.analytics.recording import new_search_id, record_search
@@ -100,6 +101,11 @@ def page(request: HttpRequest, *, is_library: bool = False) -> HttpResponse:
         return _listed(request, form, whole, asked=form)
     if is_library and request.method == "GET" and not swaps:
         return redirect(form.address())
+    if form.query and (wait := seconds_to_wait(request, for_search=True)):
+        said = gettext("Too many searches. Search again in %(wait)d s.") % {"wait": wait}
+        refused = _refused(request, form, whole, (said,), status=429)
+        refused["Retry-After"] = str(wait)
+        return refused
     try:
         response = _found(request, form)
     except NothingAsked as error:

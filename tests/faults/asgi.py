@@ -1,11 +1,21 @@
-"""Requests to an ASGI application, without a server."""
+"""Requests to an ASGI application without a server, and the site under gunicorn."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from asgiref.testing import ApplicationCommunicator
+
+from tests.faults.harness import environment
+
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def scope(path: str = "/", method: str = "GET") -> dict[str, Any]:
@@ -47,3 +57,33 @@ async def _next(client: ApplicationCommunicator) -> Any:
         return message.result()
     message.cancel()
     return await client.receive_output(0.1)
+
+
+@contextmanager
+def gunicorn(
+    config: str = "kbsite.gunicorn", workers: int = 1, **more: str
+) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The site as it runs in production, with one worker process."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "gunicorn", "--config", f"python:{config}"),
+                *("--bind", f"fd://{listener.fileno()}", "--workers", str(workers)),
+                # It waits as long for the clients that are connected.
+                *("--graceful-timeout", "1"),
+            ],
+            cwd=PROJECT,
+            env=environment(**{"DATABASE_POOL": "4", **more}),
+            pass_fds=(listener.fileno(),),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        try:
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()

@@ -9,13 +9,11 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import urllib.request
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +32,11 @@ from mcp.client.stdio import stdio_client
 from common.accounts.models import User
 from ingestion.models import Visibility
 from kbsite.dispatch import Pages, Site
-from tests.faults.asgi import response, scope
+from tests.faults.asgi import PROJECT, gunicorn, response, scope
 from tests.faults.harness import environment
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS
 
-PROJECT = Path(__file__).resolve().parents[2]
 THREADS = 3
 
 
@@ -284,34 +281,6 @@ def test_static_files_are_served(tmp_path: Path) -> None:
 
 
 # --- under gunicorn ------------------------------------------------------------------------------
-
-
-@contextmanager
-def gunicorn(**more: str) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The site as it runs in production, with one worker process."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
-        port = listener.getsockname()[1]
-        process = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "gunicorn", "--config", "python:kbsite.gunicorn"),
-                *("--bind", f"fd://{listener.fileno()}", "--workers", "1"),
-                # It waits as long for the clients that are connected.
-                *("--graceful-timeout", "1"),
-            ],
-            cwd=PROJECT,
-            env=environment(DATABASE_POOL="4", **more),
-            pass_fds=(listener.fileno(),),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        try:
-            yield process, f"http://127.0.0.1:{port}"
-        finally:
-            if process.poll() is None:
-                process.kill()
-            process.communicate()
 
 
 def _get(url: str) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.test import Client
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from redis.exceptions import ConnectionError as CacheIsAway
@@ -167,6 +168,26 @@ def test_too_many_requests_say_when_to_come_back(
     body = assert_shape(response, 429, "throttled")
     assert body["details"]["wait_seconds"] == int(response.headers["Retry-After"])
     assert f" {response.headers['Retry-After']} s" in body["message"]
+
+
+def test_searches_on_the_page_count_with_those_of_the_api(
+    api: APIClient, client: Client, reader: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "anon", "2/min")
+    # The limit of users is not one of visitors, though DRF's own would count them, too.
+    monkeypatch.setitem(SimpleRateThrottle.THROTTLE_RATES, "user", "1/min")
+    question = {"q": "slam"}
+    assert client.get("/", question).status_code == 200
+    assert api.get("/api/v1/search/", question).status_code == 200
+    refused = client.get("/", question)
+    assert refused.status_code == 429
+    assert f"Search again in {refused['Retry-After']} s." in refused.text
+    assert client.get("/").status_code == 200  # nothing is searched
+    fragment = client.get("/", question, headers={"HX-Request": "true"})
+    assert "Too many searches." in fragment.text
+
+    client.force_login(reader)
+    assert [client.get("/", question).status_code for _ in range(2)] == [200, 429]
 
 
 def test_without_the_cache_reading_goes_on_and_guessing_does_not(

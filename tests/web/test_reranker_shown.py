@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest import approx
 
+from common.accounts.models import User
 from search.engine import configuration
 from search.models import SearchProfile
 from search.tuning.workbench import pools, preview
@@ -76,8 +77,9 @@ def test_the_page_says_when_it_is_away(client: Client, server: FakeReranker) -> 
 
 
 def test_the_api_has_its_leaf_its_time_and_its_failure(
-    client: Client, server: FakeReranker
+    client: Client, server: FakeReranker, administrator: User
 ) -> None:
+    client.force_login(administrator)
     address = "/api/v1/search/"
     body = client.get(address, {"q": QUESTION, "explain": "1"}).json()
     assert body["degraded"] == []

@@ -94,7 +94,10 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
     page = serializers.IntegerField()
     pages = serializers.IntegerField()
     page_size = serializers.IntegerField()
-    timing_ms = serializers.SerializerMethodField()
+    timing_ms = serializers.SerializerMethodField(
+        help_text="Milliseconds by step, for staff; otherwise empty: they tell whether somebody "
+        "has asked the same."
+    )
     results = ResultSerializer(many=True)
     terms = TermSerializer(many=True, required=False, help_text="With explain=1.")
 
@@ -111,4 +114,6 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
 
     @extend_schema_field({"type": "object", "additionalProperties": {"type": "number"}})
     def get_timing_ms(self, response: SearchResponse) -> dict[str, float]:
+        if not self.context.get("times", True):
+            return {}
         return {step: round(value, 2) for step, value in response.milliseconds.items()}

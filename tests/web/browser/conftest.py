@@ -74,8 +74,8 @@ def open_page(browser: Browser, live_server: Any) -> Iterator[OpenPage]:
 def pages_of(browser: Browser, url: str) -> Iterator[OpenPage]:
     """What opens pages of the site at `url`.
 
-    Other keywords go to Playwright's `new_context`. At the end no page may have raised an error or
-    asked another host for anything.
+    Other keywords go to Playwright's `new_context`. At the end no page may have raised an error,
+    violated the Content-Security-Policy, or asked another host for anything.
     """
     contexts: list[BrowserContext] = []
     problems: list[str] = []
@@ -92,6 +92,14 @@ def pages_of(browser: Browser, url: str) -> Iterator[OpenPage]:
             context.add_cookies([session_cookie(user, url)])
         page = context.new_page()
         page.on("pageerror", lambda error: problems.append(f"{page.url}: {error}"))
+        page.on(
+            "console",
+            lambda message: (
+                problems.append(f"{page.url}: {message.text}")
+                if "Content Security Policy" in message.text
+                else None
+            ),
+        )
         page.on(
             "request",
             lambda request: (
