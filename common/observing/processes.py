@@ -58,7 +58,7 @@ class _Own:
             name = f"{host}-{pid}-{time.time_ns():x}"
             folder = Path(os.environ[VARIABLE])
             with _whole(folder):
-                lock = os.open(folder / f"{name}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+                lock = _opened(folder / f"{name}.lock")
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 try:
                     for kind, size in _SIZES.items():
@@ -84,7 +84,9 @@ def keep_in(folder: Path) -> bool:
     Then each process knows only its own. Writes no file before the first metric is counted.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _leave_to_owner(folder, of=folder.parent)
     except OSError:
         return False
     if "fcntl" not in globals() or not os.access(folder, os.W_OK | os.X_OK):
@@ -125,7 +127,7 @@ def settled() -> Iterator[None]:
 @contextmanager
 def _whole(folder: Path) -> Iterator[None]:
     """Hold the lock of the whole folder."""
-    handle = os.open(folder / "folder.guard", os.O_CREAT | os.O_RDWR, 0o600)
+    handle = _opened(folder / "folder.guard")
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
@@ -165,7 +167,7 @@ def _add(left: Path, folded: Path) -> None:
 
 def _reserve(path: Path, size: int) -> None:
     """Create the file at its size, with its room on the disk. Raises OSError."""
-    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    handle = _opened(path)
     size = max(size, os.fstat(handle).st_size)
     try:
         if hasattr(os, "posix_fallocate"):
@@ -174,3 +176,22 @@ def _reserve(path: Path, size: int) -> None:
             os.pwrite(handle, b"\0" * (size - os.fstat(handle).st_size), os.fstat(handle).st_size)
     finally:
         os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    """The descriptor of the file, created if it is missing."""
+    is_new = not path.exists()
+    handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    if is_new:
+        _leave_to_owner(path, of=path.parent)
+    return handle
+
+
+def _leave_to_owner(path: Path, *, of: Path) -> None:
+    """Give what a command of root's made to the owner of its folder: the site's own user.
+
+    The web server could else not read it, and every scrape would fail.
+    """
+    if os.geteuid() == 0:
+        found = of.stat()
+        os.chown(path, found.st_uid, found.st_gid)

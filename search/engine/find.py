@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 
 from django.conf import settings
@@ -60,7 +61,9 @@ def embed_query(text: str, space: EmbeddingSpace) -> QueryVector:
     unread = 0
     try:
         # Resolved here because the pool's threads must not use the database.
-        future = _pool.submit(_embed, text, spaces.resolve(space), limit)
+        # With the context: the trace and the ids of the request go on in the thread.
+        work = copy_context().run
+        future = _pool.submit(work, _embed, text, spaces.resolve(space), limit)
         values, unread = future.result(timeout=limit)
     except FutureTimeout:
         logger.warning("The query's embedding took over %s s", limit)

@@ -145,18 +145,29 @@ def test_requests_are_counted_by_part_of_the_site_and_status(client: Client) -> 
     assert value("steelyard_request_seconds_count", area="api", status="404") == before + 1
 
 
-def counted_elsewhere(program: str) -> str:
-    """Run Python in another process that counts into the same folder, then dies."""
+def counted_elsewhere(program: str, folder: str = "") -> str:
+    """Run Python in another process that counts into the folder, then dies; what it complains."""
     code = (
         "import os, sys; from pathlib import Path\n"
         "from common.observing import metrics, processes\n"
         "assert processes.keep_in(Path(sys.argv[1]))\n" + program
     )
-    folder = os.environ[processes.VARIABLE]
     done = subprocess.run(
-        [sys.executable, "-c", code, folder], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", code, folder or os.environ[processes.VARIABLE]],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     return done.stderr
+
+
+def test_what_root_counts_belongs_to_the_site_s_user(tmp_path: Path) -> None:
+    """A command of root's beside a site of another user must not break its scrapes."""
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 12_345, 12_345)
+    folder = tmp_path / "metrics"
+    assert counted_elsewhere("metrics.runs('root')", str(folder)) == ""
+    files = list(folder.iterdir())
+    assert len(files) == 5
+    assert {each.stat().st_uid for each in (folder, *files)} == {tmp_path.stat().st_uid}
 
 
 def test_counts_of_a_killed_process_stay_and_its_files_go() -> None:

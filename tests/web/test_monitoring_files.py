@@ -99,6 +99,23 @@ def test_the_dashboard_shows_every_metric() -> None:
     assert ours - families == set()
 
 
+@pytest.mark.django_db
+def test_the_page_lists_every_metric_with_its_labels() -> None:
+    page = (ROOT / "docs/monitoring.md").read_text()
+    listed = {
+        name: set(re.findall(r"`(\w+)`", labels))
+        for names, labels in re.findall(r"^\| (`steelyard_.*?) \|(.*?)\|", page, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    histograms = re.compile(r"_(bucket|sum|count)$")
+    ours = {
+        histograms.sub("", name): labels - {"le"}
+        for name, labels in exported().items()
+        if name not in OTHERS
+    }
+    assert listed == ours
+
+
 def test_legends_name_labels_that_the_query_keeps() -> None:
     for panel in DASHBOARD["panels"]:
         for target in panel.get("targets", ()):

@@ -64,14 +64,15 @@ def test_one_trace_from_the_page_to_the_statement(
     response = client.get("/", {"q": f"when is the {CANARY} fed"})
     assert response.status_code == 200
     finished = spans.get_finished_spans()
-    assert len({span.context.trace_id for span in finished}) == 1
-    (statement,) = [
-        span
+    strays = [
+        span.name
         for span in finished
-        if "halfvec" in str(span.attributes.get("db.query.text"))
-        and "search" in ancestors(span, spans)
-    ][:1]
-    assert ancestors(statement, spans) == ["search", "GET pages"]
+        if span.name != "GET pages" and "GET pages" not in ancestors(span, spans)
+    ]
+    assert set(strays) <= {"INSERT"}  # the event, which is stored after the response
+    statements = [span for span in finished if "db.query.text" in span.attributes]
+    assert ["search", "GET pages"] in [ancestors(span, spans) for span in statements]
+    assert ancestors(named(spans)["embed query"], spans) == ["search", "GET pages"]
     request = named(spans)["GET pages"]
     assert request.attributes["http.response.status_code"] == 200
     assert request.attributes["steelyard.request_id"] == response["X-Request-ID"]
