@@ -165,7 +165,10 @@ def dumped(database: dict[str, Any], of: Snapshot) -> Iterator[IO[bytes]]:
             with dump.stdout as text:
                 yield text
             if dump.wait() != 0:
-                raise BackupError(f"The database could not be dumped: {_last_words(said)}")
+                raise BackupError(
+                    f"The database could not be dumped: {_last_words(said)} If the versions "
+                    "differ, set BACKUP_PROGRAMS to client programs of the server's version."
+                )
         finally:
             if dump.poll() is None:
                 dump.kill()

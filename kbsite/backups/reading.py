@@ -6,7 +6,6 @@ import hashlib
 import tempfile
 import zlib
 from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +16,8 @@ from kbsite.backups import database as db
 from kbsite.backups.errors import BackupDamaged, BackupError
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import DUMP, FILE, Listing, Piece, backups
-from kbsite.backups.store import Store
+from kbsite.backups.store import Store, in_threads
 
-THREADS = 4
 BLOCK = 1024 * 1024
 
 
@@ -108,9 +106,8 @@ def damaged_pieces(
         return "" if found == (piece.sha256, piece.size) else "its content changed"
 
     names = [name for name in wanted if only is None or name in only]
-    with ThreadPoolExecutor(THREADS, thread_name_prefix="verify") as threads:
-        found = zip(names, threads.map(problem, names), strict=True)
-        return {name: said for name, said in found if said}
+    found = zip(names, in_threads(problem, names), strict=True)
+    return {name: said for name, said in found if said}
 
 
 def restore_files(store: Store, key: Key, listing: Listing, storage: Storage) -> int:

@@ -6,10 +6,11 @@ Credentials of a bucket come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOI
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import obstore
 from obstore.exceptions import BaseError
@@ -22,6 +23,12 @@ RETRIES = {"max_retries": 4}
 # Multipart above this size, in parts of as much: the least that S3 takes is 5 MiB.
 PART_BYTES = 8 * 1024 * 1024
 DELETED_AT_ONCE = 1_000  # as S3 does
+# Small objects in a bucket wait for the network, not for the processor. Guesses.
+THREADS = 4
+QUEUED = 1_000
+
+A = TypeVar("A")
+B = TypeVar("B")
 
 
 class Store:
@@ -97,6 +104,13 @@ class Store:
                 "a bucket the variables AWS_ENDPOINT, AWS_REGION, AWS_ACCESS_KEY_ID and "
                 "AWS_SECRET_ACCESS_KEY."
             ) from error
+
+
+def in_threads(work: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+    """The results of `work` for each item, in order, some at once; millions take no more memory."""
+    with ThreadPoolExecutor(THREADS, thread_name_prefix="backup") as threads:
+        for start in range(0, len(items), QUEUED):
+            yield from threads.map(work, items[start : start + QUEUED])
 
 
 class _Pieces:

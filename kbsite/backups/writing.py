@@ -12,7 +12,6 @@ import re
 import tempfile
 import zlib
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,10 +33,8 @@ from kbsite.backups.listing import (
 )
 from kbsite.backups.reading import check_pieces, damaged_pieces, digest_of
 from kbsite.backups.splitting import split
-from kbsite.backups.store import Store
+from kbsite.backups.store import Store, in_threads
 
-# Small files to a bucket wait for the network, not for the processor. A guess.
-THREADS = 4
 SNAPSHOTS = 5
 # Within so many days of daily backups each object is read again.
 REREAD_DAYS = 14
@@ -82,8 +79,7 @@ class Backup:
     def copy(self, names: Iterable[str]) -> set[str]:
         """Copy the files that are not stored yet; return those that the site does not have."""
         wanted = sorted(set(names) - self.files.keys())
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="backup") as threads:
-            pieces = dict(zip(wanted, threads.map(self._copied, wanted), strict=True))
+        pieces = dict(zip(wanted, in_threads(self._copied, wanted), strict=True))
         self.files |= {name: piece for name, piece in pieces.items() if piece is not None}
         return {name for name, piece in pieces.items() if piece is None}
 

@@ -7,13 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.management import CommandError, call_command
+from psycopg.conninfo import make_conninfo
 
 from ingestion.documents import deletion
 from ingestion.models import Collection, Document
@@ -43,6 +45,41 @@ def test_a_backup_holds_every_row_and_original(
     # Repeated, as after an interruption: nothing is written twice.
     assert reading.restore(store, key, listing, database=empty, storage=elsewhere) == 0
     assert rows(empty) == rows(database.parameters())
+
+
+def test_a_restore_that_is_cut_off_changes_no_row_and_can_be_repeated(
+    make: Make, store: Store, key: Key, empty: dict[str, Any], elsewhere: FileSystemStorage
+) -> None:
+    listing = make().listing
+    reading.restore(store, key, listing, database=empty, storage=elsewhere)
+    before = rows(empty)
+    text = b"".join(reading.dump_parts(store, key, listing))
+
+    def cut_off() -> Iterator[bytes]:
+        yield text[: len(text) // 2]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        database.restore(empty, cut_off())
+    assert rows(empty) == before
+    with pytest.raises(BackupError, match=r"syntax error.*unchanged"):
+        database.restore(empty, [text, b"\nSELEKT 1;\n"])
+    assert rows(empty) == before
+    database.restore(empty, [text])
+    assert rows(empty) == before
+
+
+def test_a_restore_waits_for_nobody_who_still_uses_the_database(
+    make: Make, store: Store, key: Key, empty: dict[str, Any], elsewhere: FileSystemStorage,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    listing = make().listing
+    reading.restore(store, key, listing, database=empty, storage=elsewhere)
+    monkeypatch.setattr(database, "EMPTIED", database.EMPTIED.replace("10s", "100ms"))
+    with psycopg.connect(make_conninfo(**empty)) as reader:
+        reader.execute("SELECT count(*) FROM ingestion_document")
+        with pytest.raises(BackupError, match="Stop the web servers"):
+            reading.restore(store, key, listing, database=empty, storage=elsewhere)
 
 
 def test_nothing_in_the_store_can_be_read_or_recognised_without_the_key(
