@@ -62,6 +62,14 @@ def start_servers(**_signal: Any) -> None:
 
 
 @worker_ready.connect
+def close_files(**_signal: Any) -> None:
+    """Close the originals to other users of the machine: older versions left them open."""
+    from ingestion.files.storage import close_originals
+
+    close_originals()
+
+
+@worker_ready.connect
 def warn_of_isolation(**_signal: Any) -> None:
     """Log what does not hold a parser on this machine: nothing is missing silently."""
     from ingestion.parsing.isolation_report import isolation_report

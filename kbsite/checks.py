@@ -15,6 +15,7 @@ from django.db import DatabaseError, OperationalError, connections
 from django.utils.module_loading import import_string
 
 from ingestion.errors import EmbeddingError
+from ingestion.identifiers import regex_problems
 from ingestion.intake.fetching import read_rules
 from ingestion.parsing.isolation_report import isolation_report
 from ingestion.parsing.ocr import installed
@@ -354,6 +355,43 @@ def check_active_space(
     return [
         *(CheckWarning(text, id="steelyard.W006") for text in overview(spaces)),
         *(CheckWarning(f"{space}: {reason}", id="steelyard.W021") for space, reason in refused),
+    ]
+
+
+@register(Tags.database)
+def check_expressions(
+    app_configs: Apps, databases: Sequence[str] | None = None, **kwargs: Any
+) -> list[CheckMessage]:
+    """Warn of expressions from before RE2 that it lacks: they match nothing."""
+    from ingestion.models import IdentifierPattern
+    from search.models import ClassRule, SearchProfile
+    from search.query.rule_classifier import pattern_problems
+
+    if "default" not in (databases or ()):
+        return []
+    try:
+        found: list[tuple[str, object, list[str]]] = [
+            ("identifier pattern", row, regex_problems(row.regex))
+            for row in IdentifierPattern.objects.all()
+        ]
+        found += [
+            ("classifier rule", rule, pattern_problems(rule.pattern))
+            for rule in ClassRule.objects.exclude(pattern="")
+        ]
+        found += [
+            ("bypass of", profile, regex_problems(profile.bypass))
+            for profile in SearchProfile.objects.exclude(bypass="")
+        ]
+    except DatabaseError:
+        return []  # before migrate, or the command reports that the server is down
+    return [
+        CheckWarning(
+            f"The {kind} “{row}” matches nothing: {problems[0]}",
+            hint="Change it in the admin. Documents follow when they are reprocessed.",
+            id="steelyard.W022",
+        )
+        for kind, row, problems in found
+        if problems
     ]
 
 

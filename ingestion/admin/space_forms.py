@@ -83,8 +83,8 @@ class NewSpaceForm(SpaceForm):
         _("API key variable"),
         _(
             "For a server: the environment variable with this provider's key, set for the web "
-            "server and the workers, one that EMBEDDING_KEY_VARIABLES lists. "
-            "Empty: OPENAI_API_KEY for the address in the settings, no key for others."
+            "server and the workers, one that EMBEDDING_KEY_VARIABLES lists. Empty: "
+            "OPENAI_API_KEY for the address in the settings, no key for others."
         ),
     )
     dimensions_asked = _number(

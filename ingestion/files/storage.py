@@ -6,10 +6,11 @@ import hashlib
 import logging
 import os
 import shutil
+import stat
 import tempfile
 import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -31,6 +32,9 @@ logger = logging.getLogger(__name__)
 HEAD_BYTES = 8192
 BLOCK_BYTES = 1024 * 1024
 MAX_NAME_CHARS = 200
+ORIGINALS = "originals"
+# For this user and its group, whatever the umask: web servers and workers share one of them.
+FILE_MODE, FOLDER_MODE = 0o640, 0o750
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,7 @@ def store(file: IO[bytes], examined: Examined) -> StoredFile:
     Raises NotStored, without leaving a partial file.
     """
     digest = examined.sha256
-    name = f"originals/{digest[:2]}/{digest}"
+    name = f"{ORIGINALS}/{digest[:2]}/{digest}"
     try:
         if not default_storage.exists(name):
             name = _save(name, file)
@@ -114,20 +118,52 @@ def _save(name: str, file: IO[bytes]) -> str:
     except NotImplementedError:
         return default_storage.save(name, File(file))  # object storage is atomic
     # A full disk must not leave a partial file under a name that promises the whole.
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_folder(target.parent)
     handle, draft = tempfile.mkstemp(prefix=".draft-", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stored:
             shutil.copyfileobj(file, stored, BLOCK_BYTES)
             stored.flush()
             os.fsync(stored.fileno())
-        if settings.FILE_UPLOAD_PERMISSIONS is not None:
-            Path(draft).chmod(settings.FILE_UPLOAD_PERMISSIONS)
+        Path(draft).chmod(FILE_MODE)
         Path(draft).replace(target)
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
     return name
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder of originals, and those above it below MEDIA_ROOT, closed to other users."""
+    if not folder.exists():
+        if folder.parent != Path(settings.MEDIA_ROOT):
+            _make_folder(folder.parent)
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(FOLDER_MODE)
+
+
+def close_originals(*, whole: bool = False) -> int:
+    """Close the originals to other users of this machine; return how many modes changed.
+
+    The folder alone is enough, since nobody passes it; `whole`: each file and folder in it as well.
+    0 for an object storage, and where the folder belongs to another user.
+    """
+    try:
+        root = Path(default_storage.path(ORIGINALS))
+    except NotImplementedError:
+        return 0
+    paths = [root, *(root.rglob("*") if whole else ())]
+    return sum(_close(path) for path in paths)
+
+
+def _close(path: Path) -> bool:
+    with suppress(OSError):
+        mode = stat.S_IMODE(path.lstat().st_mode)
+        allowed = FOLDER_MODE if path.is_dir() else FILE_MODE
+        if mode & ~allowed and not path.is_symlink():
+            path.chmod(mode & allowed)
+            return True
+    return False
 
 
 def display_name(file_name: str) -> str:

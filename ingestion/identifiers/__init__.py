@@ -4,12 +4,13 @@ An identifier names one thing and has a form that a pattern can distinguish from
 `D-40`, `30 CFR 75.1725`, `rclcpp::Node`, `settings.py`. Proper nouns and acronyms (Aboleth,
 SLAM) have no such form: they are terms, and the keyword signal finds them.
 
-Read in this order: `patterns` (forms to recognise), `normalisers` (canonical spellings),
-`finding` (identifiers of texts and queries, stored forms, matches), `checking` (validation of
-an administrator's patterns).
+Read in this order: `expressions` (which never take long), `patterns` (forms to recognise),
+`normalisers` (canonical spellings), `finding` (identifiers of texts and queries, stored forms,
+matches), `checking` (validation of an administrator's patterns).
 """
 
 from ingestion.identifiers.checking import check_pattern, overlaps, regex_problems
+from ingestion.identifiers.expressions import UnsafeExpression, expression, matches
 from ingestion.identifiers.finding import (
     Form,
     Found,
@@ -32,11 +33,14 @@ __all__ = [
     "Normaliser",
     "Pattern",
     "Place",
+    "UnsafeExpression",
     "check_pattern",
+    "expression",
     "find_identifiers",
     "index_forms",
     "is_single_identifier",
     "match_strength",
+    "matches",
     "overlaps",
     "placed_forms",
     "query_identifiers",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
+from ingestion.identifiers.expressions import UnsafeExpression
 from ingestion.identifiers.finding import find_identifiers
 from ingestion.identifiers.normalisers import NORMALISERS
 from ingestion.identifiers.patterns import Pattern, compiled
 
 MAX_REGEX_CHARS = 600
-# A group repeated at most this often may contain another repeat: the ways to match stay few.
-_SAFE_REPEATS = 16
 # Ordinary sentences: dates, figures, abbreviations and names, but no codes.
 PROSE = (
     "On 14 March 2023 the committee met at 10:30 in room four, and about 25% of the 1,200 members "
@@ -53,51 +51,19 @@ def _recognised(pattern: Pattern, text: str) -> list[str]:
 
 
 def regex_problems(regex: str) -> list[str]:
-    """Why `regex` is not safe to run on users' texts, as sentences; empty if it is."""
+    """Why `regex` is not taken, as sentences; empty if it is. What is taken is never slow."""
     if len(regex) > MAX_REGEX_CHARS:
         return [f"The expression is longer than {MAX_REGEX_CHARS} characters; split it in two."]
     try:
         re.compile(regex)  # on its own first: "a)|(b" is only valid inside our brackets
-        matcher = compiled(regex)
     except (re.error, OverflowError, RecursionError) as error:
         return [f"Not a valid regular expression: {error}."]
+    try:
+        matcher = compiled(regex)
+    except UnsafeExpression as error:
+        return [str(error)]
     if matcher.fullmatch(""):
         return ["The expression matches an empty text; make at least one part of it mandatory."]
-    # The parser is CPython's own and private, but nothing else sees exactly what re will run;
-    # the alternative is to write a second parser.
-    return _slow_parts(re._parser.parse(matcher.pattern))  # type: ignore[attr-defined]
-
-
-def _slow_parts(tree: Any, inside: str = "") -> list[str]:
-    """Errors for parts that can take exponential time: nested repeats and back-references."""
-    for operation, argument in tree:
-        name = str(operation)
-        if name.startswith("GROUPREF"):
-            return ["Back-references are not allowed, because they can be very slow; remove them."]
-        if inside and name in {"BRANCH", "MAX_REPEAT", "MIN_REPEAT"} and _varies(name, argument):
-            return [
-                "A repeat inside another repeat can be very slow. Limit the outer "
-                f"one to at most {_SAFE_REPEATS}, as in (...){{1,8}}, or make the inner one "
-                "possessive, as in \\w++."
-            ]
-        repeats = name in {"MAX_REPEAT", "MIN_REPEAT"} and argument[1] > _SAFE_REPEATS
-        possessive = name in {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"}
-        below = "" if possessive else name if repeats else inside
-        for part in _subpatterns(argument):
-            if problems := _slow_parts(part, below):
-                return problems
-    return []
-
-
-def _varies(name: str, argument: Any) -> bool:
-    return name == "BRANCH" or argument[0] != argument[1]
-
-
-def _subpatterns(argument: Any) -> list[Any]:
-    if isinstance(argument, re._parser.SubPattern):  # type: ignore[attr-defined]
-        return [argument]
-    if isinstance(argument, tuple | list):
-        return [part for each in argument for part in _subpatterns(each)]
     return []
 
 

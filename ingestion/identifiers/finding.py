@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from ingestion.identifiers.expressions import Bounded, Span, UnsafeExpression
 from ingestion.identifiers.normalisers import NORMALISERS, Normaliser
 from ingestion.identifiers.patterns import DEFAULT_PATTERNS, Pattern, compiled
 
@@ -52,7 +53,7 @@ def find_identifiers(text: str, patterns: Sequence[Pattern] = DEFAULT_PATTERNS) 
     for pattern in patterns:
         normaliser = NORMALISERS[pattern.normaliser]
         accepted: list[Found] = []
-        for match in _matches(compiled(pattern.regex), text):
+        for match in _matches(_usable(pattern), text):
             if taken.overlaps(match.start(), match.end()):
                 continue
             if one := _found(pattern.name, match.group(), match.start(), normaliser):
@@ -121,8 +122,20 @@ class _Taken:
                 self._cells.setdefault(cell, []).append((one.start, one.end))
 
 
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+def _usable(pattern: Pattern) -> re.Pattern[str] | Bounded | None:
+    """The compiled pattern; None for one from before RE2 that RE2 lacks, which `check` names."""
+    try:
+        return compiled(pattern.regex)
+    except UnsafeExpression:
+        return None
+
+
+def _matches(
+    pattern: re.Pattern[str] | Bounded | None, text: str
+) -> Iterator[re.Match[str] | Span]:
     """Yield matches of at most MAX_IDENTIFIER_CHARS, in order."""
+    if pattern is None:
+        return
     resume = 0
     for begin in range(0, len(text), _STRETCH):
         stop = begin + _STRETCH + MAX_IDENTIFIER_CHARS

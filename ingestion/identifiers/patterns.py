@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
+
+from .expressions import Bounded
 
 # An identifier is not adjacent to a Latin letter, digit or underscore. Not \b, which would miss
 # the D40 of a Chinese sentence, written without spaces.
@@ -28,8 +30,14 @@ class Pattern:
 
 
 @lru_cache(maxsize=512)
-def compiled(regex: str) -> re.Pattern[str]:
-    """The compiled expression with its word boundaries. Raises re.error."""
+def compiled(regex: str) -> re.Pattern[str] | Bounded:
+    """The compiled expression with its word boundaries. Raises UnsafeExpression.
+
+    The shipped ones, whose repeats are all bounded and which look around, run in Python's engine,
+    all others in RE2.
+    """
+    if regex not in _shipped():
+        return Bounded(regex, _WORD)
     flags = _LEADING_FLAGS.match(regex)
     body = f"(?{flags[1]}:{regex[flags.end() :]})" if flags else f"(?:{regex})"
     return re.compile(f"(?<![{_WORD}]){body}(?![{_WORD}])")
@@ -167,3 +175,8 @@ DEFAULT_PATTERNS: tuple[Pattern, ...] = (
         ("What", "SLAM", "FK", "Aboleth", "iPhone", "PhD", "APIs", "McDonald", "MHz"),
     ),
 )
+
+
+@cache
+def _shipped() -> frozenset[str]:
+    return frozenset(pattern.regex for pattern in DEFAULT_PATTERNS)

@@ -7,12 +7,12 @@ weights, and add a note.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.utils.translation import gettext, ngettext
 
+from ingestion.identifiers import matches
 from ingestion.models.library import Viewer
 from search.domain import (
     Candidates,
@@ -136,7 +136,7 @@ def classified(
         return Classification(choices.query_class, "asked for by the caller", 1.0)
     model = model_of(configured)
     classification = classify_by(profile.classifier, query, configured.rules, model)
-    if profile.bypass and re.search(profile.bypass, query.original):
+    if profile.bypass and matches(profile.bypass, query.original):
         return replace(classification, rule="goes to the keywords alone", weights=KEYWORDS_ALONE)
     return classification
 

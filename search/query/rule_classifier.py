@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 
-from ingestion.identifiers import DEFAULT_PATTERNS, Pattern, regex_problems
+from ingestion.identifiers import DEFAULT_PATTERNS, Pattern, matches, regex_problems
 from search.domain import Classification, Query, QueryClass
 from search.errors import SearchError
 from search.query.parse import parse
@@ -106,7 +106,7 @@ def check_rule(
     if rule.predicate and rule.predicate not in PREDICATES:
         known = ", ".join(PREDICATES)
         return {"predicate": [f"There is no predicate {rule.predicate!r}. Choose one of: {known}."]}
-    if rule.pattern and (problems := regex_problems(rule.pattern)):
+    if rule.pattern and (problems := pattern_problems(rule.pattern)):
         return {"pattern": problems}
     missed = [text for text in rule.examples if not _reads_as(rule, text, patterns)]
     caught = [text for text in rule.counter_examples if _reads_as(rule, text, patterns)]
@@ -127,9 +127,24 @@ def _reads_as(rule: ClassifierRule, text: str, patterns: Sequence[Pattern]) -> b
 def _matches(rule: ClassifierRule, query: Query) -> bool:
     if rule.predicate:
         return _TESTS[rule.predicate](query)
-    return _compiled(rule.pattern).search(query.text) is not None
+    return found(rule.pattern, query.text)
 
 
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+@cache
+def _shipped() -> Mapping[str, re.Pattern[str]]:
+    """The patterns of the shipped rules, compiled: they look ahead, which RE2 cannot."""
+    from search.query.shipped_rules import RULES  # which is made of this module's rules
+
+    return {rule.pattern: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES if rule.pattern}
+
+
+def found(pattern: str, text: str) -> bool:
+    """Whether a rule's pattern is in the text, in time linear in it but for the shipped rules'."""
+    if shipped := _shipped().get(pattern):
+        return shipped.search(text) is not None
+    return matches(pattern, text, ignores_case=True)
+
+
+def pattern_problems(pattern: str) -> list[str]:
+    """Why a rule's pattern is not taken, as sentences; empty if it is."""
+    return [] if pattern in _shipped() else regex_problems(pattern)

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from ingestion.identifiers import UnsafeExpression, expression
 from search.domain import (
     Boost,
     Candidate,
@@ -96,7 +97,10 @@ def anchors(boost: Boost, text: str) -> tuple[str, ...]:
     """The boost's anchors in the query, each once, in order."""
     if not boost.anchor:
         return ()
-    matches = _compiled(boost.anchor).finditer(text)
+    try:
+        matches = expression(boost.anchor).finditer(text)
+    except UnsafeExpression:
+        return ()  # from before RE2: `check` names it
     found = (match.group(1) if match.re.groups else match.group() for match in matches)
     return tuple(dict.fromkeys(anchor for anchor in found if anchor))[:MAX_ANCHORS]
 
@@ -190,8 +194,3 @@ def _query_class(what: str, value: object) -> QueryClass | None:
     except ValueError as error:
         names = ", ".join(QueryClass)
         raise ValueError(f"{what}: query_class must be one of {names}.") from error
-
-
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)

@@ -180,9 +180,9 @@ def test_the_patterns_that_ship_pass_their_own_check(pattern: Pattern) -> None:
         (Pattern("x", "[", "lower", ("a",)), "Not a valid regular expression"),
         (Pattern("x", "a", "nope", ("a",)), "Unknown normaliser 'nope'"),
         (Pattern("x", "a*", "lower", ("a",)), "matches an empty text"),
-        (Pattern("x", "(a+)+b", "lower", ("ab",)), "repeat inside another"),
-        (Pattern("x", "(a|ab)+c", "lower", ("ac",)), "repeat inside another"),
-        (Pattern("x", r"(\w)\1", "lower", ("aa",)), "Back-references are not allowed"),
+        (Pattern("x", "a(?!b)", "lower", ("a",)), "Looking ahead or behind"),
+        (Pattern("x", r"(\w)\1", "lower", ("aa",)), "Back-references are not possible"),
+        (Pattern("x", "a++", "lower", ("a",)), "Possessive repeats"),
         (Pattern("x", "a" * 700, "lower", ("a",)), "longer than"),
         (Pattern("x", "INC-[0-9]+", "code"), "at least one example"),
         (Pattern("x", "INC-[0-9]+", "code", ("INC-1 b",)), "example 'INC-1 b' is not recognised"),
@@ -193,8 +193,9 @@ def test_a_bad_pattern_is_refused_with_a_reason(pattern: Pattern, sentence: str)
     assert any(sentence in problem for problem in check_pattern(pattern))
 
 
-@pytest.mark.parametrize("regex", [r"(?i)inc-\d+", r"(?:a++-)++\d", r"INC-\d+(?:\.\d+){1,8}"])
+@pytest.mark.parametrize("regex", [r"(?i)inc-\d+", r"(?:a+-)+\d", r"INC-\d+(?:\.\d+){1,8}"])
 def test_a_good_pattern_is_accepted(regex: str) -> None:
+    """A repeat in a repeat, too: RE2 takes no longer for it."""
     examples = {"(?i)": "Inc-7", "(?:a": "a-aa-1", "INC-": "INC-1.2"}
     pattern = Pattern("x", regex, "lower", (examples[regex[:4]],))
     assert check_pattern(pattern) == []

@@ -155,6 +155,9 @@ def _read(
             raise _too_slow(policy)
         digest.update(part)
         file.write(part)
+    # Without a stated length, a body that the deadline cut looks like one that ended.
+    if deadline.left <= 0:
+        raise _too_slow(policy)
     file.seek(0)
     return Fetched(target.url, file, digest.hexdigest(), headers)
 

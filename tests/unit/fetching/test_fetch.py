@@ -230,10 +230,11 @@ def _drip(start: bytes, part: bytes) -> Answer:
     [
         (b"HTTP/1.1 200 OK\r\nX: ", b"a"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b"a"),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n", b"a"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
         (b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
-    ids=["headers", "body", "chunks", "continue"],
+    ids=["headers", "body", "body-without-length", "chunks", "continue"],
 )
 def test_slow_drips(site: Site, open_policy: Policy, start: bytes, part: bytes) -> None:
     """Each single read is quick; all together would never end."""
