@@ -46,8 +46,9 @@ INSTALLED_APPS = [
 AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "kbsite.dispatch.StaticFiles",
+    "kbsite.middleware.StaticFiles",
     "kbsite.policy.ContentSecurityPolicy",
+    "kbsite.middleware.Compressed",
     "kbsite.outages.refuse_during_outage",
     "kbsite.exported.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
