@@ -87,12 +87,13 @@ class Server:
 
 
 @contextmanager
-def server(*arguments: str) -> Iterator[Server]:
-    """A gunicorn with one worker process, until the block ends."""
+def server(*arguments: str, workers: int = 1) -> Iterator[Server]:
+    """A gunicorn, by default with one worker process, until the block ends."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", *arguments[:-1], "--workers", "1"]
+    command = [sys.executable, "-m", "gunicorn", *arguments[:-1]]
+    command += ["--workers", str(workers)]
     command += ["--bind", f"{HOST}:{port}", "--log-level", "error", "--access-logfile", "/dev/null"]
     name = f"web on {port}"
     environment = os.environ | {"PGAPPNAME": name}

@@ -20,7 +20,6 @@ from typing import Any, TypeAlias, TypeVar, cast
 from asgiref.sync import (
     ThreadSensitiveContext,
     iscoroutinefunction,
-    markcoroutinefunction,
     sync_to_async,
 )
 from django.conf import settings
@@ -30,7 +29,6 @@ from django.db import connections
 from django.http import HttpRequest
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import Resolver404, resolve
-from whitenoise.middleware import WhiteNoiseMiddleware
 
 from kbsite import bodies, health, refusals
 from kbsite.admission import Admission, Busy, Place, Rank, rank_of
@@ -295,27 +293,3 @@ class _Download:
     def _close_content(self) -> None:
         while self._closers:
             self._closers.pop()()
-
-
-class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]
-    """WhiteNoise, async as well: a synchronous middleware holds a thread while a view waits."""
-
-    sync_capable = True
-    async_capable = True
-
-    def __init__(self, get_response: Callable[..., Any]) -> None:
-        super().__init__(get_response)
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
-
-    def __call__(self, request: HttpRequest) -> Any:
-        return self._served(request) if iscoroutinefunction(self) else super().__call__(request)
-
-    async def _served(self, request: HttpRequest) -> Any:
-        if self.autorefresh:
-            found = await sync_to_async(self.find_file)(request.path_info)
-        else:
-            found = self.files.get(request.path_info)
-        if found is None:
-            return await self.get_response(request)
-        return await sync_to_async(self.serve)(found, request)

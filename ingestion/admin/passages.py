@@ -29,9 +29,9 @@ from common.admin.pages import OwnPages, actor
 from ingestion import services
 from ingestion.admin.fields import LanguageField
 from ingestion.documents import editing
-from ingestion.documents.previewing import ChunkPreview, preview_chunks
+from ingestion.documents.previewing import WEB_SECONDS, ChunkPreview, preview_chunks
 from ingestion.edits.carrying import parsed_text
-from ingestion.errors import FileTooLarge, IngestionError
+from ingestion.errors import FileTooLarge, IngestionError, ParseLimitExceeded
 from ingestion.files.storage import display_name
 from ingestion.models import Chunk, Collection, Document
 from ingestion.models.edits import MAX_QUESTION_CHARS
@@ -249,6 +249,9 @@ def preview_page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
     if posted and form.is_valid() and file is not None:
         try:
             context |= _shown(_preview(file, form), display_name(file.name or "unnamed"))
+        except ParseLimitExceeded as error:
+            said = gettext("An upload reads it in the background, where it may take longer.")
+            context["problem"] = f"{error} {said}"
         except (IngestionError, ValueError) as error:
             context["problem"] = str(error)
     context |= {
@@ -270,7 +273,11 @@ def _preview(file: UploadedFile[bytes], form: PreviewForm) -> ChunkPreview:
             for block in file.chunks():
                 copy.write(block)
         return preview_chunks(
-            path, display_name(file.name or "unnamed"), parts_to=folder, **form.sizes()
+            path,
+            display_name(file.name or "unnamed"),
+            parts_to=folder,
+            seconds=WEB_SECONDS,
+            **form.sizes(),
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from django.conf import settings
@@ -19,14 +21,21 @@ from ingestion.parsing.titles import title_from_file_name
 
 
 def open_file(
-    path: Path, file_name: str, *, parts_to: Path | None = None, ocr_pages: int | None = None
+    path: Path,
+    file_name: str,
+    *,
+    parts_to: Path | None = None,
+    ocr_pages: int | None = None,
+    seconds: float = math.inf,
 ) -> ParsedDocument:
     """The file's blocks and metadata; embedded files are copied to the folder `parts_to`.
 
-    OCR reads at most `ocr_pages` scanned pages (default and maximum: the setting OCR_PAGES).
+    OCR reads at most `ocr_pages` scanned pages (default and maximum: the setting OCR_PAGES). The
+    parser may take `seconds` at most, and never more than the settings allow.
     """
     most = settings.OCR_PAGES if ocr_pages is None else min(ocr_pages, settings.OCR_PAGES)
     limits = ParseLimits.of(settings.PARSE_LIMITS)
+    limits = replace(limits, wall_seconds=min(limits.wall_seconds, seconds))
     return parse_file(
         path,
         file_name,
@@ -46,11 +55,16 @@ def _ocr(pages: int) -> Ocr:
 
 # Few: somebody is waiting for the preview.
 OCR_PAGES = 5
+# In the web process, whose thread waits for the parser and then cuts the text: seconds for each.
+WEB_SECONDS = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPreview:
-    """A file as it would be indexed. `language` is a code, empty if not recognised."""
+    """A file as it would be indexed. `language` is a code, empty if not recognised.
+
+    `is_cut` if the time sufficed for the first chunks only.
+    """
 
     title: str
     language: str
@@ -58,6 +72,7 @@ class ChunkPreview:
     options: ChunkingOptions
     model: str
     chunks: tuple[ChunkDraft, ...]
+    is_cut: bool = False
 
     @property
     def tokens(self) -> int:
@@ -84,25 +99,40 @@ def preview_chunks(
     chunk_tokens: int = 200,
     overlap_tokens: int = 20,
     language: str = "",
+    seconds: float = math.inf,
 ) -> ChunkPreview:
     """The chunks of the file at `path` as an upload would get them, for the active model.
+
+    The parser may take `seconds`, and so may what follows; with a limit one scanned page is read.
 
     Raises IngestionError for a file that would be refused or would fail, ValueError with a
     message for incompatible sizes.
     """
     model = spaces.embedder()
     options = _options(chunk_tokens, overlap_tokens, model)
-    parsed = open_file(path, file_name, parts_to=parts_to, ocr_pages=OCR_PAGES)
+    pages = OCR_PAGES if math.isinf(seconds) else 1
+    parsed = open_file(path, file_name, parts_to=parts_to, ocr_pages=pages, seconds=seconds)
     title = parsed.title.strip() or title_from_file_name(file_name)
     said = primary_code(parsed.language) or detect_language(extracted_text(parsed.blocks)) or ""
+    drafts = chunk_blocks(parsed.blocks, options, model.tokenizer, title=title)
+    chunks = tuple(_until(drafts, time.monotonic() + seconds))
     return ChunkPreview(
         title=title,
         language=language or said,
         parsed=parsed,
         options=options,
         model=model.card.name,
-        chunks=tuple(chunk_blocks(parsed.blocks, options, model.tokenizer, title=title)),
+        chunks=chunks,
+        is_cut=next(drafts, None) is not None,
     )
+
+
+def _until(drafts: Iterator[ChunkDraft], due: float) -> Iterator[ChunkDraft]:
+    """The drafts that are made until then, one at least."""
+    for draft in drafts:
+        yield draft
+        if time.monotonic() > due:
+            return
 
 
 def _options(chunk_tokens: int, overlap_tokens: int, model: Embedder) -> ChunkingOptions:

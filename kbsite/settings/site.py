@@ -58,8 +58,9 @@ AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "kbsite.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
-    "kbsite.dispatch.StaticFiles",
+    "kbsite.middleware.StaticFiles",
     "kbsite.policy.ContentSecurityPolicy",
+    "kbsite.middleware.Compressed",
     "kbsite.outages.refuse_during_outage",
     "kbsite.exported.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",

@@ -144,7 +144,7 @@ urlpatterns = [path("stream/", _stream), path("file/", _file), path("body/", _bo
 def plain(settings: Any, tmp_path: Path) -> None:
     """The addresses above, with static files in `tmp_path`, and no other middleware."""
     settings.ROOT_URLCONF = __name__
-    settings.MIDDLEWARE = ["kbsite.dispatch.StaticFiles"]
+    settings.MIDDLEWARE = ["kbsite.middleware.StaticFiles"]
     settings.STATIC_ROOT = str(tmp_path)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -92,3 +94,21 @@ def test_the_upload_page_and_the_collection_page_lead_here(admin: Client) -> Non
     assert reverse("admin:ingestion_document_preview") == ADDRESS
     assert ADDRESS in admin.get(reverse("admin:ingestion_document_add")).content.decode()
     assert ADDRESS in admin.get(reverse("admin:ingestion_collection_add")).content.decode()
+
+
+def test_a_large_file_shows_its_beginning(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread of the web server does not cut all of it into passages."""
+    clock = count(0, 3)
+    monkeypatch.setattr(
+        "ingestion.documents.previewing.time", SimpleNamespace(monotonic=lambda: next(clock))
+    )
+    page = shown(admin, SENTENCE * 200, "ropes.md", chunk_tokens=40, overlap_tokens=0)
+    assert page.count("sy-preview-text") == 2
+    assert "only its beginning was cut into passages" in page
+
+
+def test_a_file_that_takes_long_is_refused(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ingestion.admin.passages.WEB_SECONDS", 0.001)
+    page = shown(admin, SENTENCE * 20_000, "ropes.html")
+    assert "took longer than 0.001 seconds" in page
+    assert "An upload reads it in the background" in page

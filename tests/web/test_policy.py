@@ -1,4 +1,7 @@
-"""The Content-Security-Policy: on every page, and no template that it would stop."""
+"""What every response carries: the Content-Security-Policy, and compression.
+
+No template may contain what the policy stops.
+"""
 
 from __future__ import annotations
 
@@ -89,3 +92,24 @@ def test_no_public_template_has_what_the_policy_stops(path: Path) -> None:
 def test_the_policy_is_one_dict() -> None:
     """Django 6 takes the same one."""
     assert set(site_settings.CONTENT_SECURITY_POLICY) == {"DIRECTIVES"}
+
+
+@pytest.mark.django_db
+def test_pages_and_json_are_compressed(client: Client) -> None:
+    packed = {"Accept-Encoding": "gzip"}
+    for address in ("/", "/api/schema/"):
+        response = client.get(address, headers=packed)
+        assert response["Content-Encoding"] == "gzip"
+        assert "Accept-Encoding" in response["Vary"]
+    # Of equal content, so that lengths say nothing.
+    lengths = {len(client.get("/login/", headers=packed).content) for _ in range(8)}
+    assert len(lengths) > 1
+
+
+@pytest.mark.django_db
+def test_originals_are_not(client: Client) -> None:
+    document = make_document(make_collection(), "Some text " * 100)
+    address = f"/documents/{document.public_id}/original/"
+    response = client.get(address, headers={"Accept-Encoding": "gzip"})
+    response.close()
+    assert "Content-Encoding" not in response

@@ -1,0 +1,190 @@
+"""More readers than the site serves in time: what they get, and what uploads cost them.
+
+    python -m benchmarks.load [--readers 64] [--seconds 60] [--chunks 5000] [--documents 50]
+
+Three parts on one database: the site without refusals (WEB_PATIENCE=0), as it is, and as it is with
+eight readers while documents are ingested. A refused reader waits as long as Retry-After says.
+Runs on servers of its own under var/bench; generator and site share the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import statistics
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import count
+from urllib.parse import urlencode
+
+import psutil
+
+from benchmarks.site import receive, site, wait_until_finished, worker
+from benchmarks.streams import HOST, Server, server
+
+FEW = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--readers", type=int, default=64)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--chunks", type=int, default=5000)
+    parser.add_argument("--documents", type=int, default=50)
+    chosen = parser.parse_args()
+    os.environ |= {"THROTTLE_ANONYMOUS": "1000000/min", "SEARCH_EVENTS": "0"}
+    with site("load"):
+        from benchmarks import corpus, texts
+
+        corpus.build(chosen.chunks)
+        questions = texts.questions(200)
+        with serving(patience="0") as target:
+            read(target, questions, FEW, 5)  # the model, the views and the caches
+            read(target, questions, chosen.readers, chosen.seconds).show("without refusals")
+        with serving() as target:
+            read(target, questions, FEW, 5)
+            read(target, questions, chosen.readers, chosen.seconds).show("as it is")
+            alone = read(target, questions, FEW, 20)
+            alone.show(f"{FEW} readers")
+            with ingesting(chosen.documents) as is_done:
+                under = read(target, questions, FEW, 300, until=is_done)
+            under.show(f"{FEW} readers, {chosen.documents} documents ingested")
+            print(f"  p50 with documents / without: {under.p50 / alone.p50:.2f}")
+
+
+@contextmanager
+def serving(patience: str = "") -> Iterator[Server]:
+    """The site with as many processes as it takes by itself."""
+    before = dict(os.environ)
+    os.environ |= {"WEB_PATIENCE": patience} if patience else {}
+    try:
+        with server("--config", "python:kbsite.gunicorn", "kbsite.asgi", workers=2) as target:
+            yield target
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextmanager
+def ingesting(documents: int) -> Iterator[threading.Event]:
+    """Documents are received and processed; the event says when they are ready."""
+    from tests.support.factories import make_collection
+
+    done = threading.Event()
+    shelf = make_collection("Ingested meanwhile")
+    texts = [
+        f"# Document {number}\n\n".encode()
+        + b"\n\n".join(
+            f"Paragraph {each} of document {number} on pumps, valves and pressure.".encode() * 8
+            for each in range(20)
+        )
+        for number in range(documents)
+    ]
+    with worker(2):
+        receive(shelf, texts, "meanwhile.md")
+        waiting = threading.Thread(target=lambda: (wait_until_finished(), done.set()))
+        waiting.start()
+        yield done
+        waiting.join()
+
+
+@dataclass
+class Read:
+    """What readers got."""
+
+    readers: int
+    milliseconds: list[float] = field(default_factory=list)
+    statuses: Counter[int | str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    megabytes: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def p50(self) -> float:
+        return statistics.median(self.milliseconds)
+
+    def show(self, title: str) -> None:
+        p95, p99 = (statistics.quantiles(self.milliseconds, n=100)[at] for at in (94, 98))
+        print(f"\n{title}: {self.readers} readers, {self.seconds:.0f} s")
+        print(f"  {dict(self.statuses)}; answered {self.statuses[200] / self.seconds:.1f}/s")
+        print(f"  p50 {self.p50:.0f} ms  p95 {p95:.0f} ms  p99 {p99:.0f} ms")
+        first, last = self.megabytes
+        print(f"  memory of the processes: {first:.0f} MB, then {last:.0f} MB", flush=True)
+
+
+def read(
+    target: Server,
+    questions: Sequence[str],
+    readers: int,
+    seconds: float,
+    until: threading.Event | None = None,
+) -> Read:
+    """Readers that ask one question after another, each over a connection of its own."""
+    found = Read(readers)
+    asyncio.run(_read(target, questions, found, seconds, until))
+    return found
+
+
+async def _read(
+    target: Server,
+    questions: Sequence[str],
+    found: Read,
+    seconds: float,
+    until: threading.Event | None,
+) -> None:
+    numbers = count()
+    began = time.perf_counter()
+    before = _megabytes(target)
+
+    def is_over() -> bool:
+        over = time.perf_counter() - began > seconds
+        return over or (until is not None and until.is_set())
+
+    async def reader() -> None:
+        while not is_over():
+            question = questions[next(numbers) % len(questions)]
+            asked = time.perf_counter()
+            try:
+                status, wait = await _ask(target.port, question)
+            except (OSError, asyncio.IncompleteReadError, ValueError) as error:
+                found.statuses[type(error).__name__] += 1
+                await asyncio.sleep(1)
+                continue
+            found.statuses[status] += 1
+            if status == 200:
+                found.milliseconds.append((time.perf_counter() - asked) * 1000)
+            else:
+                await asyncio.sleep(wait)
+
+    await asyncio.gather(*(reader() for _ in range(found.readers)))
+    found.seconds = time.perf_counter() - began
+    found.megabytes = (before, _megabytes(target))
+
+
+async def _ask(port: int, question: str) -> tuple[int, float]:
+    """The status, and the seconds to wait if it is not 200."""
+    reader, writer = await asyncio.open_connection(HOST, port)
+    try:
+        path = "/api/v1/search/?" + urlencode({"q": question})
+        writer.write(
+            f"GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        )
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        await reader.read(-1)
+    finally:
+        writer.close()
+    wait = head.partition("retry-after: ")[2].partition("\r\n")[0]
+    return int(head.split()[1]), float(wait or 1)
+
+
+def _megabytes(target: Server) -> float:
+    processes: list[psutil.Process] = target.process.children()
+    return sum(each.memory_info().rss for each in processes) / 1e6
+
+
+if __name__ == "__main__":
+    main()
