@@ -52,11 +52,13 @@ UNION ALL
 """
 
 
-def vector(
-    scope: Scope, profile: Profile, space: EmbeddingSpace, embedding: Sequence[float]
-) -> SignalSQL:
+def literal(embedding: Sequence[float]) -> str:
+    """The text of the query's embedding, the parameter `embedding`."""
+    return "[" + ",".join(["%.7g"] * len(embedding)) % tuple(embedding) + "]"
+
+
+def vector(scope: Scope, profile: Profile, space: EmbeddingSpace) -> SignalSQL:
     """The vector signal: 1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
-    literal = "[" + ",".join(["%.7g"] * len(embedding)) % tuple(embedding) + "]"
     tables, find, params = _finder(scope, profile, space)
     cast = _cast(space)
     own = (
@@ -67,7 +69,7 @@ def vector(
         # Big-endian half-precision numbers, without pgvector's header of four bytes.
         embedding=f"(SELECT substring(halfvec_send(e.vector) FROM 5) {own})",
         find=find,
-        score_params={"embedding": literal, **params},
+        score_params=params,
         tables=tables,
     )
 
