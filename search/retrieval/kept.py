@@ -90,14 +90,14 @@ class Shapes:
 
 
 def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str] = {}) -> Rows:
-    """The statement's rows. The settings `local` are sent with it and apply to it alone.
+    """The statement's rows. The settings `local`, SQL expressions by name, apply to it alone.
 
     Prepared on its first run on a connection, unless the setting PREPARED_STATEMENTS forbids it.
     """
     if not settings.PREPARED_STATEMENTS or _as_text.get():
         return send(statement.text, values, local)
     # The values are arguments of the prepared statement: no plan could be better for knowing them.
-    local = {**local, "plan_cache_mode": "force_generic_plan"}
+    local = {**local, "plan_cache_mode": "'force_generic_plan'"}
     given = ", ".join(f"%({name})s" for name in statement.names)
     arguments = f"({given})" if given else ""
     try:
@@ -124,9 +124,9 @@ def sent_as_text() -> Iterator[None]:
 
 
 def send(sql: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
-    """The rows of one statement, sent with its settings in one message."""
+    """The rows of one statement, sent with its settings (SQL expressions) in one message."""
     if local:
-        set_all = ", ".join(f"set_config('{name}', '{to}', true)" for name, to in local.items())
+        set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local.items())
         sql = f"SELECT {set_all};{sql}"
     with connection.cursor() as cursor:
         cursor.execute(sql, values)

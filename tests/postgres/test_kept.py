@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.accounts.models import User
+from ingestion.lexical import terms
 from ingestion.models import Collection
 from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
 from search.pipeline import search
 from search.query import parse
 from search.ranking.boosts import by_sought
-from search.retrieval import Filters, Scope, Wanted, kept, retrieve
+from search.retrieval import Filters, Scope, Wanted, kept, retrieve, vector
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 
@@ -147,6 +148,18 @@ class TestTheDatabase:
             one = kept.Statement(f"SELECT {number}, %(a)s::int")
             assert kept.run(one, {"a": 7}) == [(number, 7)]
         assert self.prepared() == before + 3
+
+    def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def ef_search() -> str:
+            search("long arm", viewer=None)
+            with connection.cursor() as cursor:  # local to the transaction: here the test's
+                cursor.execute("SHOW hnsw.ef_search")
+                return str(cursor.fetchone()[0])
+
+        terms.fold()
+        assert ef_search() == "400"
+        monkeypatch.setattr(vector, "LARGE", 1)
+        assert ef_search() == "800"
 
     def prepared(self) -> int:
         with connection.cursor() as cursor:
