@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from functools import lru_cache
 from html import escape
 from itertools import pairwise
@@ -123,14 +123,16 @@ def restored(marked: str, text: str) -> str:
     return "".join(parts)
 
 
-def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
+@lru_cache(maxsize=64)  # a page asks for each of its thirty passages
+def _sought(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """The pairs of adjacent letters to mark, and the letters that are in no pair."""
     found = units(words)
-    pairs = {(a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start}
-    return pairs, {unit for *_, unit in found} - {unit for pair in pairs for unit in pair}
+    pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start)
+    paired = {unit for pair in pairs for unit in pair}
+    return pairs, frozenset(unit for *_, unit in found) - paired
 
 
-def _with_runs(text: str, pairs: set[tuple[str, str]], singles: set[str]) -> str:
+def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str:
     found = units(text)
     marked = {place for place, (*_, unit) in enumerate(found) if unit in singles}
     for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(found)):

@@ -94,8 +94,7 @@ class Scope:
 
     def within_statement(self) -> Self:
         """A whole scope for a statement with the common table `readable` of its collections."""
-        chunks = Chunk.objects.filter(IN_READABLE, searchable=True)
-        return replace(self, made=lambda: chunks)
+        return replace(self, made=lambda: Chunk.objects.filter(IN_READABLE, searchable=True))
 
     def narrowed_by(self, query: Query) -> Self:
         """The scope restricted by the query's phrases, filters and exclusions."""

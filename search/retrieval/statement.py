@@ -132,8 +132,7 @@ def retrieve(
     local = index_settings(profile) | exclusions
     if is_kept:
         shape = (readable, tuple(boosts.items()), *asked.shape)
-        inner = replace(asked, scope=scope.within_statement())
-        rows = run(_shapes.get(shape, lambda: _kept(inner, readable, boosts)), values, local)
+        rows = run(_shapes.get(shape, lambda: _kept(asked, readable, boosts)), values, local)
     else:
         statement, params = _statement(asked, readable, boosts)
         rows = send(statement, params | values, local)
@@ -204,6 +203,7 @@ _shapes = Shapes()
 
 def _kept(asked: _Asked, readable: str, boosts: dict[str, str]) -> Statement:
     """The statement of a shape: of its parameters only the question's and the viewer's stay."""
+    asked = replace(asked, scope=asked.scope.within_statement())
     text, params = _statement(asked, readable, boosts)
     constants = {"budget": asked.profile.keyword_budget, **params}
     return Statement.with_constants(text, constants)
