@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ from psycopg.errors import InvalidSqlStatementName
 # megabyte of each database connection's process. Guesses.
 MOST_SHAPES = 128
 MOST_PREPARED = 16
+# Postgres plans again after ANALYZE, which may come a minute after an import; a plan for a library
+# that was small must not serve a large one until then. Planning takes some 3 ms.
+PLAN_SECONDS = 60.0
 
 _PARAMETER = re.compile(r"%\((\w+)\)s|%%")
 Rows = list[tuple[Any, ...]]
@@ -135,7 +139,13 @@ def send(sql: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
         return list(cursor.fetchall())
 
 
-_held_by: WeakKeyDictionary[Any, OrderedDict[str, str]] = WeakKeyDictionary()
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    name: str
+    since: float
+
+
+_held_by: WeakKeyDictionary[Any, OrderedDict[str, _Prepared]] = WeakKeyDictionary()
 _numbers = count(1)
 
 
@@ -145,16 +155,19 @@ def _prepared(statement: Statement) -> str:
     connection.ensure_connection()
     raw = connection.connection
     held = _held_by.setdefault(raw, OrderedDict())
-    if name := held.get(statement.numbered):
+    found = held.get(statement.numbered)
+    if found and time.monotonic() - found.since < PLAN_SECONDS:
         held.move_to_end(statement.numbered)
-        return name
+        return found.name
+    old = held.pop(statement.numbered, None)
+    if old is None and len(held) >= MOST_PREPARED:
+        _, old = held.popitem(last=False)
+    name = f"steelyard_{next(_numbers)}"
     with connection.wrap_database_errors:
-        if len(held) >= MOST_PREPARED:
-            _, oldest = held.popitem(last=False)
-            raw.execute(f"DEALLOCATE {oldest}")
-        name = f"steelyard_{next(_numbers)}"
+        if old:
+            raw.execute(f"DEALLOCATE {old.name}")
         raw.execute(f"PREPARE {name} AS {statement.numbered}", prepare=False)
-    held[statement.numbered] = name
+    held[statement.numbered] = _Prepared(name, time.monotonic())
     return name
 
 

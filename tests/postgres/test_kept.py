@@ -149,6 +149,19 @@ class TestTheDatabase:
             assert kept.run(one, {"a": 7}) == [(number, 7)]
         assert self.prepared() == before + 3
 
+    def test_plans_again_after_a_while(
+        self, sent: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one = kept.Statement("SELECT 1")
+        kept.run(one, {})
+        before = self.prepared()
+        kept.run(one, {})
+        monkeypatch.setattr(kept, "PLAN_SECONDS", 0.0)
+        assert kept.run(one, {}) == [(1,)]
+        first, second, third = (sql.split("EXECUTE ")[1] for sql in sent if "EXECUTE" in sql)
+        assert first == second != third
+        assert self.prepared() == before
+
     def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def ef_search() -> str:
             search("long arm", viewer=None)
