@@ -83,6 +83,8 @@ def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
     """Every statement that each question runs, as it was sent. Warms all caches on the way."""
     from django.db import connection
 
+    from search.retrieval.kept import sent_as_text
+
     sent: list[list[tuple[str, Any]]] = []
 
     def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
@@ -90,7 +92,7 @@ def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
         return execute(sql, params, many, context)
 
     run = _pipeline(questions)
-    with connection.execute_wrapper(keep):
+    with sent_as_text(), connection.execute_wrapper(keep):
         for i in range(len(questions)):
             sent.append([])
             run(i)

@@ -18,6 +18,8 @@ from common.accounts.models import User
 from ingestion.documents import progress
 from ingestion.models import Document
 from kbsite.embedded import EmbeddedServers
+from search.retrieval import statement
+from search.retrieval.kept import Shapes
 from search.tuning.evaluation import golden
 from tests.support.database import FirstRows
 from tests.support.golden_library import judge_all, lasting_documents
@@ -59,6 +61,12 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[N
 def _redis_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that breaks Redis does not keep the next one from asking it."""
     monkeypatch.setattr(backoff.REDIS, "_until", 0.0)
+
+
+@pytest.fixture
+def not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every statement is compiled anew: the test changes constants of its text."""
+    monkeypatch.setattr(statement, "_shapes", Shapes(0))
 
 
 @pytest.fixture

@@ -43,6 +43,9 @@ if _pool_size:
     # Attempts come less and less often: after `reconnect_timeout` the next request begins anew.
     _waits = {"timeout": _patience, "reconnect_timeout": _patience}
     _options["pool"] = {"min_size": 0, "max_size": _pool_size, **_waits}
+# Whether searches use prepared statements, which belong to one connection: not behind a pooler
+# that hands connections on after each transaction (PgBouncer's transaction mode).
+PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext
 
@@ -116,13 +116,21 @@ def register_experiments(running: Experiments) -> None:
 def current() -> Configuration:
     """The current configuration; one query while it is unchanged."""
     global _held
-    stamp = ConfigurationStamp.objects.filter(pk=1).values_list("number", flat=True).first() or 0
+    stamp = _stamp()
     held = _held
     if held is not None and held.stamp == stamp:
         return held
     with _lock:
         _held = _read(stamp)
         return _held
+
+
+def _stamp() -> int:
+    """The number of the current configuration; 0 before the first change."""
+    with connection.cursor() as cursor:  # Django takes four times as long to compile it
+        cursor.execute("SELECT number FROM search_configurationstamp WHERE id = 1")
+        row = cursor.fetchone()
+    return row[0] if row else 0
 
 
 def bump(**_signal: Any) -> None:

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 from django.core.cache import cache
-from django.utils.safestring import mark_safe
 
 from ingestion import spaces
 from ingestion.embedding import CachedQueryEmbedder, Vectors
@@ -26,8 +25,8 @@ from ingestion.errors import EmbeddingError
 from ingestion.lexical import sentences as lexical
 from ingestion.models import EmbeddingSpace
 from search.domain import Signal
-from search.presentation.results import NEAREST, Result
-from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS, snippet
+from search.presentation.results import Result
+from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +91,8 @@ def _is_long(sentence: str) -> bool:
 
 def _has_no_word(result: Result) -> bool:
     raw = result.hit.candidate.raw
-    return "<mark>" not in result.snippet and Signal.VECTOR in raw
+    has_none = MARK_START not in result.marked or "<mark>" not in result.snippet
+    return has_none and Signal.VECTOR in raw
 
 
 def _key(embedder: CachedQueryEmbedder, text: str) -> str:
@@ -136,10 +136,4 @@ def _marked(result: Result, asked: Vectors, vectors: Vectors) -> Result:
     if end - start > MARKED_CHARS:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]
-    nearest = snippet(marked).replace("<mark>", NEAREST)
-    return replace(
-        result,
-        snippet=mark_safe(nearest),  # noqa: S308  # escaped by `snippet`
-        marked=marked,
-        is_nearest=True,
-    )
+    return replace(result, marked=marked, is_nearest=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.utils.safestring import SafeString
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -41,7 +41,7 @@ NEAREST = '<mark class="nearest">'
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A group's best hit with its displayed fields. `snippet` is escaped HTML with <mark>.
+    """A group's best hit with its displayed fields; `chars` is the length of its snippet.
 
     `folded` are the best other passages of the same document, `copies` the best
     near-duplicates from other documents, one passage each; both in the ranking's order.
@@ -66,10 +66,10 @@ class Result:
     language: str
     created: datetime
     text: str
-    snippet: SafeString
     kind: str = ""
     marked: str = ""
     is_nearest: bool = False
+    chars: int = SNIPPET_CHARS
     held: int = 0
     asked: int = 0
     told_apart: str = ""
@@ -83,6 +83,15 @@ class Result:
     @property
     def hit(self) -> Hit:
         return self.group.best
+
+    @property
+    def snippet(self) -> SafeString:
+        """About `chars` characters of the text, as escaped HTML with <mark>.
+
+        Made when asked for: many callers show no folded passages.
+        """
+        html = snippet(self.marked, self.chars)
+        return mark_safe(html.replace("<mark>", NEAREST)) if self.is_nearest else html  # noqa: S308
 
     @property
     def heading(self) -> str:
@@ -228,9 +237,9 @@ def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
         language=row["document__language"],
         created=row["document__created"],
         text=row["text"],
-        snippet=snippet(str(row["marked"]), chars),
         kind=row["kind"],
         marked=str(row["marked"]),
+        chars=chars,
         held=row["words"][0],
         asked=row["words"][1],
         part_path=row["document__part_path"],

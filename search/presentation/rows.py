@@ -1,21 +1,38 @@
-"""Q7: the columns of passages that a page of results shows: one query."""
+"""Q7: the columns of passages that a page of results shows: one query.
+
+Its statement is kept by shape and prepared, like that of the retrieval (`search.retrieval.kept`).
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
-from django.db.models import F, IntegerField
+from django.db.models import BooleanField, F, IntegerField
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
-from ingestion.models import Chunk
+from ingestion.models import Chunk, Collection
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
-from search.presentation.snippets import marked
+from search.presentation.snippets import completed, marked
+from search.retrieval.filters import IN_READABLE
+from search.retrieval.kept import Shapes, Statement, run
+from search.retrieval.signal_sql import named
 
 Rows = dict[int, Mapping[str, Any]]
+
+_COLUMNS = (
+    "pk", "ordinal", "text", "marked", "words", "kind", "heading_path", "page",
+    "document__language", "document__public_id", "document__part_path", "document__title",
+    "document__created", "document__metadata",
+    "collection_id", "collection__name", "collection__slug",
+    "version__media_type", "version__file_name", "original",
+)  # fmt: skip
+_FOR_STAFF = ("edit__note",)
+_shapes = Shapes()
 
 
 def read_rows(
@@ -26,32 +43,51 @@ def read_rows(
     `words` is how many of the different words of `question` the passage holds, and how many there
     are.
     """
+    is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
+    columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
+    collections = Collection.objects.visible_to(viewer).order_by().values("pk")
+    readable, values = named(collections, "readable")
+    shape = (readable, is_staff, bool(terms))
+    statement = _shapes.get(shape, lambda: _statement(readable, columns, is_marked=bool(terms)))
+    values |= {
+        "chunks": list(chunks),
+        "question": " | ".join(_quoted(term.lexeme) for term in terms),
+        "spaced": spaced(question),
+    }
+    return {row[0]: _row(columns, row, values["question"]) for row in run(statement, values)}
+
+
+def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[str, Any]:
+    """One row by column, with the types of its fields."""
+    found = dict(zip(columns, row, strict=True))
+    if question:
+        found["marked"] = completed(found["marked"], question)
+    if isinstance(found["document__metadata"], str):
+        found["document__metadata"] = json.loads(found["document__metadata"])
+    return found
+
+
+def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Statement:
+    """The statement of a shape. `readable` is the SQL of the collections' ids."""
+    among = RawSQL("ingestion_chunk.id = ANY(%s::bigint[])", ("chunks",), BooleanField())
     rows = (
-        Chunk.objects.visible_to(viewer)
-        .filter(pk__in=list(chunks))
-        .annotate(marked=_marked(terms), words=_held_words(question))
-        .values(
-            "pk", "ordinal", "text", "marked", "words", "kind", "heading_path", "page",
-            "document__language", "document__public_id", "document__part_path", "document__title",
-            "document__created", "document__metadata",
-            "collection_id", "collection__name", "collection__slug",
-            "version__media_type", "version__file_name", "original", *_for_staff(viewer),
+        Chunk.objects.filter(IN_READABLE, among, searchable=True)
+        .order_by()
+        .annotate(
+            marked=marked("%s::tsquery", "question") if is_marked else F("text"),
+            words=RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
         )
-    )  # fmt: skip
-    return {row["pk"]: row for row in rows}
-
-
-def _for_staff(viewer: Viewer) -> tuple[str, ...]:
-    """The columns that only staff see."""
-    return ("edit__note",) if viewer is not None and getattr(viewer, "is_staff", False) else ()
-
-
-def _marked(terms: Sequence[TermStatistic]) -> F | RawSQL:
-    """The chunk's text with the query's words marked, under the chunk's own configuration."""
-    if not terms:
-        return F("text")
-    question = " | ".join(_quoted(term.lexeme) for term in terms)
-    return marked("%s::tsquery", question)
+        .values_list(*columns)
+    )
+    text, params = named(rows, "row")
+    # The values stand for the parameters of their names.
+    given = {key: name for key, name in params.items() if name in {"chunks", "question", "spaced"}}
+    for key, name in given.items():
+        text = text.replace(f"%({key})s", f"%({name})s")
+    constants = {key: value for key, value in params.items() if key not in given}
+    return Statement.with_constants(
+        f"WITH readable(id) AS MATERIALIZED ({readable}) {text}", constants
+    )
 
 
 # Of the different words of a question, under a passage's own configuration: how many it holds, and
@@ -61,10 +97,6 @@ _HELD_WORDS = """
               count(*)]
  FROM unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))
 """
-
-
-def _held_words(question: str) -> RawSQL:
-    return RawSQL(_HELD_WORDS, (spaced(question),), output_field=ArrayField(IntegerField()))  # noqa: S611  # ours
 
 
 def _quoted(lexeme: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Sequence, Set
+from functools import lru_cache
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -34,6 +36,7 @@ NAME_PARTS = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
 
+@lru_cache(maxsize=128)  # a page asks twice for each of its results
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters with most of the query's words, as escaped HTML with <mark>.
 
@@ -120,14 +123,16 @@ def restored(marked: str, text: str) -> str:
     return "".join(parts)
 
 
-def _sought(words: str) -> tuple[set[tuple[str, str]], set[str]]:
+@lru_cache(maxsize=64)  # a page asks for each of its thirty passages
+def _sought(words: str) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     """The pairs of adjacent letters to mark, and the letters that are in no pair."""
     found = units(words)
-    pairs = {(a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start}
-    return pairs, {unit for *_, unit in found} - {unit for pair in pairs for unit in pair}
+    pairs = frozenset((a, b) for (_, end, a), (start, _, b) in pairwise(found) if end == start)
+    paired = {unit for pair in pairs for unit in pair}
+    return pairs, frozenset(unit for *_, unit in found) - paired
 
 
-def _with_runs(text: str, pairs: set[tuple[str, str]], singles: set[str]) -> str:
+def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str:
     found = units(text)
     marked = {place for place, (*_, unit) in enumerate(found) if unit in singles}
     for place, ((_, end, a), (start, _, b)) in enumerate(pairwise(found)):
@@ -168,9 +173,7 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     if len(plain) <= length:
         return 0, len(plain)
     lead = length // 5
-    starts = [0, *(max(0, start - lead) for start, _ in marks)]
-    words = [(a, b, NAME_PARTS.findall(plain[a:b].lower())) for a, b in marks]
-    best = max(starts, key=lambda start: (_words_within(words, start, length), -start))
+    best = _fullest([0, *(max(0, start - lead) for start, _ in marks)], plain, marks, length)
     best = min(best, len(plain) - length)
     first = _WORD_START.search(plain, best)
     start = first.start() if first and first.start() < best + lead else best
@@ -181,10 +184,28 @@ def _window(plain: str, marks: list[tuple[int, int]], length: int) -> tuple[int,
     return start, end if end > start else start + length
 
 
-def _words_within(words: list[tuple[int, int, list[str]]], start: int, length: int) -> int:
-    """The number of distinct words, the parts of names, that lie entirely within the window."""
-    within = (parts for a, b, parts in words if a >= start and b <= start + length)
-    return len({part for parts in within for part in parts})
+def _fullest(
+    starts: Sequence[int], plain: str, marks: Sequence[tuple[int, int]], length: int
+) -> int:
+    """The first of the rising `starts` whose window has the most distinct words, parts of names.
+
+    Of the marks that lie entirely within it.
+    """
+    words = [NAME_PARTS.findall(plain[start:end].lower()) for start, end in marks]
+    within: Counter[str] = Counter()  # how many marks have each word
+    first = last = most = 0
+    best = starts[0]
+    for start in starts:
+        while last < len(marks) and marks[last][1] <= start + length:
+            within.update(words[last])
+            last += 1
+        while first < last and marks[first][0] < start:
+            within.subtract(words[first])
+            first += 1
+        distinct = sum(1 for times in within.values() if times)
+        if distinct > most:
+            best, most = start, distinct
+    return best
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:
@@ -222,9 +243,14 @@ class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
         self.words = words
 
     def from_db_value(self, value: str, *_: Any) -> str:
-        headline, text, compounds = value.split(_TEXT_FOLLOWS)
-        marked = mark_compounds(headline, compounds.split())
-        return mark_names(mark_runs(restored(marked, text), self.words))
+        return completed(value, self.words)
+
+
+def completed(value: str, words: str) -> str:
+    """The marked text, of the value of `marked` in the database."""
+    headline, text, compounds = value.split(_TEXT_FOLLOWS)
+    marked = mark_compounds(headline, compounds.split())
+    return mark_names(mark_runs(restored(marked, text), words))
 
 
 def marked(question: str, *params: str) -> RawSQL:

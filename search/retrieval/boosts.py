@@ -10,7 +10,7 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import units
 from ingestion.models import Chunk
-from search.domain import Boost, Pinned, Profile, Query
+from search.domain import Boost, Pinned, Query
 from search.ranking.boosts import MAX_ANCHORS, WISHED, anchors, sought
 from search.retrieval.lexical import bm25
 from search.retrieval.phrases import literal_pattern
@@ -94,11 +94,9 @@ _SCORE = """
 """
 
 
-def recency(profile: Profile) -> SignalSQL:
+def recency() -> SignalSQL:
     """The recency signal, in (0, 1]: 1 for now, halved by each half-life. Generates no candidates.
 
     Exponential decay as in Li & Croft, Time-based language models, CIKM 2003.
     """
-    return SignalSQL(
-        score=_SCORE, score_params={"recency_half_life": float(profile.recency_half_life)}
-    )
+    return SignalSQL(score=_SCORE)

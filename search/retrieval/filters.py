@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as Container
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import reduce
+from functools import cached_property, reduce
 from operator import or_
 from typing import Any, Self, TypeVar
 from uuid import UUID
@@ -14,6 +14,7 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models.expressions import RawSQL
 
 from ingestion.metadata import read_value
 from ingestion.models import Chunk, Collection, Concept, Document
@@ -24,6 +25,9 @@ from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, ph
 from search.retrieval.signal_sql import named
 
 Row = TypeVar("Row", bound=Model)
+NO_FILTERS = QueryFilters()
+# The common table is filled from the collections visible to the viewer, in every statement.
+IN_READABLE = EqualsAny(F("collection_id"), RawSQL("ARRAY(SELECT id FROM readable)", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +49,40 @@ class Filters:
     concepts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
     """The chunks that a question may return, and the collections of its statistics.
 
-    `narrowed`: the chunks may be fewer than those of the collections. All of them contain
+    `made` makes the queryset of the chunks, when it is first read. `narrowed`: the chunks may be
+    fewer than those of the collections; `is_whole`: they are exactly those. All of them contain
     `phrases`, and are among `before_phrases`.
     """
 
-    chunks: QuerySet[Chunk]
+    made: Callable[[], QuerySet[Chunk]]
     collections: QuerySet[Collection]
     narrowed: bool = False
     phrases: tuple[str, ...] = ()
     before_phrases: QuerySet[Chunk] | None = None
+    is_whole: bool = False
+
+    @cached_property
+    def chunks(self) -> QuerySet[Chunk]:
+        """The chunks that the question may return."""
+        return self.made()
 
     @classmethod
     def of(cls, viewer: Viewer, filters: Filters) -> Self:
         """The chunks that `viewer` may read and that match the filters; none for unknown values."""
-        chunks = Chunk.objects.visible_to(viewer, collections=filters.collections)
+
+        def readable() -> QuerySet[Chunk]:
+            return Chunk.objects.visible_to(viewer, collections=filters.collections)
+
         collections = Collection.objects.visible_to(viewer)
         if filters.collections:
             collections = collections.filter(slug__in=filters.collections)
+        if filters == Filters(collections=filters.collections):
+            return cls(readable, collections, is_whole=True)
+        chunks = readable()
         fitting = fitting_rows(chunks, filters)
         if filters.documents:
             fitting = fitting.filter(document__public_id__in=filters.documents)
@@ -73,10 +90,18 @@ class Scope:
             fitting = fitting.filter(
                 document__in=Concept.objects.filter(key=key).values("document")
             )
-        return cls(fitting, collections, narrowed=fitting is not chunks)
+        return cls(lambda: fitting, collections, narrowed=fitting is not chunks)
+
+    def within_statement(self) -> Self:
+        """A whole scope for a statement with the common table `readable` of its collections."""
+        return replace(self, made=lambda: Chunk.objects.filter(IN_READABLE, searchable=True))
 
     def narrowed_by(self, query: Query) -> Self:
         """The scope restricted by the query's phrases, filters and exclusions."""
+        if not (query.phrases or query.excluded or query.excluded_exactly) and (
+            query.filters == query.unwanted == NO_FILTERS
+        ):
+            return self
         chunks, collections = self.chunks, self.collections
         wanted, unwanted = query.filters, query.unwanted
         if wanted.collections or unwanted.collections:
@@ -106,7 +131,7 @@ class Scope:
         for phrase in query.phrases:
             chunks = chunks.filter(contains(phrase))
         narrowed = self.narrowed or chunks is not readable_chunks
-        return type(self)(chunks, collections, narrowed, query.phrases, before)
+        return type(self)(lambda: chunks, collections, narrowed, query.phrases, before)
 
     def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
         """The scope as a condition on common tables, the tables, and their parameters.
@@ -119,7 +144,7 @@ class Scope:
         tables, params = phrased(self.before_phrases, self.phrases)
         # The partial indexes of chunks are for searchable ones.
         chunks = Chunk.objects.filter(PHRASED, searchable=True)
-        return type(self)(chunks, self.collections, narrowed=True), tables, params
+        return type(self)(lambda: chunks, self.collections, narrowed=True), tables, params
 
     def without(self, documents: Container[int]) -> Self:
         """The scope without these documents, by id."""
@@ -129,7 +154,7 @@ class Scope:
         chunks, before = self.chunks.exclude(document_id__in=hidden), self.before_phrases
         if before is not None:
             before = before.exclude(document_id__in=hidden)
-        return replace(self, chunks=chunks, before_phrases=before)
+        return replace(self, made=lambda: chunks, before_phrases=before, is_whole=False)
 
 
 def fitting_rows(

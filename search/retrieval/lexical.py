@@ -384,10 +384,14 @@ expansion AS MATERIALIZED (
 """
 
 
-def synonym(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQL:
+def synonym(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     """The synonym signal: BM25 raw scores of 0 or more; 0 for a chunk without an expansion."""
-    expansions = list(map(spaced, query.expansions))
-    return of_added_words("expansion", chunks, profile, SYNONYM_TABLES, {"expansions": expansions})
+    return of_added_words("expansion", chunks, profile, SYNONYM_TABLES)
+
+
+def synonym_params(query: Query) -> dict[str, Any]:
+    """The parameters of the synonym signal."""
+    return {"expansions": list(map(spaced, query.expansions))}
 
 
 def of_added_words(
@@ -395,7 +399,6 @@ def of_added_words(
     chunks: QuerySet[Chunk],
     profile: Profile,
     tables: str,
-    params: dict[str, Any],
 ) -> SignalSQL:
     """The signal that scores words beside the query's own by BM25.
 
@@ -413,5 +416,4 @@ def of_added_words(
         score=f"coalesce({bm25('c', table)}, 0)",
         find=found.order_by(score.desc(), "pk").values("pk")[: profile.depth],
         tables=tables,
-        score_params=params,
     )

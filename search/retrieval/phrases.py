@@ -60,7 +60,7 @@ ingestion_chunk.id IN (
     SELECT ingestion_chunk.id FROM ingestion_chunk WHERE ingestion_chunk.searchable AND ({held}))
 """
 # By default Postgres would hash 260,000 ids, and of more read the list again for every row.
-EXCLUSION_SETTINGS = {"hash_mem_multiplier": "32"}
+EXCLUSION_SETTINGS = {"hash_mem_multiplier": "'32'"}
 # Symbols that Postgres' parsers drop although they distinguish C++ from C, A* from A. Hyphens and
 # punctuation are left to the parsers.
 _SYMBOLS = re.compile(r"[^\w\s,.;:!?'’()/、。，．：；！？（）「」『』・…-]")

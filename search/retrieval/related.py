@@ -9,6 +9,8 @@ its grade (`search.query.wordnet`), for queries that are read as English.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import BooleanField, FloatField, QuerySet
 from django.db.models.expressions import RawSQL
 
@@ -81,10 +83,14 @@ wordnet AS MATERIALIZED (
 """
 
 
-def wordnet(chunks: QuerySet[Chunk], profile: Profile, query: Query) -> SignalSQL:
+def wordnet(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     """The WordNet signal: graded BM25 raw scores of 0 or more; 0 without a related word."""
-    params = {
+    return of_added_words("wordnet", chunks, profile, _WORDNET)
+
+
+def wordnet_params(query: Query) -> dict[str, Any]:
+    """The parameters of the WordNet signal."""
+    return {
         "related": [spaced(each.text) for each in query.related],
         "grades": [each.grade for each in query.related],
     }
-    return of_added_words("wordnet", chunks, profile, _WORDNET, params)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from django.db import connection
 from django.db.models import QuerySet
 
 from ingestion.models import Chunk, EmbeddingSpace
@@ -34,11 +33,12 @@ from search.retrieval import boosts as pinning
 from search.retrieval import identifier, lexical
 from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
 from search.retrieval.filters import Scope
-from search.retrieval.lexical import keyword, synonym, title
+from search.retrieval.kept import Shapes, Statement, run, send
+from search.retrieval.lexical import keyword, synonym, synonym_params, title
 from search.retrieval.phrases import EXCLUSION_SETTINGS, UNCHECKED
-from search.retrieval.related import concept, wordnet
+from search.retrieval.related import concept, wordnet, wordnet_params
 from search.retrieval.signal_sql import SignalSQL, named
-from search.retrieval.vector import index_settings, vector
+from search.retrieval.vector import index_settings, literal, vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,74 +112,148 @@ def retrieve(
     Without an embedding the vector signal does not run.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    signals = _signals(query, scope, profile, space, embedding, wanted)
-    # Without vectors the other signals find the candidates, so that a search stays possible.
-    vector_only = profile.vector_candidates_only and Signal.VECTOR in signals
+    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased)
     boosts, boost_params = counts(wanted.boosts, query)
-    finders: dict[str, QuerySet[Chunk, Any] | str] = {
-        name.value: signal.find
-        for name, signal in signals.items()
-        if signal.find is not None and (name is Signal.VECTOR or not vector_only)
-    }
-    if query.identifiers:
-        finders[HOLDERS] = identifier.holders(scope.chunks, profile)
-    if wanted.pins:
-        finders[PINNED] = pinned_chunks(scope.chunks, wanted.pins)
-    statement, params = _statement(scope, phrased, signals, finders, boosts, query, wanted)
+    readable, readable_params = named(scope.collections.order_by().values("pk"), "readable")
     values = {
+        **readable_params,
         **lexical.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
         **pinning.params(wanted.pins),
         **identifier.params(query),
         **boost_params,
         **phrase_params,
-        **{key: value for s in signals.values() for key, value in s.score_params.items()},
+        **asked.values,
     }
+    # Of a whole scope the text depends on the shape of the question alone.
+    is_kept = scope.is_whole and not wanted.pins
     started = time.perf_counter()
     exclusions = EXCLUSION_SETTINGS if query.excluded else {}
-    rows = _run(statement, params | values, index_settings(profile) | exclusions)
+    local = index_settings(profile) | exclusions
+    if is_kept:
+        shape = (readable, tuple(boosts.items()), *asked.shape)
+        rows = run(_shapes.get(shape, lambda: _kept(asked, readable, boosts)), values, local)
+    else:
+        statement, params = _statement(asked, readable, boosts)
+        rows = send(statement, params | values, local)
     elapsed = (time.perf_counter() - started) * 1000
-    found = _read(query, rows, tuple(boosts), tuple(signals), wanted)
+    found = _read(query, rows, tuple(boosts), asked.signals, wanted)
     return replace(found, milliseconds={"retrieve": elapsed})
 
 
-def _signals(
-    query: Query,
-    scope: Scope,
-    profile: Profile,
-    space: EmbeddingSpace | None,
-    embedding: Sequence[float] | None,
-    wanted: Wanted,
-) -> dict[Signal, SignalSQL]:
-    """The signals that run, in their order."""
-    chunks = scope.chunks
-    signals = {Signal.KEYWORD: keyword(chunks, profile), Signal.TITLE: title(chunks, profile)}
-    if space is not None and embedding is not None:
-        signals[Signal.VECTOR] = vector(scope, profile, space, embedding)
-    if Signal.RECENCY in wanted.signals:
-        signals[Signal.RECENCY] = recency(profile)
-    if Signal.SYNONYM in wanted.signals and query.expansions:
-        signals[Signal.SYNONYM] = synonym(chunks, profile, query)
-    if Signal.CONCEPT in wanted.signals:
-        signals[Signal.CONCEPT] = concept(chunks, profile)
-    if Signal.WORDNET in wanted.signals and query.related:
-        signals[Signal.WORDNET] = wordnet(chunks, profile, query)
-    return signals
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a statement is made of. `phrased` are the common tables of the phrases, or empty."""
+
+    query: Query
+    scope: Scope
+    profile: Profile
+    space: EmbeddingSpace | None
+    embedding: Sequence[float] | None
+    wanted: Wanted
+    phrased: str
+
+    @property
+    def signals(self) -> tuple[Signal, ...]:
+        """The signals that run, in their order."""
+        query, wanted = self.query, self.wanted.signals
+        runs = {
+            Signal.KEYWORD: True,
+            Signal.TITLE: True,
+            Signal.VECTOR: self.space is not None and self.embedding is not None,
+            Signal.RECENCY: Signal.RECENCY in wanted,
+            Signal.SYNONYM: Signal.SYNONYM in wanted and bool(query.expansions),
+            Signal.CONCEPT: Signal.CONCEPT in wanted,
+            Signal.WORDNET: Signal.WORDNET in wanted and bool(query.related),
+        }
+        return tuple(signal for signal, is_run in runs.items() if is_run)
+
+    @property
+    def shape(self) -> tuple[Hashable, ...]:
+        """What the text of a whole scope's statement depends on, besides collections and boosts."""
+        profile, space = self.profile, self.space
+        return (
+            self.signals,
+            profile.keyword_scorer,
+            profile.title_scorer,
+            profile.depth,
+            profile.keyword_budget,
+            profile.vector_candidates_only,
+            bool(self.query.identifiers),
+            self.wanted.embeddings,
+            self.wanted.places,
+            None if space is None else (space.pk, space.dimensions),
+        )
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The parameters of the signals that depend on the question or a number of the profile."""
+        found: dict[str, Any] = {"recency_half_life": float(self.profile.recency_half_life)}
+        if Signal.VECTOR in self.signals and self.embedding is not None:
+            found["embedding"] = literal(self.embedding)
+        if Signal.SYNONYM in self.signals:
+            found |= synonym_params(self.query)
+        if Signal.WORDNET in self.signals:
+            found |= wordnet_params(self.query)
+        return found
+
+
+_shapes = Shapes()
+
+
+def _kept(asked: _Asked, readable: str, boosts: dict[str, str]) -> Statement:
+    """The statement of a shape: of its parameters only the question's and the viewer's stay."""
+    asked = replace(asked, scope=asked.scope.within_statement())
+    text, params = _statement(asked, readable, boosts)
+    constants = {"budget": asked.profile.keyword_budget, **params}
+    return Statement.with_constants(text, constants)
+
+
+def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
+    """The SQL of the signals that run, in their order."""
+    chunks, profile = asked.scope.chunks, asked.profile
+    made: dict[Signal, Callable[[], SignalSQL]] = {
+        Signal.KEYWORD: lambda: keyword(chunks, profile),
+        Signal.TITLE: lambda: title(chunks, profile),
+        Signal.VECTOR: lambda: vector(asked.scope, profile, cast(EmbeddingSpace, asked.space)),
+        Signal.RECENCY: recency,
+        Signal.SYNONYM: lambda: synonym(chunks, profile),
+        Signal.CONCEPT: lambda: concept(chunks, profile),
+        Signal.WORDNET: lambda: wordnet(chunks, profile),
+    }
+    return {signal: made[signal]() for signal in asked.signals}
+
+
+def _finders(
+    asked: _Asked, signals: Mapping[Signal, SignalSQL]
+) -> dict[str, QuerySet[Chunk, Any] | str]:
+    """The candidate generators by name."""
+    chunks, profile, wanted = asked.scope.chunks, asked.profile, asked.wanted
+    # Without vectors the other signals find the candidates, so that a search stays possible.
+    vector_only = profile.vector_candidates_only and Signal.VECTOR in signals
+    finders: dict[str, QuerySet[Chunk, Any] | str] = {
+        name.value: signal.find
+        for name, signal in signals.items()
+        if signal.find is not None and (name is Signal.VECTOR or not vector_only)
+    }
+    if asked.query.identifiers:
+        finders[HOLDERS] = identifier.holders(chunks, profile)
+    if wanted.pins:
+        finders[PINNED] = pinned_chunks(chunks, wanted.pins)
+    return finders
 
 
 def _statement(
-    scope: Scope,
-    phrased: str,
-    signals: dict[Signal, SignalSQL],
-    finders: dict[str, QuerySet[Chunk, Any] | str],
-    boosts: dict[str, str],
-    query: Query,
-    wanted: Wanted,
+    asked: _Asked, readable: str, boosts: Mapping[str, str]
 ) -> tuple[str, dict[str, Any]]:
-    """The statement's text and the parameters of its generated parts, by name."""
-    readable, params = named(scope.collections.order_by().values("pk"), "readable")
+    """The statement's text and the parameters of its generated parts, by name.
+
+    `readable` is the SQL of the searched collections' ids.
+    """
+    query, wanted, signals = asked.query, asked.wanted, _signals(asked)
+    params = {key: value for each in signals.values() for key, value in each.score_params.items()}
     found: dict[str, str] = {}
-    for name, finder in finders.items():
+    for name, finder in _finders(asked, signals).items():
         if isinstance(finder, str):
             found[name] = finder
             continue
@@ -191,7 +265,7 @@ def _statement(
     tables = [signal.tables for signal in signals.values()]
     text = _STATEMENT.format(
         readable=readable,
-        phrased=phrased,
+        phrased=asked.phrased,
         terms=lexical.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
         candidates=_placed(found) if wanted.places else _union(found),
@@ -200,7 +274,7 @@ def _statement(
         embedding=embedding,
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
         matches=identifier.MATCH if query.identifiers else "",
-        findings=lexical.FINDINGS.format(unchecked=UNCHECKED if phrased else "false"),
+        findings=lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false"),
     )
     return text, params
 
@@ -219,20 +293,9 @@ def _placed(found: Mapping[str, str]) -> str:
     return _PLACED.format(found="\n    UNION ALL\n    ".join(parts))
 
 
-def _brings_embeddings(signals: dict[Signal, SignalSQL], wanted: Wanted) -> bool:
+def _brings_embeddings(signals: Mapping[Signal, SignalSQL], wanted: Wanted) -> bool:
     """Whether embeddings are requested and the vector signal runs."""
     return wanted.embeddings and Signal.VECTOR in signals
-
-
-def _run(statement: str, params: dict[str, Any], settings: dict[str, str]) -> list[tuple[Any, ...]]:
-    """The statement's rows. The settings are sent with it and apply to it alone."""
-    set_all = ", ".join(
-        f"set_config('{name}', '{value}', true)" for name, value in settings.items()
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {set_all};{statement}", params)
-        cursor.nextset()
-        return list(cursor.fetchall())
 
 
 def _read(

@@ -26,6 +26,7 @@ from ingestion.models import (
 from search.domain import Profile, Query, QueryClass, Signal, Weights
 from search.retrieval import Filters, Scope, retrieve
 from search.retrieval import vector as vector_module
+from search.retrieval.kept import sent_as_text
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 
@@ -210,7 +211,7 @@ class TestTheWayIsChosen:
                 sent.append((sql, params))
                 return execute(sql, params, many, context)
 
-            with connection.execute_wrapper(keep):
+            with sent_as_text(), connection.execute_wrapper(keep):
                 retrieve(QUERY, scope, profile, space=space, embedding=question().tolist())
             [(sql, params)] = sent
             settings, statement = sql.split(";", 1)

@@ -153,6 +153,7 @@ class TestIdf:
         assert found == {bearings: approx(idf(7, 1) * terms_weight(bearings, "bear"), rel=1e-4)}
 
 
+@pytest.mark.usefixtures("not_kept")
 class TestLongQueries:
     def test_look_up_the_terms_of_most_weight(self, monkeypatch: pytest.MonkeyPatch) -> None:
         limited = lexical.TABLES.replace(f"LIMIT {lexical.MAX_TERMS}", "LIMIT 2")

@@ -13,11 +13,12 @@ from ingestion.lexical import terms
 from ingestion.models import Chunk, Collection
 from search.domain import KeywordScorer, Query, Signal
 from search.retrieval import Filters, Scope, pruning, retrieve
+from search.retrieval.kept import sent_as_text
 from tests.support.factories import make_collection
 from tests.support.ranking import objects
 from tests.support.shelf import NOBODY, keywords_only, shelve
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("not_kept")]
 
 CHUNKS = 900
 # Words with the shares of the chunks that hold them, as uneven as in real text.
@@ -79,7 +80,7 @@ def scored(text: str, **fields: Any) -> int:
         sent.append((sql, params))
         return execute(sql, params, many, context)
 
-    with connection.execute_wrapper(keep):
+    with sent_as_text(), connection.execute_wrapper(keep):
         ranking(text, **fields)
     [(sql, params)] = sent
     statement = sql.split(";", 1)[1]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.utils.safestring import SafeString
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -128,7 +127,7 @@ def result(of: Hit, **fields: Any) -> Result:
     return Result(
         group=Group(of), document_id="", chunk=0, title="Guide", page=None, collection_id=1,
         collection="", collection_slug="", media_type="", file_name="", language="",
-        created=datetime(2026, 1, 1, tzinfo=UTC), text="", snippet=SafeString(""), **given,
+        created=datetime(2026, 1, 1, tzinfo=UTC), text="", **given,
     )  # fmt: skip
 
 

@@ -84,3 +84,26 @@ def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
 
     every = [(each.start, each.end) for each in lexical.sentences(text)]
     assert sentences(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]
+
+
+@settings(max_examples=examples(200))
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", "c", "a_b", "long" * 5]), st.integers(0, 12))),
+    st.integers(5, 60),
+)
+def test_the_window_is_the_earliest_with_the_most_distinct_words(
+    words: list[tuple[str, int]], length: int
+) -> None:
+    plain, marks = "", []
+    for word, gap in words:
+        plain += "-" * gap
+        marks.append((len(plain), len(plain) + len(word)))
+        plain += word + " "
+
+    def held(start: int) -> int:
+        within = [(a, b) for a, b in marks if a >= start and b <= start + length]
+        return len({part for a, b in within for part in plain[a:b].split("_")})
+
+    starts = [0, *(max(0, start - length // 5) for start, _ in marks)]
+    expected = max(starts, key=lambda start: (held(start), -start))
+    assert snippets._fullest(starts, plain, marks, length) == expected

@@ -8,10 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.test import Client
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from rest_framework import serializers
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
+from search.api.serializers.results import FoldedSerializer
+from search.pipeline import search
 from tests.support.repeating_library import lasting_repeats
 
 pytestmark = pytest.mark.django_db
@@ -151,6 +155,21 @@ def test_the_api_folds_and_counts(api: APIClient, repeats: SimpleNamespace) -> N
         passage["rank"] for result in body["results"] for passage in (result, *result["folded"])
     ]
     assert len(ranks) == len(set(ranks)) == 8
+
+
+def test_folded_passages_are_what_their_fields_say(rf: RequestFactory) -> None:
+    fields = FoldedSerializer(context={"request": rf.get("/")})
+    found = search(QUESTION, viewer=None).results
+    passages = [each for result in found for each in (*result.folded, *result.copies)]
+
+    assert len(passages) == 5
+    for passage in passages:
+        by_field = serializers.Serializer.to_representation(fields, passage)
+        written = fields.to_representation(passage)
+        assert (written, list(written)) == (by_field, list(by_field))
+        path = reverse("search:document", args=(passage.document_id,))
+        url = rf.get("/").build_absolute_uri(f"{path}?chunk={passage.chunk}")
+        assert written["document"]["url"] == url
 
 
 def test_the_api_gives_every_passage(api: APIClient) -> None:

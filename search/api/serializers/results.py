@@ -18,6 +18,7 @@ from search.presentation.results import Result
 from search.tuning.api.serializers.profiles import SIGNALS, SignalValuesSerializer
 
 CONCEPT_RAG = "concept-rag"
+_ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
 
 
 def raw_score(explanation: Explanation, signal: Signal) -> float:
@@ -143,8 +144,13 @@ class DocumentLinkSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field(OpenApiTypes.URI)
     def get_url(self, result: Result) -> str:
-        path = reverse("search:document", args=(result.document_id,))
-        address: str = self.context["request"].build_absolute_uri(f"{path}?chunk={result.chunk}")
+        return self._address.replace(_ANY, result.document_id) + f"?chunk={result.chunk}"
+
+    @cached_property
+    def _address(self) -> str:
+        """The address of the document _ANY: to find its pattern anew for each result is slow."""
+        path = reverse("search:document", args=(_ANY,))
+        address: str = self.context["request"].build_absolute_uri(path)
         return address
 
 
@@ -175,6 +181,26 @@ class FoldedSerializer(serializers.Serializer[Result]):
     heading_path = serializers.ListField(child=serializers.CharField())
     page = serializers.IntegerField(allow_null=True)
     snippet = serializers.CharField()
+
+    def to_representation(self, instance: Result) -> dict[str, Any]:
+        """The fields above, without a call of each: a page has twenty such passages."""
+        return {
+            "rank": instance.hit.rank,
+            "score": instance.hit.score,
+            "document": {
+                "id": instance.document_id,
+                "title": instance.title,
+                "url": self._link.get_url(instance),
+            },
+            "chunk": instance.chunk,
+            "heading_path": list(instance.heading_path),
+            "page": instance.page,
+            "snippet": str(instance.snippet),
+        }
+
+    @cached_property
+    def _link(self) -> DocumentLinkSerializer:
+        return DocumentLinkSerializer(context=self.context)
 
 
 class ResultSerializer(serializers.Serializer[Result]):

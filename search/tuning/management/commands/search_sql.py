@@ -11,6 +11,7 @@ from django.db import connection
 
 from search.errors import SearchError
 from search.pipeline import Choices, search
+from search.retrieval.kept import sent_as_text
 
 # How the statement of `search.retrieval.statement` begins, after its settings.
 BEGINNING = "WITH readable(id)"
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         viewer = _user(options["user"]) if options["user"] else None
         statements: list[Statement] = []
         try:
-            with connection.execute_wrapper(_collect_into(statements)):
+            with sent_as_text(), connection.execute_wrapper(_collect_into(statements)):
                 search(
                     options["question"], viewer=viewer, choices=Choices(profile=options["profile"])
                 )

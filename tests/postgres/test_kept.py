@@ -1,0 +1,214 @@
+"""Statements kept by shape and prepared find what statements made anew find, for every reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import AnonymousUser, Group
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from common.accounts.models import User
+from ingestion.lexical import terms
+from ingestion.models import Collection
+from search.domain import Boost, Candidates, KeywordScorer, Profile, Query, TitleScorer
+from search.pipeline import search
+from search.query import parse
+from search.ranking.boosts import by_sought
+from search.retrieval import Filters, Scope, Wanted, kept, retrieve, vector
+from tests.support.factories import make_collection, make_document
+from tests.support.laws import examples
+
+pytestmark = pytest.mark.django_db
+
+TEXTS = ("The beam of a steelyard.", "A poise of 40 % slides on the beam.", "INC-4711: it broke.")
+WORDS = ("beam", "poise", "steelyard", "40 %", "it's", "INC-4711", "nowhere", "the", "\\back")
+
+
+@pytest.fixture
+def readers(reader: User, member: User, administrator: User) -> list[User | AnonymousUser | None]:
+    """Readers of each kind, and a collection for each audience with the same three documents."""
+    for audience in ("public", "signed_in", "groups"):
+        collection = make_collection(name=audience, visibility=audience)
+        for text in TEXTS:
+            make_document(collection, f"# {audience}\n\n{text}")
+    Collection.objects.get(name="groups").groups.add(Group.objects.get(name="insiders"))
+    limited = User.objects.get(pk=member.pk)
+    limited.collections_limit = frozenset(
+        Collection.objects.filter(name="groups").values_list("pk", flat=True)
+    )
+    return [None, AnonymousUser(), reader, member, administrator, limited]
+
+
+def anew(query: Query, scope: Scope, profile: Profile, **given: Any) -> Candidates:
+    """The retrieval by a statement that is compiled for this question, as text."""
+    return retrieve(query, replace(scope, is_whole=False), profile, **given)
+
+
+def same(one: Candidates, other: Candidates) -> bool:
+    names = ("terms", "left_out", "unchecked", "unknown", "readings", "forms", "languages")
+    assert one.rows.tobytes() == other.rows.tobytes()
+    assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
+    return np.array_equal(one.embeddings is None, other.embeddings is None)
+
+
+def profiles() -> st.SearchStrategy[Profile]:
+    return st.builds(
+        lambda default, **fields: replace(default, **fields),
+        st.just(PROFILE),
+        depth=st.sampled_from([2, 100]),
+        keyword_scorer=st.sampled_from(KeywordScorer),
+        title_scorer=st.sampled_from(TitleScorer),
+    )
+
+
+PROFILE = Profile("kept", 1, {})
+BOOSTS = (Boost("percent", 1.5, pattern="%"), Boost("named", 1.2, anchor=r"(INC-\d+)"))
+
+
+@settings(max_examples=examples(100), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), profiles(), st.data())
+def test_a_kept_statement_finds_what_a_new_one_finds(
+    readers: list[User | AnonymousUser | None], words: list[str], profile: Profile, data: Any
+) -> None:
+    query = replace(parse(" ".join(words), ()), expansions=tuple(words[:1]))
+    slugs = data.draw(st.sampled_from([(), ("public",), ("groups", "nothing")]))
+    wanted = Wanted(
+        boosts=by_sought(data.draw(st.sampled_from([(), BOOSTS]))),
+        places=data.draw(st.booleans()),
+        words=tuple(words),
+    )
+    for viewer in readers:
+        scope = Scope.of(viewer, Filters(collections=slugs)).narrowed_by(query)
+        found = retrieve(query, scope, profile, wanted=wanted)
+        assert same(found, anew(query, scope, profile, wanted=wanted))
+
+
+def test_what_a_reader_may_no_longer_see_is_gone_at_the_next_question(
+    readers: list[User | AnonymousUser | None], member: User
+) -> None:
+    def read(viewer: Any) -> set[str]:
+        return {result.collection for result in search("beam", viewer=viewer, group=False).results}
+
+    assert read(None) == {"public"}
+    assert read(member) == {"public", "signed_in", "groups"}
+    member.groups.clear()
+    assert read(member) == {"public", "signed_in"}
+    Collection.objects.filter(name="public").update(visibility="signed_in")
+    assert read(None) == set()
+    assert read(AnonymousUser()) == set()
+
+
+class TestTheDatabase:
+    @pytest.fixture(autouse=True)
+    def _shelf(self) -> None:
+        make_document(make_collection(visibility="public"), "# Beam\n\nThe long arm.")
+
+    @pytest.fixture
+    def sent(self) -> Iterator[list[str]]:
+        texts: list[str] = []
+
+        def keep(execute: Any, sql: str, *rest: Any) -> Any:
+            texts.append(sql)
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(keep):
+            yield texts
+
+    def test_plans_a_shape_once(self, sent: list[str]) -> None:
+        for question in ("long arm", "beam"):
+            assert search(question, viewer=None).total == 1
+        executed = [sql.split("EXECUTE ")[1].split("(")[0] for sql in sent if "EXECUTE " in sql]
+        assert executed[:2] == executed[2:]
+        assert not any("WITH readable" in sql for sql in sent)
+
+    @pytest.mark.parametrize("way", ["setting", "context"])
+    def test_gets_whole_statements_where_it_must(
+        self, sent: list[str], settings: Any, way: str
+    ) -> None:
+        if way == "setting":
+            settings.PREPARED_STATEMENTS = False
+            assert search("long arm", viewer=None).total == 1
+        else:
+            with kept.sent_as_text():
+                assert search("long arm", viewer=None).total == 1
+        assert sum("WITH readable" in sql for sql in sent) == 2
+        assert not any("EXECUTE" in sql for sql in sent)
+
+    def test_holds_few_prepared_statements(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(kept, "MOST_PREPARED", 3)
+        monkeypatch.setattr(kept, "_held_by", type(kept._held_by)())
+        before = self.prepared()
+        for number in range(6):
+            one = kept.Statement(f"SELECT {number}, %(a)s::int")
+            assert kept.run(one, {"a": 7}) == [(number, 7)]
+        assert self.prepared() == before + 3
+
+    def test_plans_again_after_a_while(
+        self, sent: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        one = kept.Statement("SELECT 1")
+        kept.run(one, {})
+        before = self.prepared()
+        kept.run(one, {})
+        monkeypatch.setattr(kept, "PLAN_SECONDS", 0.0)
+        assert kept.run(one, {}) == [(1,)]
+        first, second, third = (sql.split("EXECUTE ")[1] for sql in sent if "EXECUTE" in sql)
+        assert first == second != third
+        assert self.prepared() == before
+
+    def test_walks_further_through_a_large_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def ef_search() -> str:
+            search("long arm", viewer=None)
+            with connection.cursor() as cursor:  # local to the transaction: here the test's
+                cursor.execute("SHOW hnsw.ef_search")
+                return str(cursor.fetchone()[0])
+
+        terms.fold()
+        assert ef_search() == "400"
+        monkeypatch.setattr(vector, "LARGE", 1)
+        assert ef_search() == "800"
+
+    def prepared(self) -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+            return int(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_lost_its_statements_prepares_them_again() -> None:
+    one = kept.Statement("SELECT %(a)s::int + 1")
+    assert kept.run(one, {"a": 1}) == [(2,)]
+    with connection.cursor() as cursor:
+        cursor.execute("DEALLOCATE ALL")  # as when a pooler hands over another connection
+    assert kept.run(one, {"a": 2}) == [(3,)]
+
+
+def test_the_least_recently_used_shape_is_forgotten() -> None:
+    shapes = kept.Shapes(2)
+    made: list[str] = []
+
+    def make(name: str) -> kept.Statement:
+        made.append(name)
+        return kept.Statement(f"SELECT '{name}'")
+
+    for name in "abaca":
+        shapes.get(name, lambda name=name: make(name))  # type: ignore[misc]
+    shapes.get("b", lambda: make("b"))
+    assert made == ["a", "b", "c", "b"]
+
+
+def test_constants_are_written_as_sql() -> None:
+    found = kept.Statement.with_constants(
+        "SELECT %(a)s, %(b)s, 5 %% 3, %(c)s::int", {"a": "it's 5 %", "b": 0.25}
+    )
+    assert kept.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
+    with kept.sent_as_text():
+        assert kept.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
+    with pytest.raises(TypeError):
+        kept.Statement.with_constants("SELECT %(a)s", {"a": [1]})
