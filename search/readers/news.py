@@ -137,8 +137,8 @@ def _found(search: SavedSearch, since: datetime, until: datetime) -> list[int] |
     filters = filters_of(search.params)
     if not search.question:
         # Filters alone: whatever they let through is what the reader asked for.
-        among = documents_of(search.user, filters).filter(public_id__in=fresh)
-        return [fresh[public_id] for public_id in among.values_list("public_id", flat=True)]
+        fitting = documents_of(search.user, filters).filter(public_id__in=fresh)
+        return [fresh[public_id] for public_id in fitting.values_list("public_id", flat=True)]
     shown = pipeline.search(
         search.question, viewer=search.user, filters=filters, page_size=NEWS_DEPTH
     )
