@@ -33,6 +33,7 @@ from ingestion.api.serializers.documents import (
     VersionSerializer,
 )
 from ingestion.api.uploads import HEADER, once
+from ingestion.documents import arranging
 from ingestion.files.storage import download
 from ingestion.models import Concept, Document, DocumentVersion, State
 from ingestion.models.library import DocumentQuerySet
@@ -159,12 +160,21 @@ class DocumentViewSet(ReadViewSet[Document]):
         """Change a document.
 
         A new title or language reprocesses the file; metadata takes effect immediately and is
-        replaced as a whole.
+        replaced as a whole. A new collection moves the document with its parts: 409 if it is a part
+        itself, is being processed, comes from a watched folder, or is in that collection already
+        as another document.
         """
         document = self.get_object()
-        given = read_body(request, DocumentChangeSerializer).validated_data
+        body = read_body(request, DocumentChangeSerializer, context={"request": request})
+        given = dict(body.validated_data)
+        if to := given.pop("collection", None):
+            moved = arranging.move([document], to, acting_user=actor(request))
+            if moved.refused:
+                raise Conflict(moved.refused[0])
+            document = self.get_object()
         try:
-            services.describe(document, acting_user=actor(request), **given)
+            if given:
+                services.describe(document, acting_user=actor(request), **given)
         except Document.DoesNotExist as error:  # deleted since it was read above
             raise Http404 from error
         return self.shown(self.get_object())

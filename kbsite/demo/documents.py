@@ -30,6 +30,7 @@ DESCRIPTIONS = {
     SAMPLES: "Small documents written for Steelyard, with names worth looking up.",
     DJANGO_DOCS: "The manual of the Django version that this site runs on.",
 }
+ICONS = {SAMPLES: "box", DJANGO_DOCS: "book"}
 # The release notes are 380 more files that repeat the manual.
 EXCLUDED = {("docs", "releases")}
 DOWNLOAD_TIMEOUT = 300  # seconds; a guess: 11 MB, and a build tool for pip to read the metadata
@@ -150,7 +151,11 @@ def receive(name: str, files: Sequence[SourceFile], uploads: Uploads) -> None:
     """Add files to a public collection, except those that are already searchable."""
     collection, _ = Collection.objects.kept().get_or_create(
         name=name,
-        defaults={"visibility": Visibility.PUBLIC, "description": DESCRIPTIONS[name]},
+        defaults={
+            "visibility": Visibility.PUBLIC,
+            "description": DESCRIPTIONS[name],
+            "icon": ICONS[name],
+        },
     )
     add(collection, files, uploads)
 

@@ -147,8 +147,8 @@ class QuestionParameters(Parameters):
         trim_whitespace=False,
         help_text=f"The question, up to {MAX_QUERY_CHARS:,} characters. It may hold "
         '`"exact words"`, `-word`, '
-        "and `title:`, `collection:`, `type:`, `lang:`, `before:`, `after:`, `meta.KEY:` with a "
-        "value, and `meta.KEY>=` with a number or a day.",
+        "and `title:`, `collection:`, `type:`, `tag:`, `lang:`, `before:`, `after:`, `meta.KEY:` "
+        "with a value, and `meta.KEY>=` with a number or a day.",
     )
     collection = serializers.ListField(
         child=serializers.CharField(max_length=120),

@@ -27,8 +27,10 @@ class Boost:
     group, if it has one) is an anchor, and the boost counts once for each that the chunk contains.
     `pattern` is searched in the chunk, case-sensitively; `{anchor}` in it is replaced by the
     anchor. Without a pattern the anchor itself is searched; without an anchor the pattern counts
-    once. `kinds` are kinds of chunks ("code", "table"); empty: any. `amount` is a factor
-    (neutral: 1) or a term (neutral: 0). `query_class`: restricts it to queries of that class.
+    once. `kinds` are kinds of chunks ("code", "table"); empty: any. `shorter_than`: restricts it to
+    chunks of fewer characters below a heading, in documents of several chunks; 0: any length.
+    `amount` is a factor (neutral: 1) or a term (neutral: 0). `query_class`: restricts it to queries
+    of that class.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Boost:
     pattern: str = ""
     kinds: tuple[str, ...] = ()
     query_class: QueryClass | None = None
+    shorter_than: int = 0
 
 
 class About(StrEnum):

@@ -147,7 +147,8 @@ class SearchProfile(VersionedProfile):
         validators=[check_boosts],
         help_text=_(
             "Factors and added terms for passages: a list of objects with name, amount, "
-            "multiply (true or false), and anchor, pattern, kinds or query_class."
+            "multiply (true or false), and anchor, pattern, kinds, shorter_than (characters) or "
+            "query_class."
         ),
     )
     feedback = models.FloatField(

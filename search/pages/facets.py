@@ -18,7 +18,7 @@ from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Concept, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
-from search.retrieval.filters import most_held
+from search.retrieval.filters import most_held, searchable
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.
@@ -76,13 +76,6 @@ class Facets:
     languages: tuple[Option, ...]
     documents: int
     metadata: tuple[KeyFacet, ...] = ()
-
-
-def searchable(viewer: Viewer) -> QuerySet[Document]:
-    """The documents that searches of `viewer` may find: none that is hidden from every question."""
-    hidden = Hide.objects.filter(enabled=True, folded="").values("document")
-    documents = Document.objects.visible_to(viewer).filter(current__isnull=False)
-    return documents.exclude(pk__in=hidden).order_by()
 
 
 def facets_for(viewer: Viewer) -> Facets:

@@ -215,6 +215,11 @@ class SearchForm(forms.Form):
         return not self.query and bool(self._is_library or self.narrowed)
 
     @property
+    def is_savable(self) -> bool:
+        """Whether there is something to save: a question or a filter."""
+        return bool(self.query or self.narrowed)
+
+    @property
     def path(self) -> str:
         """The page's own path: the library's or the search page's."""
         return reverse("search:library" if self._is_library else "search:page")

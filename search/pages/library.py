@@ -11,11 +11,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.models import Concept, Document
-from ingestion.models.library import Viewer
-from search.pages.facets import searchable, type_label
-from search.retrieval import Filters
-from search.retrieval.filters import fitting_rows
+from ingestion.models import Document
+from search.pages.facets import type_label
 
 PER_PAGE = 25
 
@@ -61,18 +58,6 @@ class Listing:
     pages: int
     previous: str
     following: str
-
-
-def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
-    """The searchable documents that match the filters."""
-    documents = searchable(viewer)
-    if filters.collections:
-        documents = documents.filter(collection__slug__in=filters.collections)
-    if filters.documents:
-        documents = documents.filter(public_id__in=filters.documents)
-    for key in filters.concepts:
-        documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
-    return fitting_rows(documents, filters, document="", version="current__")
 
 
 def listing(

@@ -37,14 +37,15 @@ from search.pages.facets import (
     examples_for,
     facets_among,
     facets_for,
-    searchable,
     with_others,
 )
 from search.pages.forms import SearchForm
-from search.pages.library import documents_of, listing
+from search.pages.library import listing
 from search.pages.links import page_links
 from search.pages.me.searches import then_remember
 from search.pipeline import Choices, SearchResponse
+from search.readers.saving import starred_among
+from search.retrieval.filters import documents_of, searchable
 from search.tuning.experiments.running import participant
 
 # The best documents of a search, of which the shared concepts are offered as filters.
@@ -196,6 +197,7 @@ def _about(
         "links": page_links(response, form.address),
         # Nothing is quoted where nothing seems to answer; a reader may still ask for it.
         "answers_itself": answers_itself(request, response) and not response.fits_nothing,
+        "starred": starred_among(request.user, [one.document_id for one in response.results]),
         "quotes_only": settings.ANSWERS_AUTOMATIC == "quotes",
     }
 

@@ -9,12 +9,12 @@ from datetime import date
 
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.lexical.languages import primary_code
-from ingestion.metadata import KEY, clean
+from ingestion.metadata import KEY, TAGS, clean
 from search.domain import Comparison, MetadataFilter, QueryFilters
 from search.errors import InvalidFilter
 
 # `language` before `lang`: the names are tried in this order.
-FIELDS = ("title", "collection", "type", "language", "lang", "before", "after")
+FIELDS = ("title", "collection", "type", "tag", "language", "lang", "before", "after")
 METADATA = "meta"
 # In a query a colon may precede a comparison, as in some search engines.
 METADATA_FIELD = rf"(?a:{METADATA}\.(?P<key>{KEY})(?P<comparison>:?[<>]=?|:))"
@@ -61,7 +61,7 @@ def _filters(operators: Sequence[Operator]) -> QueryFilters:
         languages=tuple(dict.fromkeys(_language(one) for one in values("language", "lang"))),
         after=max((_day(one) for one in values("after")), default=None),
         before=min((_day(one) for one in values("before")), default=None),
-        metadata=tuple(dict.fromkeys(_condition(one) for one in values(METADATA))),
+        metadata=tuple(dict.fromkeys(_condition(one) for one in values(METADATA, "tag"))),
     )
 
 
@@ -78,6 +78,8 @@ def metadata_filter(text: str) -> MetadataFilter:
 
 
 def _condition(operator: Operator) -> MetadataFilter:
+    if operator.name == "tag":
+        return MetadataFilter(TAGS, operator.value)
     comparison = operator.comparison.lstrip(":") or ":"
     try:
         return MetadataFilter(operator.key.lower(), operator.value, Comparison(comparison))

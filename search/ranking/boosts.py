@@ -33,6 +33,7 @@ MAX_BOOSTS = 20
 # A question names few codes; in a pasted page not every number is meant.
 MAX_ANCHORS = 10
 MAX_AMOUNT = 100.0
+MAX_CHARS = 1_000_000
 # The boost for each phrase that the query wishes for, in every profile: passages with the exact
 # words come first among comparable ones. A guess, between the factor of an identifier that does not
 # lead (1.1) and that of an anchor in a seed system (1.5). The query has its patterns
@@ -78,7 +79,10 @@ def with_boosts(
 @lru_cache(maxsize=256)
 def sought(boost: Boost) -> str:
     """A key for the boost's search criteria, independent of its name and amount."""
-    looked_for = json.dumps([boost.anchor, boost.pattern, sorted(boost.kinds)])
+    criteria: list[object] = [boost.anchor, boost.pattern, sorted(boost.kinds)]
+    # Only where it is set: keys of boosts without it are stored in pools.
+    criteria += [boost.shorter_than] if boost.shorter_than else []
+    looked_for = json.dumps(criteria)
     return hashlib.sha256(looked_for.encode()).hexdigest()[:16]
 
 
@@ -130,6 +134,7 @@ def as_json(boosts: Sequence[Boost]) -> list[dict[str, object]]:
         row |= {"anchor": boost.anchor} if boost.anchor else {}
         row |= {"pattern": boost.pattern} if boost.pattern else {}
         row |= {"kinds": list(boost.kinds)} if boost.kinds else {}
+        row |= {"shorter_than": boost.shorter_than} if boost.shorter_than else {}
         row |= {"query_class": boost.query_class.value} if boost.query_class else {}
         rows.append(row)
     return rows
@@ -149,13 +154,22 @@ def _boost(place: int, row: object) -> Boost:
         raise ValueError(f'{what}: kinds must be a list such as ["code", "table"].')
     if not isinstance(row.get("multiply", True), bool):
         raise ValueError(f"{what}: multiply must be true or false.")
-    if not (texts["anchor"] or texts["pattern"] or kinds):
-        raise ValueError(f"{what} would apply to every chunk: give it an anchor, pattern or kinds.")
+    shorter_than = row.get("shorter_than", 0)
+    is_number = isinstance(shorter_than, int) and not isinstance(shorter_than, bool)
+    if not is_number or not 0 <= shorter_than <= MAX_CHARS:
+        raise ValueError(
+            f"{what}: shorter_than must be a number of characters between 0 and {MAX_CHARS:,}."
+        )
+    if not (texts["anchor"] or texts["pattern"] or kinds or shorter_than):
+        raise ValueError(
+            f"{what} would apply to every chunk: give it an anchor, pattern, kinds or shorter_than."
+        )
     _check_patterns(what, **texts)
     return Boost(
         amount=_amount(what, row),
         multiply=row.get("multiply", True),
         kinds=tuple(kinds),
+        shorter_than=shorter_than,
         query_class=_query_class(what, row.get("query_class")),
         **texts,
     )

@@ -30,7 +30,9 @@ class OwnQuerySet(models.QuerySet[Row]):
 
 
 def search_address(question: str, params: Params) -> str:
-    """The address of the search page for a question with filters."""
+    """The address of the search page for a question with filters, or of the library for these."""
+    if not question:
+        return f"{reverse('search:library')}?{urlencode(dict(params), doseq=True)}"
     return f"{reverse('search:page')}?{urlencode({'q': question, **params}, doseq=True)}"
 
 
@@ -93,7 +95,7 @@ class Favourite(models.Model):
 
 
 class SavedSearch(models.Model):
-    """A question with its filters, kept under a name.
+    """A question with its filters, or filters alone, kept under a name.
 
     `mails`: its news are mailed. `feed_key`: the secret in its feed's address; empty: no feed.
     `checked_at`: until when a worker has looked for news.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.core import signing
@@ -14,6 +15,7 @@ from django.utils.translation import gettext
 from common.accounts.models import User
 from ingestion.metadata import clean
 from ingestion.models import Document
+from ingestion.models.library import Viewer
 from search.errors import SearchError
 from search.readers.models import Favourite, OwnQuerySet, Params, SavedSearch
 
@@ -37,9 +39,14 @@ def of(user: User) -> OwnQuerySet[SavedSearch]:
 def save(
     user: User, *, name: str, question: str, params: Params, mails: bool = False
 ) -> SavedSearch:
-    """Save a search; the question is its name by default. Raises NotSaved."""
-    if not question:
-        raise NotSaved(gettext("Type a question first: a search is saved with its question."))
+    """Save a search; the question is its name by default. Raises NotSaved.
+
+    Without a question its filters alone are saved, under a name.
+    """
+    if not question and not params:
+        raise NotSaved(gettext("Type a question or set a filter first: there is nothing to save."))
+    if not clean(name) and not question:
+        raise NotSaved(gettext("Give the search a name: it has no question to be named after."))
     _check_mail(user, mails=mails)
     named = clean(name)[:120] or clean(question)[:120]
     try:
@@ -119,6 +126,14 @@ def favourites_of(user: User) -> QuerySet[Document]:
 def is_favourite(user: User, document: Document) -> bool:
     """Whether the reader has starred the document."""
     return Favourite.objects.owned_by(user).filter(document=document).exists()
+
+
+def starred_among(user: Viewer, documents: Iterable[str]) -> frozenset[str]:
+    """Of these public ids those of the viewer's favourites; one query, none for visitors."""
+    if user is None or not user.is_authenticated:
+        return frozenset()
+    starred = Favourite.objects.owned_by(user).filter(document__public_id__in=list(documents))
+    return frozenset(map(str, starred.values_list("document__public_id", flat=True)))
 
 
 def star(user: User, document: Document, *, on: bool) -> None:

@@ -17,6 +17,10 @@ from search.retrieval.phrases import literal_pattern
 from search.retrieval.signal_sql import SignalSQL, literally
 
 _WISHED = sought(WISHED)  # its name in a retrieval
+# A short passage without a heading is the rest of a running text, and a document that is one short
+# passage is whole: neither says little of what a longer one explains.
+_OF_SECTIONS = """cardinality(c.heading_path) > 0 AND
+    (SELECT v.chunk_count > 1 FROM ingestion_documentversion v WHERE v.id = c.version_id)"""
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
@@ -33,6 +37,9 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
         params[f"boost_{place}"] = list(regexes)
         params[f"boost_kinds_{place}"] = list(boost.kinds)
         kinds = f"c.kind = ANY(%(boost_kinds_{place})s::text[]) AND " if boost.kinds else ""
+        if boost.shorter_than:
+            params[f"boost_chars_{place}"] = boost.shorter_than
+            kinds += f"length(c.text) < %(boost_chars_{place})s AND {_OF_SECTIONS} AND "
         expressions[boost.name] = (
             f"(SELECT count(*) FROM unnest(%(boost_{place})s::text[]) p WHERE {kinds}c.text ~ p)"
         )

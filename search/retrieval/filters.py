@@ -21,6 +21,7 @@ from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
 from search.domain import Comparison, MetadataFilter, Query, QueryFilters
+from search.models import Hide
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 from search.retrieval.signal_sql import named
 
@@ -180,6 +181,25 @@ def fitting_rows(
     if filters.metadata:
         rows = rows.filter(fitting(filters.metadata, f"{document}metadata"))
     return rows
+
+
+def searchable(viewer: Viewer) -> QuerySet[Document]:
+    """The documents that searches of `viewer` may find: none that is hidden from every question."""
+    hidden = Hide.objects.filter(enabled=True, folded="").values("document")
+    documents = Document.objects.visible_to(viewer).filter(current__isnull=False)
+    return documents.exclude(pk__in=hidden).order_by()
+
+
+def documents_of(viewer: Viewer, filters: Filters) -> QuerySet[Document]:
+    """The searchable documents that match the filters."""
+    documents = searchable(viewer)
+    if filters.collections:
+        documents = documents.filter(collection__slug__in=filters.collections)
+    if filters.documents:
+        documents = documents.filter(public_id__in=filters.documents)
+    for key in filters.concepts:
+        documents = documents.filter(pk__in=Concept.objects.filter(key=key).values("document"))
+    return fitting_rows(documents, filters, document="", version="current__")
 
 
 def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:

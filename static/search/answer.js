@@ -60,7 +60,7 @@
     article.querySelector("[data-stop]")?.remove();
     article.querySelector(".answer-text").setAttribute("aria-busy", "false");
     article.querySelector(".doing").textContent = "";
-    article.classList.remove("running");
+    article.classList.remove("running", "folded");
     const said = document.createElement("p");
     said.className = isProblem ? "notice" : "fine";
     said.textContent = text;
@@ -85,6 +85,7 @@
     const ready = holder.content.querySelector("article");
     const hasForm = article.parentElement.querySelector(":scope > .follow-up");
     if (hasForm) for (const each of ready.querySelectorAll(".follow-up, .in-thread")) each.remove();
+    ready.classList.toggle("folded", article.classList.contains("folded"));
     article.replaceWith(ready);
     dress(ready);
     if (isHeld) ready.focus({ preventScroll: true });
@@ -141,6 +142,8 @@
     const named = isAfter || Boolean(old?.querySelector("input[name=thread]"));
     const article = begin(body.get("q"), named);
     article.form = form.cloneNode(true);
+    // Above results a phone shows two lines of it; the style sheet says on which screens.
+    article.classList.toggle("folded", Boolean(form.closest("#found")) && !old);
     if (isAfter && old) {
       old.after(article);
       form.remove();
@@ -192,6 +195,7 @@
 
   const open = (chip) => {
     const article = chip.closest("article");
+    article.classList.remove("folded");
     const source = article.querySelector(`details.source[data-source="${CSS.escape(chip.dataset.source)}"]`);
     if (!source) return;
     source.closest(".read-too")?.setAttribute("open", "");
@@ -219,6 +223,10 @@
     }
     const article = target.closest?.("article.answer");
     if (target.closest?.("[data-stop]")) running.get(article)?.abort();
+    if (target.closest?.("[data-unfold]")) {
+      article.classList.remove("folded");
+      article.focus({ preventScroll: true });
+    }
     if (target.closest?.("[data-copy]")) {
       const said = article.querySelector(".said");
       navigator.clipboard.writeText(article.querySelector("[data-markdown]").value).then(

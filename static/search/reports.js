@@ -66,6 +66,33 @@
       });
   });
 
+  // A star: the same form without leaving the results. Its answer, a way back to them, is not followed.
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest?.("form[data-star]");
+    if (!form) return;
+    event.preventDefault();
+    const show = (isOn) => {
+      // Of a document with several rows, all.
+      const alike = document.querySelectorAll(`form[data-star][action="${CSS.escape(form.getAttribute("action"))}"]`);
+      for (const each of alike) {
+        each.elements.on.value = isOn ? "0" : "1";
+        each.querySelector("button").setAttribute("aria-pressed", String(isOn));
+      }
+    };
+    const wanted = form.elements.on.value === "1";
+    const body = new FormData(form);
+    show(wanted);
+    fetch(form.action, { method: "POST", body, keepalive: true, redirect: "manual" })
+      .then((response) => {
+        if (response.type !== "opaqueredirect") throw new Error(response.status);
+      })
+      .catch(() => {
+        // Sent as a form it says what is wrong, such as the limit of favourites.
+        show(!wanted);
+        form.submit();
+      });
+  });
+
   // --- a document ----------------------------------------------------------------------------
   const reading = recall();
   if (!reading || reading.path !== location.pathname) return;

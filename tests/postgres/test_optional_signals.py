@@ -139,6 +139,26 @@ class TestBoosts:
         assert after["Code"] == approx(before["Code"] + 0.15)
         assert after["Prose"] == approx(before["Prose"])
 
+    def test_only_short_sections_of_longer_documents_get_it(self, administrator: User) -> None:
+        explained = f"## Repair\n\n{'The pump is opened, cleaned and closed again. ' * 20}"
+        pointing = "## Tests\n\nHow to test a pump is in the manual of tests."
+        collection = make_collection()
+        make_document(collection, f"# Pumps\n\n{explained}\n\n{pointing}", file_name="pumps.md")
+        make_document(collection, "# Pump\n\nThe pump is whole.", file_name="whole.md")
+        make_document(collection, "The pump of running text. " * 50, file_name="text.txt")
+        profile_with(administrator, feedback=0, boosts=[])
+
+        def scores() -> dict[tuple[str, int], float]:
+            found = pipeline.search("pump", viewer=NOBODY, group=False).results
+            return {(each.title, each.chunk): each.hit.score for each in found}
+
+        before = scores()
+        profile_with(administrator, boosts=[{"name": "short", "amount": 0.5, "shorter_than": 400}])
+        changed = {key for key, score in scores().items() if score != approx(before[key])}
+        assert {title for title, _ in changed} == {"Pumps"}
+        (short,) = changed
+        assert scores()[short] == approx(before[short] / 2)
+
     def test_an_anchor_may_be_written_in_any_script(self, administrator: User) -> None:
         make_document(make_collection(), "# Near\n\nThe क्षि (C++) room, repaired.")
         boost = {"name": "quoted", "amount": 2, "anchor": '"([^"]+)"'}

@@ -99,7 +99,7 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "versions": [1],
         "embedding-spaces": [api.get(f"{V1}/embedding-spaces/").json()["results"][0]["id"]],
         "experiments": [
-            post("experiments", name="Old or new", a="keyword-only@1", b="default@2")["id"]
+            post("experiments", name="Old or new", a="keyword-only@1", b="default@3")["id"]
         ],
         "golden-queries": [
             str(each) for each in GoldenQuery.objects.values_list("public_id", flat=True)[:2]
@@ -110,13 +110,13 @@ def rows_of_every_kind() -> Iterator[Rows]:
         "learned-classifiers": [LearnedClassifier.objects.get().version],
         "pins": [post("pins", query="boats", document=document, position=1)["id"]],
         "hides": [post("hides", query="boats", document=str(made["inn"].public_id))["id"]],
-        "profiles": ["default@2", f"{draft.name}@{draft.version}", "default"],
+        "profiles": ["default@3", f"{draft.name}@{draft.version}", "default"],
         "publications": [_refused(post, api, draft)],
         "runs": [post("runs", profile="keyword-only")["id"], 1],
         "scope-profiles": [post("scope-profiles", collection=shelf.slug, profile="default")["id"]],
         "searches": [post("search", q="ferry")["search_id"]],
         "synonyms": [post("synonyms", terms=["ferry", "boat"])["id"]],
-        "optimisations": [post("tuning/optimisations", profile="default@2")["id"]],
+        "optimisations": [post("tuning/optimisations", profile="default@3")["id"]],
         "watched-folders": [folder.pk],
     }
     yield Rows(token, values)

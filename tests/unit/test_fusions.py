@@ -155,6 +155,7 @@ class TestBoosts:
         boosts = (
             CODES,
             Boost("c", 0.2, False, "", "x+", ("code", "table"), QueryClass.DEBUG),
+            Boost("short", 0.9, shorter_than=200),
         )
         assert parse_boosts(as_json(boosts)) == boosts
 
@@ -165,6 +166,16 @@ class TestBoosts:
             pytest.param(["x"], "must be an object", id="no object"),
             pytest.param([{"amount": 2, "anchor": "x"}], "needs a name", id="no name"),
             pytest.param([{"name": "x", "anchor": "y"}], "needs an amount", id="no amount"),
+            pytest.param(
+                [{"name": "x", "amount": 0.9, "shorter_than": -1}],
+                "number of characters",
+                id="chars",
+            ),
+            pytest.param(
+                [{"name": "x", "amount": 0.9, "shorter_than": True}],
+                "number of characters",
+                id="true",
+            ),
             pytest.param(
                 [{"name": "x", "amount": True, "anchor": "y"}], "needs an amount", id="yes"
             ),

@@ -25,6 +25,8 @@ class TestMetadataOperators:
         ("text", "conditions"),
         [
             ("x meta.department:Sales", ["department:Sales"]),
+            ('x tag:pump tag:"salt water"', ["tags:pump", "tags:salt water"]),
+            ("x Tag:pump.", ["tags:pump"]),
             ("x Meta.Department:Sales.", ["department:Sales"]),
             ('x meta.author:"Jane Doe"', ["author:Jane Doe"]),
             ("meta.link:https://example.org/a x", ["link:https://example.org/a"]),

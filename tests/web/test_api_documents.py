@@ -338,3 +338,40 @@ def test_a_document_costs_two_queries(
         body = api.get(f"{DOCUMENTS}{document.public_id}/").json()
 
     assert body["state"] == State.READY
+
+
+class TestMoving:
+    def test_a_document_moves_with_the_title_it_is_given(
+        self, edit: APIClient, shelf: Collection
+    ) -> None:
+        document = make_document(make_collection("Attic"), TEXT, file_name="tides.md")
+        address = f"{DOCUMENTS}{document.public_id}/"
+
+        moved = edit.patch(address, {"collection": "shelf", "metadata": {"a": 1}}, format="json")
+
+        assert (moved.status_code, moved.json()["collection"]) == (200, "shelf")
+        assert moved.json()["metadata"] == {"a": 1}
+        document.refresh_from_db()
+        assert document.collection == shelf
+        again = edit.patch(address, {"collection": "shelf"}, format="json")
+        assert again.status_code == 200
+
+    def test_what_cannot_move_stays_and_says_why(self, edit: APIClient, shelf: Collection) -> None:
+        make_document(shelf, TEXT, file_name="tides.md")
+        document = make_document(make_collection("Attic"), TEXT, file_name="tides.md")
+        make_collection("Vault", visibility=Visibility.GROUPS, groups=["insiders"])
+        address = f"{DOCUMENTS}{document.public_id}/"
+
+        same = edit.patch(address, {"collection": "shelf"}, format="json")
+        hidden = edit.patch(address, {"collection": "vault"}, format="json")
+
+        assert (same.status_code, "same file" in same.content.decode()) == (409, True)
+        assert hidden.status_code == 400
+        document.refresh_from_db()
+        assert document.collection.name == "Attic"
+
+    def test_readers_may_not_move(self, api: APIClient, reader: User, shelf: Collection) -> None:
+        document = make_document(make_collection("Attic"), TEXT, file_name="tides.md")
+        api.force_authenticate(reader)
+        address = f"{DOCUMENTS}{document.public_id}/"
+        assert api.patch(address, {"collection": "shelf"}, format="json").status_code == 403

@@ -49,9 +49,9 @@ class TestDrafts:
     ) -> None:
         made = post(api, "profiles/", depth=60, reason="Less is faster.")
         assert made.status_code == 201
-        assert (made.json()["version"], made.json()["depth"]) == (3, 60)
+        assert (made.json()["version"], made.json()["depth"]) == (4, 60)
         assert made.json()["weights"] == api.get(f"{V1}/profiles/default/").json()["weights"]
-        address = f"{V1}/profiles/default@3/"
+        address = f"{V1}/profiles/default@4/"
         weights = {"concept": {"vector": "0.5", "keyword": "0.5"}}
         edited = api.patch(address, {"weights": weights}, format="json")
         assert edited.status_code == 200
@@ -61,13 +61,13 @@ class TestDrafts:
         assert "depth: 100 → 60" in lines
         assert ProfileChange.objects.filter(user=publisher).exists()
         assert api.delete(address).status_code == 204
-        assert api.delete(f"{V1}/profiles/default@2/").status_code == 409
+        assert api.delete(f"{V1}/profiles/default@3/").status_code == 409
 
     def test_an_edit_of_a_published_profile_is_a_new_draft(
         self, api: APIClient, publisher: User
     ) -> None:
-        done = api.patch(f"{V1}/profiles/default@2/", {"depth": 70}, format="json")
-        assert (done.status_code, done.json()["version"]) == (201, 3)
+        done = api.patch(f"{V1}/profiles/default@3/", {"depth": 70}, format="json")
+        assert (done.status_code, done.json()["version"]) == (201, 4)
         assert active_profile().depth == 100
 
     def test_a_new_profile_starts_from_another(self, api: APIClient, publisher: User) -> None:
@@ -101,7 +101,7 @@ class TestPublishing:
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
         post(api, "profiles/", weights=TITLES)
-        refused = post(api, "profiles/default@3/publish/")
+        refused = post(api, "profiles/default@4/publish/")
         assert (refused.status_code, refused.json()["code"]) == (409, "gate_refused")
         assert "dough" in refused.json()["message"]
         publication = refused.json()["details"]["publication"]
@@ -111,7 +111,7 @@ class TestPublishing:
         assert set(rows) == set(QUESTIONS)
         dough = rows["why does yeast make the dough of a loaf rise"]
         assert dough["was_first"] == str(documents["bread"].public_id)
-        assert active_profile().version == 2
+        assert active_profile().version == 3
 
         address = f"publications/{publication['id']}/override/"
         assert post(api, address).status_code == 400
@@ -125,28 +125,28 @@ class TestPublishing:
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
         made = post(api, "profiles/", depth=60).json()
-        wrong = post(api, "profiles/default@3/publish/", fingerprint="0" * 64)
+        wrong = post(api, "profiles/default@4/publish/", fingerprint="0" * 64)
         assert wrong.status_code == 409
-        done = post(api, "profiles/default@3/publish/", fingerprint=made["fingerprint"])
+        done = post(api, "profiles/default@4/publish/", fingerprint=made["fingerprint"])
         assert (done.status_code, done.json()["state"]) == (200, "published")
         assert done.json()["findings"][0].startswith("nDCG@10 does not change on 3")
-        back = post(api, "rollback/", leaving="default@3", reason="Complaints.")
-        assert (back.status_code, back.json()) == (200, {"name": "default", "version": 2})
-        assert post(api, "rollback/", leaving="default@3").status_code == 409
+        back = post(api, "rollback/", leaving="default@4", reason="Complaints.")
+        assert (back.status_code, back.json()) == (200, {"name": "default", "version": 3})
+        assert post(api, "rollback/", leaving="default@4").status_code == 409
         assert post(api, "rollback/", to="keyword-only@1").status_code == 400
-        assert post(api, "rollback/", to="default@3").json()["version"] == 3
+        assert post(api, "rollback/", to="default@4").json()["version"] == 4
 
     def test_an_override_needs_its_permission_and_a_reason(
         self, api: APIClient, publisher: User, documents: dict[str, Document]
     ) -> None:
         draft_with(TITLE_ONLY)
-        assert post(api, "profiles/default@3/publish/", override=True).status_code == 400
+        assert post(api, "profiles/default@4/publish/", override=True).status_code == 400
         group = Group.objects.get(name="Search publishers")
         group.permissions.remove(group.permissions.get(codename="override_gate"))
         api.force_authenticate(User.objects.get(pk=publisher.pk))
-        done = post(api, "profiles/default@3/publish/", override=True, reason="Because.")
+        done = post(api, "profiles/default@4/publish/", override=True, reason="Because.")
         assert (done.status_code, done.json()["code"]) == (403, "permission_denied")
-        assert active_profile().version == 2
+        assert active_profile().version == 3
 
     def test_many_queries_are_measured_by_a_worker(
         self, api: APIClient, publisher: User, documents: dict[str, Document]
@@ -154,7 +154,7 @@ class TestPublishing:
         changed = api.patch(f"{V1}/gate/", {"background_above": 2}, format="json")
         assert changed.json()["background_above"] == 2
         draft_with(depth=60)
-        asked = post(api, "profiles/default@3/publish/")
+        asked = post(api, "profiles/default@4/publish/")
         assert (asked.status_code, asked.json()["state"]) == (202, "measuring")
         publications.carry_out(asked.json()["id"])
         shown = api.get(f"{V1}/publications/{asked.json()['id']}/").json()
@@ -193,7 +193,7 @@ class TestRuns:
         golden_runs.measure(started.json()["id"])
         done = api.get(address).json()
         assert (done["state"], done["queries"]) == ("done", 3)
-        assert done["baseline"] == {"name": "default", "version": 2}
+        assert done["baseline"] == {"name": "default", "version": 3}
         assert api.get(f"{V1}/runs/").json()["total"] == 1
 
     def test_what_the_reader_may_not_see_is_not_named(

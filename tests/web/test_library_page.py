@@ -12,7 +12,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from common.accounts.models import User
-from ingestion.models import Document
+from ingestion.models import Collection, Document
 from search.models import Hide
 from search.pages import library as pages
 from tests.support.library import lasting_library
@@ -91,6 +91,36 @@ def test_fields_of_a_query_alone_list_documents(client: Client) -> None:
     assert client.get("/", {"q": "-type:html"}).status_code == 400
     unknown = client.get("/", {"q": "collection:zanzibar"})
     assert (unknown.status_code, "is available" in unknown.content.decode()) == (400, True)
+
+
+def test_a_tag_of_the_query_alone_lists_documents_and_is_a_chip(
+    client: Client, library: SimpleNamespace
+) -> None:
+    Document.objects.filter(pk=library.regions.pk).update(metadata={"tags": ["cave", "wet"]})
+    asked = client.get("/", {"q": "tag:cave"}, follow=True)
+
+    assert asked.redirect_chain == [("/library/?meta=tags%3Acave", 302)]
+    assert listed(asked.content.decode()) == ["Cave regions"]
+    chips = asked.content.decode().split('class="chips"')[1].split("</ul>")[0]
+    assert "tags: cave" in text_of(chips)
+    # With words it filters the results, and with a hyphen it excludes.
+    for query, is_found in (("region tag:cave", True), ("region -tag:cave", False)):
+        found = client.get("/", {"q": query}).context["response"].results
+        assert ("Cave regions" in {result.title for result in found}) is is_found
+
+
+def test_the_library_opens_with_its_collections(client: Client, library: SimpleNamespace) -> None:
+    Collection.objects.filter(pk=library.regions.collection_id).update(
+        icon="map", description="What the crew should know <b>first</b>."
+    )
+    shelves = html_of(client).split('class="shelves"')[1].split("</ul>")[0]
+    assert "#map" in shelves
+    assert "Handbook What the crew should know &lt;b&gt;first&lt;/b&gt;. 4" in text_of(shelves)
+    assert 'href="/library/?collection=handbook"' in shelves
+    assert "Zanzibar" not in shelves
+    # Where filters are set, the list itself comes first.
+    assert 'class="shelves"' not in html_of(client, collection="handbook")
+    assert 'class="shelves"' in html_of(client, "/")
 
 
 @pytest.mark.parametrize("column", ["title", "collection", "type", "size", "added"])

@@ -64,7 +64,7 @@ def test_a_result_says_where_it_stands_and_marks_the_words(client: Client) -> No
     assert re.search(r'href="/documents/[0-9a-f-]{36}/\?chunk=\d+&amp;q=connection', first)
 
 
-def test_the_parts_of_a_score_sum_to_it(client: Client) -> None:
+def test_the_parts_and_factors_of_a_score_make_it(client: Client) -> None:
     html = ask(client, "connection timeouts")
     checked = 0
     for figures in html.split('<div class="figures">')[1:]:
@@ -72,9 +72,13 @@ def test_the_parts_of_a_score_sum_to_it(client: Client) -> None:
         total = re.search(r"Score</th><td>([\d.-]+)</td>", figures)
         assert total is not None
         assert len(parts) == 3
-        added = [float(part) for part in re.findall(r"<td>\+ ([\d.]+)</td>", figures)]
-        assert len(added) == 1  # the similarity to the first results
-        assert sum(parts + added) == approx(float(total[1]), abs=0.002)
+        made = sum(parts)
+        adjustments = re.findall(r"<td>([+×]) ([\d.]+)</td></tr>", figures)
+        for sign, amount in adjustments:
+            made = made + float(amount) if sign == "+" else made * float(amount)
+        # The similarity to the first results; the boosts of short sections are factors.
+        assert [sign for sign, _ in adjustments].count("+") == 1
+        assert made == approx(float(total[1]), abs=0.002)
         checked += 1
     assert checked == len(titles(html)) > 1
 
@@ -96,7 +100,7 @@ def test_one_line_names_the_class_and_opens_to_rule_profile_and_weights(
     weights = SearchProfile.objects.get(state="active").class_weights.get(query_class="concept")
 
     assert "Concept question · weights" in text
-    assert "Profile default v2; rule: asks what it is." in text
+    assert "Profile default v3; rule: asks what it is." in text
     assert f"Meaning {float(weights.vector) * 100:g} %" in text
     # Times and stems say nothing to readers.
     assert not re.search(r"\d ms\b|query terms", text)
@@ -484,13 +488,13 @@ def test_what_a_page_costs(
         client.get("/", parameters, headers=headers)
 
 
-def test_a_signed_in_reader_costs_a_session_a_user_and_a_history_more(
+def test_a_signed_in_reader_costs_a_session_a_user_their_stars_and_a_history_more(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries, reader: User
 ) -> None:
     client.force_login(reader)
     client.get("/", {"q": "warm"})
     # After the answer: whether the reader keeps a history, and its entry.
-    with django_assert_num_queries(8 + 2):
+    with django_assert_num_queries(9 + 2):
         client.get("/", {"q": "connection"})
 
 

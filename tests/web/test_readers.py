@@ -24,7 +24,7 @@ from knox.models import AuthToken
 from common.accounts import tokens
 from common.accounts.models import User
 from ingestion import services
-from ingestion.models import Visibility
+from ingestion.models import Document, Visibility
 from search.analytics.models import SearchEvent
 from search.pages.facets import facets_for
 from search.pages.forms import SearchForm
@@ -149,6 +149,19 @@ class TestSaving:
         address = made.get_absolute_url()
         assert own.get(address).context["form"].filters == news.filters_of(made.params)
 
+    def test_filters_alone_are_saved_under_a_name(self, own: Client, reader: User) -> None:
+        assert not self.form(reader).strip()
+        page = own.get("/library/", {"collection": "handbook"}).content.decode()
+        assert 'action="/me/searches/"' in page
+        assert 'value="Handbook" autocomplete' in page
+
+        own.post("/me/searches/", {"collection": "handbook", "name": "The handbook"})
+
+        made = SavedSearch.objects.get()
+        assert (made.question, made.params) == ("", {"collection": ["handbook"]})
+        assert made.get_absolute_url() == "/library/?collection=handbook"
+        assert "/library/?collection=handbook" in own.get("/me/").content.decode()
+
     def test_visitors_are_offered_none(self, library: SimpleNamespace) -> None:
         from django.contrib.auth.models import AnonymousUser
 
@@ -159,7 +172,8 @@ class TestSaving:
     @pytest.mark.parametrize(
         ("data", "said"),
         [
-            ({"q": ""}, "Type a question"),
+            ({"q": ""}, "Type a question or set a filter"),
+            ({"q": "", "collection": "handbook"}, "Give the search a name"),
             ({"q": "pump", "name": "Pumps"}, "another name"),
             ({"q": "pump", "collection": "zanzibar"}, "No collection"),
             ({"q": "pump", "after": "yesterday"}, "not a date"),
@@ -216,6 +230,20 @@ class TestNews:
         assert mail.outbox[0].body.count("Pump maintenance") == 2
         assert mail.outbox[0].subject.startswith("[Steelyard] 1 new document for")
 
+    def test_without_a_question_whatever_its_filters_let_through_is_news(
+        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        own.post("/me/searches/", {"collection": "handbook", "name": "All", "mails": "1"})
+        SavedSearch.objects.update(checked_at=saved.checked_at, created=saved.created)
+        for collection in (library.regions, library.logbook, library.secret):
+            text = f"# Bread of {collection}\n\nA loaf of rye cools on the rack.\n"
+            make_document(collection.collection, text, file_name="bread.md")
+
+        assert news.look() == 1
+        found = [find.version.document for find in Find.objects.filter(search__name="All")]
+        assert "Bread of Cave regions" in {document.title for document in found}
+        assert {document.collection.slug for document in found} == {"handbook"}
+
     def test_what_the_search_does_not_find_is_no_news(
         self, saved: SavedSearch, library: SimpleNamespace
     ) -> None:
@@ -230,6 +258,16 @@ class TestNews:
         make_document(library.secret.collection, PUMPS, file_name="pumps.md")
         assert news.look() == 0
         assert not Find.objects.exists()
+
+    def test_what_became_hidden_is_not_counted(
+        self, own: Client, saved: SavedSearch, library: SimpleNamespace
+    ) -> None:
+        document = make_document(library.regions.collection, PUMPS, file_name="pumps.md")
+        news.look()
+        assert "1 new document" in own.get("/me/").content.decode()
+        document.collection = library.secret.collection
+        document.save()
+        assert "new document" not in own.get("/me/").content.decode()
 
     def test_what_became_hidden_before_the_mail_is_not_mailed(
         self, saved: SavedSearch, library: SimpleNamespace, settings: Any
@@ -509,3 +547,28 @@ class TestNobodyElse:
         reader.delete()
         for model in (HistoryEntry, SavedSearch, Favourite, AuthToken):
             assert not model.objects.exists()  # type: ignore[attr-defined]
+
+
+class TestRows:
+    def test_a_result_is_starred_where_it_stands(
+        self, own: Client, reader: User, library: SimpleNamespace
+    ) -> None:
+        asked = {"q": "connection pool"}
+        before = own.get("/", asked).content.decode()
+        assert 'aria-label="Favourite: Database connections"' in before
+        assert 'aria-pressed="true" aria-label="Favourite' not in before
+
+        address = f"/me/favourites/{library.connections.public_id}/"
+        assert f'class="star" method="post" action="{address}"' in before
+        back = own.post(address, {"on": "1", "next": "/?q=connection+pool"})
+        assert back.headers["Location"] == "/?q=connection+pool"
+
+        after = own.get("/", asked).content.decode()
+        assert 'aria-pressed="true" aria-label="Favourite: Database connections"' in after
+        assert "Favourite:" not in Client().get("/", asked).content.decode()
+
+    def test_a_result_shows_its_tags(self, library: SimpleNamespace) -> None:
+        Document.objects.filter(pk=library.connections.pk).update(metadata={"tags": ["a&b", "db"]})
+        page = Client().get("/", {"q": "connection pool"}).content.decode()
+        assert '<a href="/?meta=tags:a%26b">a&amp;b</a>' in page
+        assert '<a href="/?meta=tags:db">db</a>' in page

@@ -218,7 +218,7 @@ class TestApi:
         return api
 
     def test_are_read_and_set(self, tuner: APIClient) -> None:
-        address = "/api/v1/profiles/default@2/targets/"
+        address = "/api/v1/profiles/default@3/targets/"
         nothing = tuner.get(address).json()
         assert (nothing["p95_ms"], nothing["outcomes"], nothing["run"]) == (None, [], None)
         made = tuner.patch(address, {"p95_ms": 500, "p_at_5": 0.4, "reason": "May."})

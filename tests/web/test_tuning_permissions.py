@@ -42,7 +42,7 @@ CLASSES = [(QueryClass.GENERAL, 0.9), (QueryClass.DEBUG, 0.8)]
 API: dict[tuple[str, str], str] = {
     ("get", "profiles/"): ANYONE,
     ("post", "profiles/"): TUNER,
-    ("get", "profiles/default@2/"): ANYONE,
+    ("get", "profiles/default@3/"): ANYONE,
     ("get", "profiles/default/"): ANYONE,
     ("get", "profiles/{draft}/"): VIEWER,
     ("patch", "profiles/{draft}/"): TUNER,

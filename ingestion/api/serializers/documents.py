@@ -224,6 +224,9 @@ class DocumentChangeSerializer(Strict, serializers.Serializer[Any]):
         required=False, allow_blank=True, max_length=35, help_text="Empty: detected."
     )
     metadata = MetadataField(required=False, help_text="Replaces all of its metadata.")
+    collection = CollectionField(
+        required=False, help_text="The slug of a collection: moves the document there."
+    )
 
 
 def problem(version: DocumentVersion) -> dict[str, str] | None:

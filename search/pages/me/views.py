@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.db.models import Count
+from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -58,7 +58,9 @@ def refused(request: HttpRequest, problem: Exception) -> HttpResponse:
 def me(request: HttpRequest) -> HttpResponse:
     """The reader's page: saved searches, the last searches, favourites, choices."""
     user = reader_of(request)
-    searches = list(saving.of(user).annotate(news=Count("finds")))
+    readable = Document.objects.visible_to(user).filter(current__isnull=False).order_by()
+    still = Q(finds__version__document__in=readable.values("pk"))
+    searches = list(saving.of(user).annotate(news=Count("finds", filter=still)))
     context = {
         "searches": searches,
         "history": history.of(user)[:OPENED],

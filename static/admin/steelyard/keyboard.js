@@ -1,5 +1,6 @@
 // Unfold's filters, menus and themes answer to clicks alone: here to Enter and the space bar, too.
 // And one step leads past the sidebar's thirty links. Plain file fields are kept from its script.
+// Its pages get the landmark that they lack, and lose regions that all have one name.
 "use strict";
 
 (() => {
@@ -8,9 +9,31 @@
   const CLICKED = `.cursor-pointer[x-on\\:click], .cursor-pointer > ${ICON}[x-on\\:click]`;
   const SIDEBAR = "#nav-sidebar-inner";
 
+  // A heading stays one: its content is the button, and clicks reach the heading from there.
+  function clickable(part) {
+    if (!part.matches("h1, h2, h3, h4")) return part;
+    const inner = document.createElement("span");
+    inner.className = "sy-folds";
+    inner.append(...part.childNodes);
+    part.append(inner);
+    return inner;
+  }
+
+  function landmarks() {
+    document.getElementById("main")?.setAttribute("role", "main");
+    // SimpleBar names every part that scrolls “scrollable content”.
+    for (const part of document.querySelectorAll(".simplebar-content-wrapper[role]")) {
+      part.removeAttribute("role");
+      part.removeAttribute("aria-label");
+    }
+  }
+
   function reachable() {
-    for (const part of document.querySelectorAll(CLICKED)) {
-      if (part.matches(NATIVE)) continue;
+    landmarks();
+    addEventListener("load", landmarks);
+    for (const clicked of document.querySelectorAll(CLICKED)) {
+      if (clicked.matches(NATIVE)) continue;
+      const part = clickable(clicked);
       // An icon's text is its name in the font; the only ones are those that open and close the menu.
       if (part.matches(ICON)) part.setAttribute("aria-label", "Menu");
       part.tabIndex = 0;

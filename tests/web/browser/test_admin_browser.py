@@ -211,12 +211,12 @@ class TestWeights:
         page = open_page(active_profile_page(), user=admin)
         slider(page, "vector").fill("10000")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit was saved as the new draft default v3")).to_be_visible()
+        expect(page.get_by_text("your edit was saved as the new draft default v4")).to_be_visible()
         expect(page.locator("section[aria-label=State]")).to_contain_text(
             "general, vector: 67% → 100%"
         )
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v3 is active from the next search.")).to_be_visible()
+        expect(page.get_by_text("default v4 is active from the next search.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link")).to_have_text(["Workshop", "Stage"])
@@ -225,7 +225,7 @@ class TestWeights:
         slider(page, "keyword").fill("10000")
         page.get_by_label("Reason").fill("Exact words first.")
         page.get_by_role("button", name="Save and publish").click()
-        expect(page.get_by_text("default v4 is active from the next search.")).to_be_visible()
+        expect(page.get_by_text("default v5 is active from the next search.")).to_be_visible()
 
         page.goto(QUESTION)
         expect(page.locator(".result-link").first).to_have_text("Stage")
@@ -246,7 +246,7 @@ class TestWeights:
         figure(page, "keyword").fill("0.2")
         figure(page, "title").fill("0.2")
         page.get_by_role("button", name="Save as a new draft").click()
-        expect(page.get_by_text("your edit was saved as the new draft default v3")).to_be_visible()
+        expect(page.get_by_text("your edit was saved as the new draft default v4")).to_be_visible()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -7,6 +7,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from common.accounts.models import User
 from tests.support.factories import make_collection, make_document
 from tests.support.library import CONNECTIONS, REGIONS, logbook
 from tests.web.browser.conftest import OpenPage
@@ -80,6 +81,55 @@ def test_on_a_phone_two_results_are_in_sight_and_fingers_hit(open_page: OpenPage
         page.goto(address)
         assert page.evaluate(SMALL_TARGETS, TARGETS) == [], address
         assert page.evaluate("document.documentElement.scrollWidth") <= 390, address
+
+
+def test_on_a_phone_an_answer_leaves_two_results_in_sight(open_page: OpenPage) -> None:
+    phone = {"width": 390, "has_touch": True, "is_mobile": True}
+    page = open_page("/?q=how+is+the+pool+of+connections+bounded", **phone)
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("#answer-status")).to_have_text("The answer is ready.")
+    sources = page.get_by_role("list", name="Sources")
+    expect(sources).to_be_hidden()
+    assert top(page, ".result") <= 480  # 754 with the whole answer
+    # Its title, its path and the first lines of its text, below a first result with code.
+    second = page.locator(".result").nth(1)
+    assert second.locator(".where").evaluate(BOTTOM) <= 844 - 40
+
+    page.get_by_role("button", name="Show all of the answer").click()
+    expect(sources).to_be_visible()
+    expect(page.locator(".unfold")).to_be_hidden()
+    expect(page.locator(".answer")).to_be_focused()
+
+
+def test_the_header_keeps_within_a_phone_for_staff(open_page: OpenPage) -> None:
+    name = "a-rather-long-name-of-an-administrator"
+    admin = User.objects.create_superuser(name, "a@example.org", "pw-administrator")
+    page = open_page(LOOKUP, user=admin, width=390)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    nav = page.get_by_role("navigation", name="Site")
+    expect(nav.get_by_role("link", name="Admin")).to_be_hidden()
+    page.locator(".account summary").click()
+    expect(nav.get_by_role("link", name="Admin")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_star_is_set_without_leaving_the_results(open_page: OpenPage, reader: User) -> None:
+    page = open_page(LOOKUP, user=reader)
+    stars = page.get_by_role("button", name="Favourite: The logbook")
+    stars.first.focus()
+    with page.expect_response(re.compile("/me/favourites/")) as sent:
+        page.keyboard.press("Enter")
+    assert sent.value.status == 302
+    # Every row of the document shows it.
+    for row in range(stars.count()):
+        expect(stars.nth(row)).to_have_attribute("aria-pressed", "true")
+    expect(page).to_have_url(re.compile("q=barometer"))
+    page.goto(LOOKUP)
+    expect(stars.first).to_have_attribute("aria-pressed", "true")
+    with page.expect_response(re.compile("/me/favourites/")):
+        stars.first.press("Enter")
+    page.goto(LOOKUP)
+    expect(stars.first).to_have_attribute("aria-pressed", "false")
 
 
 def test_keys_work_from_a_link_and_the_way_back_ends_at_the_row(open_page: OpenPage) -> None:

@@ -1,0 +1,95 @@
+"""axe-core finds nothing on any kind of page: for readers and in the admin, light and dark."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from playwright.sync_api import Page
+
+from common.accounts.models import User
+from ingestion.models import Document
+from search.models import SearchProfile
+from search.readers import saving
+from tests.samples import builders
+from tests.support.factories import make_collection, make_document
+from tests.support.library import CONNECTIONS, REGIONS
+from tests.web.browser.conftest import OpenPage
+from tests.web.test_page_pictures import PAGES
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.forks]
+
+READERS = (
+    "/",
+    "/?q=connection",
+    "/?q=recipe+for+sourdough",
+    "/library/",
+    "/library/?collection=handbook&meta=tags%3Apool",
+    "/concepts/",
+    "/me/",
+    "/me/favourites/",
+    "/me/tokens/",
+    "/threads/",
+    "/api/docs/",
+)
+ADMIN = (
+    "",
+    "ingestion/document/",
+    "ingestion/document/add/",
+    "ingestion/document/{document}/change/",
+    "ingestion/collection/add/",
+    "ingestion/import/add/",
+    "search/searchprofile/{profile}/change/",
+    "{workbench}",
+    "webhooks/webhook/add/",
+)
+
+
+@pytest.fixture
+def document(transactional_db: None) -> Document:
+    handbook = make_collection("Handbook", icon="book", description="What the crew should know.")
+    make_document(handbook, REGIONS, file_name="regions.md")
+    text = make_document(handbook, CONNECTIONS, file_name="connections.md")
+    text.metadata = {"tags": ["pool", "servers"]}
+    text.save(update_fields=["metadata"])
+    return make_document(handbook, builders.make_pdf(PAGES), file_name="beam.pdf")
+
+
+def violations(page: Page) -> list[str]:
+    """What axe-core finds on the page, a line for each element."""
+    return [
+        f"{page.url} {found['id']}: {node['html'][:160]} {node['failureSummary'][:200]}"
+        for found in Axe().run(page).response["violations"]
+        for node in found["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(
+    open_page: OpenPage, document: Document, scheme: Literal["light", "dark"]
+) -> None:
+    admin = User.objects.create_superuser("administrator", "a@example.org", "pw-administrator")
+    saving.save(admin, name="Pool", question="connection", params={"type": ["text/markdown"]})
+    saving.star(admin, document, on=True)
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE)
+    bench = reverse("admin:search_workbench").removeprefix("/admin/")
+    named = {"document": document.pk, "profile": profile.pk, "workbench": bench}
+    # axe is added to the page as a script of no file, which a policy of its own may refuse.
+    options = {"color_scheme": scheme, "bypass_csp": True}
+
+    visitor = open_page("/login/", **options)
+    found = violations(visitor)
+    visitor.goto("/?q=how+is+the+pool+of+connections+bounded")
+    found += violations(visitor)
+
+    page = open_page("/", user=admin, **options)
+    own = document.get_absolute_url()
+    addresses = [*READERS, own, f"{own}?view=original&q=hook", "/nothing/here/"]
+    for address in [*addresses, *(f"/admin/{path.format(**named)}" for path in ADMIN)]:
+        response = page.goto(address)
+        assert response is not None
+        assert response.status == (404 if "nothing" in address else 200), address
+        found += violations(page)
+    assert found == []
