@@ -149,7 +149,7 @@ async def _read(
             question = questions[next(numbers) % len(questions)]
             asked = time.perf_counter()
             try:
-                status, wait = await _ask(target.port, question)
+                status, wait = await ask(target.port, question)
             except (OSError, asyncio.IncompleteReadError, ValueError) as error:
                 found.statuses[type(error).__name__] += 1
                 await asyncio.sleep(1)
@@ -165,7 +165,7 @@ async def _read(
     found.megabytes = (before, _megabytes(target))
 
 
-async def _ask(port: int, question: str) -> tuple[int, float]:
+async def ask(port: int, question: str) -> tuple[int, float]:
     """The status, and the seconds to wait if it is not 200."""
     reader, writer = await asyncio.open_connection(HOST, port)
     try:

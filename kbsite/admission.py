@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import count
 
-# The weight of the newest duration in the running mean: a guess, about the last ten requests.
+# The weight of the newest search in the running mean: a guess, about the last ten.
 _NEWEST = 0.1
+# As many are admitted on the slowest machine, or it would serve nobody.
+_ALWAYS = 2
 # The most that may wait for each place, whatever the estimate says: memory, if it is wrong.
 _WAITING_PER_PLACE = 8
 _SAFE = ("GET", "HEAD", "OPTIONS")
@@ -64,17 +66,23 @@ class Place:
     `is_used` is true from when a thread works in it, which will then leave it.
     """
 
-    def __init__(self, admission: Admission, rank: Rank) -> None:
+    def __init__(self, admission: Admission, rank: Rank, *, is_measured: bool) -> None:
         self.is_used = False
         self._admission: Admission | None = admission
         self._rank = rank
+        self._is_measured = is_measured
+        self._beside = admission.in_use
         self._began = time.monotonic()
 
     def leave(self) -> None:
         """Give the place to the next one; nothing if that was done."""
-        if self._admission is not None:
-            admission, self._admission = self._admission, None
-            admission._left(self._rank, time.monotonic() - self._began)
+        if self._admission is None:
+            return
+        admission, self._admission = self._admission, None
+        if self._is_measured:
+            beside = (self._beside + admission.in_use) / 2
+            admission.note((time.monotonic() - self._began) / beside)
+        admission.give_back(self._rank)
 
 
 class Admission:
@@ -82,6 +90,10 @@ class Admission:
 
     Searches may take every place, all other ranks together only half of them, so that slow pages
     of the admin, model answers of agents and uploads leave threads for readers.
+
+    Threads share the processor: with n in use each takes n times as long. What is measured is the
+    time of a search divided by the number of places in use, which is the time between two answers,
+    and a request is expected to take that for itself and for each one before it.
     """
 
     def __init__(self, places: int, *, patience: float) -> None:
@@ -92,29 +104,49 @@ class Admission:
         self._patience = patience
         self._waiting: list[_Waiting] = []
         self._numbers = count()
-        self._mean = 0.0  # seconds that a place is held
+        self._each = 0.0  # seconds between two answers, 0 before the first
 
-    async def enter(self, rank: Rank) -> Place:
-        """A place, at once or after a wait. Raises Busy."""
-        if self._is_free_for(rank) and not self._ahead_of(rank):
-            return self._take(rank)
-        expected = self._mean * (1 + (self._ahead_of(rank) + 1) / self._places)
-        if expected > self._patience or len(self._waiting) >= _WAITING_PER_PLACE * self._places:
+    @property
+    def in_use(self) -> int:
+        return self._places - self._free
+
+    def note(self, seconds: float) -> None:
+        """Count the seconds of one search, divided by the places in use meanwhile."""
+        self._each += (seconds - self._each) * (_NEWEST if self._each else 1)
+
+    async def enter(self, rank: Rank, *, is_measured: bool = False) -> Place:
+        """A place, at once or after a wait. Raises Busy.
+
+        `is_measured` for searches, whose time says how fast the machine is at the moment: an answer
+        that waits for its model, or a download, says nothing about that.
+        """
+        ahead = self._ahead_of(rank)
+        is_free = self._is_free_for(rank) and not ahead
+        is_in_time = self._each * (self.in_use + ahead + 1) <= self._patience
+        is_full = len(self._waiting) >= _WAITING_PER_PLACE * self._places
+        if is_free and (is_in_time or self.in_use < _ALWAYS):
+            self._free -= 1
+            self._free_for_others -= rank is not Rank.SEARCH
+        elif is_full or not is_in_time:
             raise Busy(self._retry_after())
+        else:
+            await self._wait(rank)
+        return Place(self, rank, is_measured=is_measured)
+
+    async def _wait(self, rank: Rank) -> None:
         mine = _Waiting(rank, next(self._numbers), asyncio.get_running_loop().create_future())
         heapq.heappush(self._waiting, mine)
         try:
-            await asyncio.wait((mine.turn,), timeout=self._patience - self._mean)
+            await asyncio.wait((mine.turn,), timeout=self._patience - self._each)
         except asyncio.CancelledError:
             self._withdraw(mine)
             raise
         if not mine.turn.done():
             self._withdraw(mine)
             raise Busy(self._retry_after())
-        return Place(self, rank)
 
     def _retry_after(self) -> int:
-        return max(1, math.ceil(self._mean * (1 + len(self._waiting) / self._places)))
+        return max(1, math.ceil(self._each * (self.in_use + len(self._waiting))))
 
     def _ahead_of(self, rank: Rank) -> int:
         """How many waiting requests are served before a new one of this rank."""
@@ -127,18 +159,8 @@ class Admission:
     def _is_free_for(self, rank: Rank) -> bool:
         return self._free > 0 and self._may_pass(rank)
 
-    def _take(self, rank: Rank) -> Place:
-        self._free -= 1
-        self._free_for_others -= rank is not Rank.SEARCH
-        return Place(self, rank)
-
-    def _left(self, rank: Rank, seconds: float) -> None:
-        # One long download or report must not count as if every search took as long.
-        seconds = min(seconds, self._patience)
-        self._mean += (seconds - self._mean) * (_NEWEST if self._mean else 1)
-        self._give_back(rank)
-
-    def _give_back(self, rank: Rank) -> None:
+    def give_back(self, rank: Rank) -> None:
+        """Free a place of this rank for the next request."""
         self._free += 1
         self._free_for_others += rank is not Rank.SEARCH
         self._next()
@@ -154,7 +176,7 @@ class Admission:
 
     def _withdraw(self, mine: _Waiting) -> None:
         if mine.turn.done():  # given a place in the same moment
-            self._give_back(mine.rank)
+            self.give_back(mine.rank)
         else:
             self._waiting.remove(mine)
             heapq.heapify(self._waiting)

@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 # Downloads that are made at once, each in a thread and mostly with a connection; others wait.
 DOWNLOADS = 2
+_SEARCHES = ("/", "/api/v1/search/")
 _PLACE = "steelyard.place"  # of the request, in its scope
 _AHEAD = 4  # parts that wait for a slow reader
 
@@ -204,7 +205,8 @@ class _Request:
         if admission is not None and not is_static and not _is_asynchronous(path):
             files = method == "POST" and bodies.takes_files(path)
             rank = rank_of(path, method, takes_files=files)
-            self._scope[_PLACE] = await admission.enter(rank)
+            is_search = path in _SEARCHES
+            self._scope[_PLACE] = await admission.enter(rank, is_measured=is_search)
 
 
 def _is_asynchronous(path: str) -> bool:

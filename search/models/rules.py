@@ -141,6 +141,8 @@ class ClassRule(models.Model):
     def clean_fields(self, exclude: Collection[str] | None = None) -> None:
         """Check the rule here, not in `clean`: forms without these fields would lose its errors."""
         super().clean_fields(exclude)
+        if self.query_class not in set(domain.QueryClass):
+            return  # the form has said so of that field
         if {"pattern", "predicate", "examples", "counter_examples"} & set(exclude or ()):
             return
         rows = IdentifierPattern.objects.filter(enabled=True)

@@ -26,6 +26,7 @@ from ingestion.models import Chunk, Collection, Document, DocumentVersion
 # Differences between responses that carry no information: tokens and times.
 _NOISE = (
     (re.compile(r"\b[A-Za-z0-9]{64}\b"), "TOKEN"),
+    (re.compile(r'nonce="[^"]{24}"'), "NONCE"),
     (re.compile(r'"search_id":"[0-9a-f-]{36}"'), "SEARCH"),
     (re.compile(r"/searches/[0-9a-f-]{36}/"), "SEARCH"),
     (re.compile(r"\banswer-[0-9a-f]{8}\b"), "ANSWER"),

@@ -59,7 +59,7 @@ def row_of(line: int, held: Mapping[str, str], *, plain: bool = True) -> Judgeme
         number = float(given) if given else None
     except ValueError:
         return Problem(line, f"the grade {given!r} is not a number.")
-    if number is not None and (number != int(number) or not 0 <= number <= 3):
+    if number is not None and number not in (0, 1, 2, 3):  # nor infinity, nor not-a-number
         return Problem(line, f"the grade {given} is not one of 0, 1, 2 and 3.")
     return JudgementRow(
         line,
@@ -163,16 +163,24 @@ def _read_table(data: bytes) -> tuple[list[str], Iterator[tuple[int, dict[str, s
     # Spreadsheets use semicolons in locales with a decimal comma.
     delimiter = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    names = [name.strip() for name in next(reader, [])]
+    lines = _readable(reader)
+    names = [name.strip() for name in next(lines, [])]
     folded = [name.lower() if name.lower() in _KNOWN else name for name in names]
 
     def rows() -> Iterator[tuple[int, dict[str, str]]]:
-        for values in reader:
+        for values in lines:
             if any(value.strip() for value in values):
                 padded = [*values, *[""] * (len(folded) - len(values))]
                 yield reader.line_num, dict(zip(folded, padded, strict=False))
 
     return folded, rows()
+
+
+def _readable(lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    try:
+        yield from lines
+    except csv.Error as error:
+        raise FormatError(f"The table cannot be read: {error}.") from error
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
