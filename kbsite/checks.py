@@ -366,10 +366,12 @@ def check_expressions(
     from ingestion.models import IdentifierPattern
     from search.models import ClassRule, SearchProfile
     from search.query.rule_classifier import pattern_problems
+    from search.ranking.boosts import anchor_problem, parse_boosts
 
     if "default" not in (databases or ()):
         return []
     try:
+        profiles = SearchProfile.objects.exclude(state=SearchProfile.State.RETIRED)
         found: list[tuple[str, object, list[str]]] = [
             ("identifier pattern", row, regex_problems(row.regex))
             for row in IdentifierPattern.objects.all()
@@ -380,7 +382,13 @@ def check_expressions(
         ]
         found += [
             ("bypass of", profile, regex_problems(profile.bypass))
-            for profile in SearchProfile.objects.exclude(bypass="")
+            for profile in profiles.exclude(bypass="")
+        ]
+        found += [
+            (f"anchor of the boost “{boost.name}” of", profile, [problem])
+            for profile in profiles.exclude(boosts=[])
+            for boost in parse_boosts(profile.boosts)
+            if (problem := anchor_problem(boost))
         ]
     except DatabaseError:
         return []  # before migrate, or the command reports that the server is down

@@ -18,7 +18,12 @@ class IdentifierPattern(models.Model):
     """One kind of identifier: its regular expression and its canonical form."""
 
     name = models.CharField(max_length=60, unique=True)
-    regex = models.TextField(help_text=_("A Python regular expression."))
+    regex = models.TextField(
+        help_text=_(
+            "A regular expression in RE2's syntax: Python's, but without looking ahead or behind. "
+            "What surrounds an identifier need not be named."
+        )
+    )
     normaliser = models.CharField(
         max_length=40,
         choices=[(name, name) for name in sorted(NORMALISERS)],

@@ -18,6 +18,13 @@ from search.domain.choices import (
 )
 from search.domain.questions import Weights
 
+# IndexFoundry's codes and quoted words, as one expression, so that a code in quotes counts once. A
+# quoted string is recognised by its closing quote, which an even number of quotes must follow.
+QUOTES_AND_CODES = (
+    r"\b[A-Z]\d{1,3}\b|\b[A-Z]{2,3}\d{1,4}\b|\b\d{3,}\b"
+    r'|(?<=")[^"]+(?="(?:[^"]*"[^"]*")*[^"]*$)'
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Boost:

@@ -13,7 +13,7 @@ from django.db.models import Case, F, Q, When
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.identifiers import UnsafeExpression, expression, regex_problems
+from ingestion.identifiers import regex_problems
 from search import domain
 from search.models.rules import (
     CLASSIFIERS,
@@ -24,7 +24,7 @@ from search.models.rules import (
     TITLE_SCORERS,
 )
 from search.models.versions import VersionedProfile
-from search.ranking.boosts import parse_boosts
+from search.ranking.boosts import anchor_problem, parse_boosts
 from search.ranking.fusion import RRF_K
 
 SHARE = [MinValueValidator(Decimal(0)), MaxValueValidator(Decimal(1))]
@@ -46,10 +46,8 @@ def check_boosts(value: object) -> None:
     except ValueError as error:
         raise ValidationError(str(error)) from error
     for boost in boosts:
-        try:
-            expression(boost.anchor)
-        except UnsafeExpression as error:
-            raise ValidationError(f"Boost {boost.name}: {error}") from error
+        if problem := anchor_problem(boost):
+            raise ValidationError(f"Boost {boost.name}: {problem}")
         # Postgres' regular expressions differ from Python's: every search would fail.
         try:
             with transaction.atomic(), connection.cursor() as cursor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search.domain import (
+    QUOTES_AND_CODES,
     Boost,
     Classifier,
     Fusion,
@@ -16,16 +17,11 @@ from search.domain import (
     Weights,
 )
 from search.presets.default import BASELINES, DEFAULT, Preset, always, scales
-from search.query.classifiers import CODES
 
 # IndexFoundry: a fixed mix, and the alternatives of its decision record.
 #
 # Depth: the seed retrieves twice (as shipped, three times) the page size. Ours does not depend on
 # the page size; it is that of a page of 10.
-
-# One expression, so that a code in quotes counts once. A quoted string is recognised by its closing
-# quote, which an even number of quotes must follow.
-ANCHORS = "|".join((*CODES, r'(?<=")[^"]+(?="(?:[^"]*"[^"]*")*[^"]*$)'))
 
 _INDEXFOUNDRY = Profile(
     name="indexfoundry",
@@ -61,7 +57,7 @@ INDEXFOUNDRY = (
         replace(
             _INDEXFOUNDRY_VARIANT,
             name="indexfoundry:anchor",
-            boosts=(Boost("anchor", 1.5, anchor=ANCHORS),),
+            boosts=(Boost("anchor", 1.5, anchor=QUOTES_AND_CODES),),
         ),
         "IndexFoundry's option C: its fixed mix, times 1.5 for each code that a passage contains.",
     ),
@@ -83,12 +79,12 @@ INDEXFOUNDRY = (
             weights=always(Weights(0.5, 0.5, 0), lookup=Weights(0.3, 0.7, 0)),
             normalisers=scales(vector=Normaliser.COSINE, keyword=Normaliser.NONE),
             boosts=(  # .15; together .4 before . : or )
-                Boost("anchor", 0.15, multiply=False, anchor=ANCHORS),
+                Boost("anchor", 0.15, multiply=False, anchor=QUOTES_AND_CODES),
                 Boost(
                     "anchor as a label",
                     0.25,
                     multiply=False,
-                    anchor=ANCHORS,
+                    anchor=QUOTES_AND_CODES,
                     pattern=r"{anchor}[.:)]",
                 ),
             ),

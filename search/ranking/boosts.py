@@ -18,6 +18,7 @@ import numpy as np
 
 from ingestion.identifiers import UnsafeExpression, expression
 from search.domain import (
+    QUOTES_AND_CODES,
     Boost,
     Candidate,
     Combination,
@@ -39,6 +40,8 @@ MAX_CHARS = 1_000_000
 # lead (1.1) and that of an anchor in a seed system (1.5). The query has its patterns
 # (`retrieval.boosts`); the empty anchor's own pattern matches nothing.
 WISHED = Boost("the exact words", amount=1.2, pattern=r"(?!)")
+# Looks around, which RE2 cannot; shipped, and quadratic at worst.
+_QUOTES_AND_CODES = re.compile(QUOTES_AND_CODES)
 _FIELDS = {each.name for each in fields(Boost)}
 
 
@@ -101,12 +104,25 @@ def anchors(boost: Boost, text: str) -> tuple[str, ...]:
     """The boost's anchors in the query, each once, in order."""
     if not boost.anchor:
         return ()
-    try:
+    if boost.anchor == QUOTES_AND_CODES:
+        matches = _QUOTES_AND_CODES.finditer(text)
+    elif anchor_problem(boost):
+        return ()  # from before RE2
+    else:
         matches = expression(boost.anchor).finditer(text)
-    except UnsafeExpression:
-        return ()  # from before RE2: `check` names it
     found = (match.group(1) if match.re.groups else match.group() for match in matches)
     return tuple(dict.fromkeys(anchor for anchor in found if anchor))[:MAX_ANCHORS]
+
+
+def anchor_problem(boost: Boost) -> str:
+    """Why the boost's anchor is not taken, as a sentence; empty if it is."""
+    if boost.anchor in ("", QUOTES_AND_CODES):
+        return ""
+    try:
+        expression(boost.anchor)
+    except UnsafeExpression as error:
+        return str(error)
+    return ""
 
 
 def parse_boosts(rows: object) -> tuple[Boost, ...]:

@@ -23,10 +23,12 @@ def test_rows_from_before_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     rule = ClassRule.objects.exclude(pattern="").first()
     assert rule is not None
     ClassRule.objects.filter(pk=rule.pk).update(pattern=r"(a)\1")
-    SearchProfile.objects.update(bypass="a++")
+    SearchProfile.objects.update(
+        bypass="a++", boosts=[{"name": "b", "amount": 1.5, "anchor": LOOKS_BEHIND}]
+    )
     call_command("check", "--database", "default")
     printed = capsys.readouterr().err
-    for words in ("identifier pattern “Before”", "classifier rule", "bypass of"):
+    for words in ("identifier pattern “Before”", "classifier rule", "bypass of", "boost “b” of"):
         assert words in printed
     assert "Looking ahead or behind" in printed
 

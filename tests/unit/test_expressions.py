@@ -36,14 +36,16 @@ SLOW = [
     r"\w+\s*\w+\s*\w+\s*\w+\s*\w+\s*!",
     r"(?:(?:a{0,9}){0,9}){0,9}b",
 ]
-LONG = ["a" * 4_000, "the long arm of the beam " * 160, "a=" * 2_000]
+LONG = ['"a" ' * 1_000, "a" * 4_000, "the long arm of the beam " * 160, "a=" * 2_000]
 
 
 def test_no_expression_and_no_text_take_long() -> None:
     """In a process of its own, so that a slow one is ended instead of holding the tests."""
     code = (
         "import sys, json\n"
+        "from search.domain import QUOTES_AND_CODES, Boost\n"
         "from search.query.rule_classifier import found\n"
+        "from search.ranking.boosts import anchors\n"
         "from search.query.shipped_rules import RULES\n"
         "from ingestion.identifiers import Pattern, find_identifiers, matches\n"
         "slow, long = json.loads(sys.argv[1])\n"
@@ -52,6 +54,7 @@ def test_no_expression_and_no_text_take_long() -> None:
         "        matches(regex, text, ignores_case=True)\n"
         "        find_identifiers(text, [Pattern('one', regex, 'lower')])\n"
         "    find_identifiers(text)\n"
+        "    anchors(Boost('one', 1.5, anchor=QUOTES_AND_CODES), text)\n"
         "    for rule in RULES:\n"
         "        found(rule.pattern, text)\n"
     )

@@ -245,6 +245,19 @@ def test_slow_drips(site: Site, open_policy: Policy, start: bytes, part: bytes) 
     assert time.monotonic() - started < 3
 
 
+def test_a_page_cut_at_the_deadline_is_not_whole(site: Site, open_policy: Policy) -> None:
+    """Without a stated length, a body whose connection was shut down looks like one that ended."""
+
+    def half(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nThe first half")
+        handler.wfile.flush()
+        time.sleep(0.8)
+
+    site.routes["/"] = Answer(half)
+    with pytest.raises(TooLong, match=r"longer than 0\.4 seconds"):
+        fetched(site.url(), replace(open_policy, seconds=0.4))
+
+
 def test_a_server_that_says_nothing(open_policy: Policy) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
