@@ -5,6 +5,7 @@ Two statements and one round trip to the queues, at most once in CACHED seconds,
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -29,6 +30,8 @@ from common.database import released
 from common.jobs import Job, waiting_in
 from common.jobs.leases import due, free
 from kbsite import health
+
+logger = logging.getLogger(__name__)
 
 CACHED = 5.0
 # Tables whose size says how large the library is, and their names in the metric.
@@ -68,23 +71,21 @@ def _ask() -> Iterator[Metric]:
         ("database", health.database_answers, _of_database),
         ("redis", health.redis_answers, _of_queues),
     ):
-        found = _found(answers, asked)
-        up.add_metric([server], float(found is not None))
-        yield from found or ()
+        is_up = answers()
+        up.add_metric([server], float(is_up))
+        if is_up:  # one that is not would only be waited for
+            yield from _found(asked)
     yield up
     yield from _of_disks()
 
 
-def _found(
-    answers: Callable[[], bool], asked: Callable[[], Iterable[Metric]]
-) -> list[Metric] | None:
-    """The gauges of a server; None if it does not answer: it is not asked what would wait."""
-    if not answers():
-        return None
+def _found(asked: Callable[[], Iterable[Metric]]) -> list[Metric]:
+    """The gauges; none if the server is too busy for them: it is up all the same."""
     try:
         return list(asked())
-    except (DatabaseError, RedisError, OperationalError, OSError):
-        return None
+    except (DatabaseError, RedisError, OperationalError, OSError) as error:
+        logger.warning("Some gauges are left out: %s", error)
+        return []
 
 
 def job_models() -> list[type[Job]]:

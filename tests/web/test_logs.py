@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import logging
@@ -20,8 +21,10 @@ from common.observing import ids
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
+from kbsite.dispatch import Site
 from kbsite.monitoring import logs, tasks
 from search.analytics import recording
+from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 
 CANARY = "zyzzogeton"
@@ -111,6 +114,24 @@ class TestRequestId:
         settings.REQUEST_ID_PROXIES = ["127.0.0.1"]
         response = client.get("/login/", headers={"X-Request-ID": stated})
         assert response["X-Request-ID"] != stated
+
+    @pytest.mark.parametrize("path", ["/mcp", "/answers/stream/"])
+    def test_agents_and_streams_work_under_one(self, path: str) -> None:
+        """Beside Django's middleware, and longer than it: until the last part is sent."""
+        seen, sent = [], []
+
+        async def streams(scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            seen.append(ids.current()["request_id"])
+            await send({"type": "http.response.body", "body": b""})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        site = Site(streams, streams, is_for_agents=lambda path: path == "/mcp", threads=1)
+        asyncio.run(site(scope(path), None, send))  # type: ignore[arg-type]
+        assert dict(sent[0]["headers"])[b"x-request-id"].decode() == seen[0]
+        assert ids.current() == {}
 
     def test_an_error_page_has_one(self, client: Client, db: None) -> None:
         assert client.get("/nowhere/")["X-Request-ID"]

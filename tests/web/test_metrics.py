@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from prometheus_client import generate_latest
@@ -16,8 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
 from ingestion.documents import steps
+from kbsite.dispatch import Site
 from kbsite.monitoring import endpoint, gauges
 from search import pipeline
+from tests.faults.asgi import response, scope
 from tests.support.factories import make_collection, make_document, upload
 
 TOKEN = "scrape-me"
@@ -245,3 +248,42 @@ def test_no_label_can_grow_with_what_people_write() -> None:
     assert len(own) > 15
     assert {label for each in own for label in each._labelnames} == known
     assert all(each._labelnames for each in own)
+
+
+def of_server(server: str) -> float:
+    found = samples(endpoint.exposition())
+    return found["steelyard_server_up", frozenset({("server", server)})]
+
+
+def test_a_server_that_is_down_is_said_and_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without access to the database: a question would fail this test."""
+    monkeypatch.setattr(gauges.health, "database_answers", lambda: False)
+    monkeypatch.setattr(gauges.health, "redis_answers", lambda: False)
+    assert (of_server("database"), of_server("redis")) == (0, 0)
+    assert b"steelyard_disk_free_bytes{" in endpoint.exposition()
+
+
+@pytest.mark.django_db
+def test_a_database_that_is_busy_is_not_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy() -> None:
+        raise OperationalError("couldn't get a connection after 1.50 sec")
+
+    monkeypatch.setattr(gauges, "_of_database", busy)
+    assert of_server("database") == 1
+    assert b"steelyard_jobs{" not in endpoint.exposition()
+
+
+def test_it_is_answered_without_a_thread_of_the_site(
+    token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> None:
+        raise AssertionError("the site was asked")
+
+    monkeypatch.setattr(gauges.health, "database_answers", lambda: False)
+    site = Site(never, never, is_for_agents=lambda path: False, threads=1)
+    asked = scope("/metrics")
+    assert asyncio.run(response(site, asked)) == (401, [b""])
+    asked["headers"].append((b"authorization", token.encode()))
+    status, parts = asyncio.run(response(site, asked))
+    assert status == 200
+    assert b'steelyard_server_up{server="database"} 0.0' in b"".join(parts)
