@@ -25,7 +25,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from common.locks import BACKUP
-from kbsite.backups.errors import BackupError, SiteHoldsData
+from kbsite.backups.errors import BackupError, BackupRunning, SiteHoldsData
 from kbsite.embedded.system import EmbeddedServersError, program
 
 BUFFER = 1024 * 1024
@@ -100,14 +100,14 @@ def connect(database: dict[str, Any]) -> psycopg.Connection[Any]:
 
 @contextmanager
 def alone(database: dict[str, Any]) -> Iterator[None]:
-    """Hold the lock of backups. Raises BackupError if another backup or restore is running.
+    """Hold the lock of backups. Raises BackupRunning if somebody else does.
 
     The server frees it when the connection ends, however this process does.
     """
     with connect(database) as connection:
         held = connection.execute("SELECT pg_try_advisory_lock(%s)", [BACKUP]).fetchone()
         if not held or not held[0]:
-            raise BackupError("A backup or a restore of this site is running already. Wait for it.")
+            raise BackupRunning("A backup or a restore of this site is running already. Wait.")
         yield
 
 

@@ -7,6 +7,10 @@ class BackupError(UserError):
     """A backup or a restore cannot be made, or must not be."""
 
 
+class BackupRunning(BackupError):
+    """Another backup or restore holds the lock."""
+
+
 class BackupDamaged(BackupError):
     """A backup lacks an object, or one cannot be read as it was written."""
 

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from kbsite.backups import database as db
 from kbsite.backups import writing
-from kbsite.backups.errors import BackupDamaged, BackupError
+from kbsite.backups.errors import BackupDamaged, BackupError, BackupRunning
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import Listing, address, backups, time_of
 from kbsite.backups.models import BackupRun
@@ -141,7 +141,10 @@ def kept(names: Iterable[str], now: datetime) -> set[str]:
 
 
 def back_up_if_due(*, now: datetime | None = None) -> BackupRun | None:
-    """Make the backup that is due; None if none is, or one is running. Raises BackupError."""
+    """Make the backup that is due; None if none is, one is running, or it failed.
+
+    The log says why it failed, and its row unless there was no key.
+    """
     if not is_configured() or not settings.BACKUP_AT:
         return None
     now = timezone.localtime(now)
@@ -156,6 +159,8 @@ def back_up_if_due(*, now: datetime | None = None) -> BackupRun | None:
     try:
         # Never a new key here: nobody would be told to keep it elsewhere.
         return back_up(Key.read(Path(settings.BACKUP_KEY_FILE)))
+    except BackupRunning:
+        return None  # it takes longer than beat's next tick, or somebody ran the command
     except BackupError as error:
         logger.error("No backup was made: %s", error)
         return None

@@ -143,6 +143,15 @@ def test_one_is_made_a_day_and_a_failure_waits_an_hour(
     assert services.back_up_if_due(now=tomorrow + timedelta(minutes=61)) is not None
 
 
+def test_the_schedule_is_silent_while_a_backup_runs(
+    configured: Any, library: Any, caplog: Any
+) -> None:
+    with database.alone(database.parameters()):
+        assert services.back_up_if_due() is None
+    assert "No backup was made" not in caplog.text
+    assert not BackupRun.objects.exists()
+
+
 def test_a_schedule_creates_no_key_of_its_own(
     configured: Any, db: None, caplog: Any, tmp_path: Path
 ) -> None:
