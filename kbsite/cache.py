@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from redis import exceptions
 
 from common.backoff import REDIS, CircuitOpen
@@ -28,11 +28,31 @@ def _guarded(name: str) -> Callable[..., Any]:
     return guarded
 
 
+class _KeptClient(RedisCacheClient):
+    """Keeps its client: Django makes a new one for each command.
+
+    A client is safe for threads; it takes each command's connection from a pool.
+    """
+
+    @cached_property
+    def _kept(self) -> Any:
+        return super().get_client(write=True)
+
+    def get_client(self, *args: Any, **kwargs: Any) -> Any:
+        # Of several servers Django reads from any, and writes to the first.
+        several = len(self._servers) > 1  # type: ignore[attr-defined]
+        return super().get_client(*args, **kwargs) if several else self._kept
+
+
 class GuardedRedisCache(RedisCache):
     """Raises CircuitOpen for some seconds after Redis could not be reached or did not answer.
 
     A search catches that and goes on without the cache; other pages answer 503.
     """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._class = _KeptClient
 
     add = _guarded("add")
     get = _guarded("get")

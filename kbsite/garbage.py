@@ -10,8 +10,8 @@ from __future__ import annotations
 import gc
 
 # Container objects made and not yet freed, beyond which Python looks for cycles among the young
-# ones; its default is 700. A guess between two measured costs: at 10,000 a collection every ten
-# searches, at 100,000 every hundred and up to some 30 MB of cycles that wait for it.
+# ones; its default is 700. A guess: a higher one lets more cycles wait for their collection. A
+# measurement of web requests at 100,000 (with their model loaded) found 23% less processor time.
 YOUNG_OBJECTS = 50_000
 # Collections of the younger generation before the next one is looked through: Python's defaults.
 OLDER = 10

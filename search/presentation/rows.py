@@ -18,7 +18,6 @@ from ingestion.models import Chunk, Collection
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked
-from search.retrieval.filters import IN_READABLE
 from search.retrieval.kept import Shapes, Statement, run
 from search.retrieval.signal_sql import named
 
@@ -71,7 +70,8 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
     """The statement of a shape. `readable` is the SQL of the collections' ids."""
     among = RawSQL("ingestion_chunk.id = ANY(%s::bigint[])", ("chunks",), BooleanField())
     rows = (
-        Chunk.objects.filter(IN_READABLE, among, searchable=True)
+        Chunk.objects.visible_within_statement()
+        .filter(among)
         .order_by()
         .annotate(
             marked=marked("%s::tsquery", "question") if is_marked else F("text"),

@@ -14,7 +14,6 @@ from uuid import UUID
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
-from django.db.models.expressions import RawSQL
 
 from ingestion.metadata import read_value
 from ingestion.models import Chunk, Collection, Concept, Document
@@ -27,8 +26,6 @@ from search.retrieval.signal_sql import named
 
 Row = TypeVar("Row", bound=Model)
 NO_FILTERS = QueryFilters()
-# The common table is filled from the collections visible to the viewer, in every statement.
-IN_READABLE = EqualsAny(F("collection_id"), RawSQL("ARRAY(SELECT id FROM readable)", ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,7 @@ class Scope:
 
     def within_statement(self) -> Self:
         """A whole scope for a statement with the common table `readable` of its collections."""
-        return replace(self, made=lambda: Chunk.objects.filter(IN_READABLE, searchable=True))
+        return replace(self, made=Chunk.objects.visible_within_statement)
 
     def narrowed_by(self, query: Query) -> Self:
         """The scope restricted by the query's phrases, filters and exclusions."""

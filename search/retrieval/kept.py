@@ -24,12 +24,12 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 from psycopg.errors import InvalidSqlStatementName
 
-# Shapes in use are few: signals that run, boosts that match, profiles. A plan takes about a
-# megabyte of each database connection's process. Guesses.
+# Shapes in use are few: signals that run, boosts that match, profiles. Each plan
+# takes memory of its connection's server process. Guesses.
 MOST_SHAPES = 128
 MOST_PREPARED = 16
 # Postgres plans again after ANALYZE, which may come a minute after an import; a plan for a library
-# that was small must not serve a large one until then. Planning takes some 3 ms.
+# that was small must not serve a large one until then. Reading and planning take some 3 ms.
 PLAN_SECONDS = 60.0
 
 _PARAMETER = re.compile(r"%\((\w+)\)s|%%")

@@ -25,7 +25,7 @@ SMALL_SCOPE = 10_000
 MIN_EF_SEARCH = 400
 MAX_EF_SEARCH = 1_000  # pgvector's own limit
 # From so many chunks on it is twice that: at 400 HNSW finds .78 of the exact ten of 200,000
-# chunks and .61 of those of 1,000,000, in 2.6 and 4.5 ms.
+# chunks and .61 of those of 1,000,000, in 2.6 and 4.5 ms. What twice that finds is not measured.
 LARGE = 100_000
 # A scan ends here, complete or not: pgvector's default. With too few results an exact one follows.
 MAX_SCAN_TUPLES = 20_000

@@ -6,11 +6,13 @@ import asyncio
 import logging
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import psycopg_pool
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.db import OperationalError, connection
 from django.test import AsyncClient, Client, RequestFactory
@@ -18,6 +20,7 @@ from redis.exceptions import TimeoutError as RedisTimeout
 
 from common import backoff
 from kbsite import outages
+from kbsite.cache import GuardedRedisCache
 from kbsite.dispatch import Site
 from kbsite.embedded import EmbeddedServers
 from kbsite.outages import Outage, is_outage
@@ -130,6 +133,15 @@ def test_a_search_asks_a_hanging_cache_once(
     assert len(asked) == 1
     with pytest.raises(backoff.CircuitOpen):
         cache.get("anything")
+
+
+def test_the_cache_keeps_its_client(clean_cache: None) -> None:
+    made = GuardedRedisCache(settings.CACHES["default"]["LOCATION"], {})
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: made.set(f"kept-{number}", number), range(40)))
+        found = list(pool.map(lambda number: made.get(f"kept-{number}"), range(40)))
+    assert found == list(range(40))
+    assert made._cache.get_client() is made._cache.get_client(write=True)
 
 
 def test_health_is_answered_without_a_thread_of_the_site(servers: EmbeddedServers) -> None:
