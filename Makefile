@@ -50,7 +50,7 @@ check: $(VENV)/.installed-dev
 	$(PY) manage.py check --fail-level WARNING
 	$(PY) manage.py evaluate --check docs/relevance.md
 	@echo "$(PY) manage.py check --deploy, as in production"
-	@DEBUG=0 HTTPS=1 ALLOWED_HOSTS=example.org SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
+	@DEBUG=0 HTTPS=1 STAFF_SECOND_FACTOR=password ALLOWED_HOSTS=example.org SECRET_KEY="$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(64))')" \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
 format: $(VENV)/.installed-dev

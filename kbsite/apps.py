@@ -23,4 +23,4 @@ class SiteConfig(AppConfig):
     name = "kbsite"
 
     def ready(self) -> None:
-        from kbsite import checks  # noqa: F401 -- registers the checks
+        from kbsite import checks, people_checks  # noqa: F401 -- registers the checks
