@@ -77,14 +77,16 @@ def _weak() -> Iterator[tuple[int, str, str]]:
         hint = "Set NUM_PROXIES to the number of proxies, usually 1."
         text = "Behind a proxy all people share its address: ten wrong passwords lock all out."
         yield 21, text, hint
-    for one in settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]["APPS"]:
+    providers: Any = settings.SOCIALACCOUNT_PROVIDERS["openid_connect"]
+    for one in providers["APPS"]:
         if not one["settings"]["server_url"].startswith("https://"):
             text = f"The sign-on provider {one['provider_id']} is asked without TLS."
             yield 22, text, "Use its address with https://."
     if settings.SSO_SIGN_UP == "open" and "/common/" in settings.OIDC_SERVER:
         hint = "Put your tenant's id in place of “common”, or set SSO_SIGN_UP=mapped."
         yield 23, "Everybody with a Microsoft account gets an account here.", hint
-    if settings.REST_KNOX["TOKEN_TTL"].days > LONG_DAYS:
+    lifetime: Any = settings.REST_KNOX["TOKEN_TTL"]
+    if lifetime.days > LONG_DAYS:
         yield 24, "API tokens last longer than a year.", "Set API_TOKEN_DAYS to 365 or less."
 
 
