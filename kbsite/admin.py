@@ -21,6 +21,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import URLPattern, reverse
 from django.utils import timezone
 from django.utils.html import format_html
+from django.utils.text import Truncator
 from knox.models import AuthToken
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
@@ -40,6 +41,8 @@ for model in (Group, AuthToken, EmailAddress, SocialAccount, SocialApp, SocialTo
 SUPERUSERS_ONLY = ("is_superuser", "user_permissions")
 # With these, a member of staff could sign in as somebody who may more than they.
 SIGN_IN_FIELDS = ("username", "email")
+
+MOST_SHOWN = 160  # characters of an event's details in the list
 
 
 class KeptOthers:
@@ -246,7 +249,8 @@ class EventAdmin(OwnPages[Event], RemovedBySuperusers, ModelAdmin):  # type: ign
 
     @admin.display(description="details")
     def told(self, event: Event) -> str:
-        return json.dumps(event.details, ensure_ascii=False) if event.details else "-"
+        whole = json.dumps(event.details, ensure_ascii=False) if event.details else "-"
+        return Truncator(whole).chars(MOST_SHOWN)  # the export has it all
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False

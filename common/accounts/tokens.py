@@ -100,6 +100,15 @@ def revoke(user: User, key: str) -> bool:
     return bool(deleted)
 
 
+def everlasting() -> QuerySet[Any]:
+    """The tokens, of active users, that never expire, or have no scopes and may do all."""
+    rows: QuerySet[Any] = AuthToken.objects.filter(
+        Q(expiry__isnull=True) | (Q(grant=None) & Q(expiry__gt=timezone.now())),
+        user__is_active=True,
+    )
+    return rows
+
+
 def grant_of(token: AuthToken) -> TokenGrant | None:
     """What the token may do; None for one that may do all that its user may."""
     return TokenGrant.objects.filter(token=token.pk).first()

@@ -10,6 +10,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpRequest
 from django.shortcuts import render
 from django.urls import reverse
@@ -37,8 +38,10 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         # allauth counts by it as well; `network_of` as for passwords.
         return network_of(address_of(request)) or "unknown"
 
-    def add_message(self, *args: Any, **kwargs: Any) -> None:
-        """None: readers' pages show none, and the admin would show them much later."""
+    def add_message(self, request: HttpRequest, level: int, *args: Any, **kwargs: Any) -> None:
+        """Only failures: readers' pages show no others, and the admin would much later."""
+        if level >= messages.WARNING:
+            super().add_message(request, level, *args, **kwargs)
 
 
 class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
@@ -98,3 +101,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def decrypt(self, encrypted_text: str) -> str:
         return ciphers.decipher(encrypted_text)
+
+    def build_totp_svg(self, url: str) -> str:
+        """The QR code as part of a page: without the declaration of an XML file."""
+        return str(super().build_totp_svg(url)).partition("?>")[2].strip()

@@ -243,6 +243,7 @@ _PLAIN: dict[str, Sequence[str]] = {
     "search_id": ["00000000-0000-4000-8000-00000000000a"],
     "answer_id": ["00000000-0000-4000-8000-00000000000b"],
     "delivery": ["1"],
+    "provider_id": ["no-such-provider"],
     "thread_id": ["00000000-0000-4000-8000-00000000000c"],
     "app_label": ["ingestion", "search", "tuning", "analytics", "accounts", "auth"],
     "url": ["no/such/page"],

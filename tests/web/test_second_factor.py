@@ -84,7 +84,8 @@ class TestSettingOneUp:
 
     def test_codes(self, client: Client, reader: User) -> None:
         page = client.get("/accounts/2fa/totp/activate/")
-        assert "data:image/svg+xml" in page.content.decode()
+        assert "<svg" in page.content.decode()
+        assert "data:" not in page.content.decode()
         given = code_of(page.context["form"].secret)
         client.post("/accounts/2fa/totp/activate/", {"code": given})
         assert Authenticator.objects.filter(user=reader, type="totp").exists()

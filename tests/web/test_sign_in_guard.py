@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import check_password, make_password
+from django.core.management import call_command
 from django.test import Client
 from rest_framework.test import APIClient
 from rest_framework.throttling import SimpleRateThrottle
@@ -67,6 +69,13 @@ class TestTheSignInPage:
         other = User.objects.create_user("other", password="pw-other")
         wanted = {"username": other.username, "password": "pw-other"}
         assert Client().post("/login/", wanted).status_code == 302
+
+    def test_commands_open_it_again(self) -> None:
+        guess(3)
+        call_command("axes_reset_username", "reader", stdout=StringIO())
+        assert Client().post("/login/", RIGHT).status_code == 429
+        call_command("axes_reset_ip", "127.0.0.1/", stdout=StringIO())
+        assert Client().post("/login/", RIGHT).status_code == 302
 
     def test_a_name_that_looks_like_an_address_locks_no_address(self) -> None:
         for last in range(3):
