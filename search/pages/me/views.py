@@ -20,7 +20,7 @@ from common.accounts import tokens
 from common.accounts.models import User
 from ingestion.models import Document
 from search.answers import threads
-from search.pages.forms import PageField
+from search.pages.fields import PageField
 from search.readers import exporting, history, news, saving
 
 ENTRIES_SHOWN = 50  # a page of the history
