@@ -17,7 +17,8 @@ from django.views.decorators.http import require_POST, require_safe
 from ingestion.models import Concept
 from search.analytics.interactions import record_interaction
 from search.errors import InteractionRefused, UnknownSearch
-from search.pages.forms import InteractionForm, PageField
+from search.pages.fields import PageField
+from search.pages.forms import InteractionForm
 from search.query.parse import clean_text
 
 CONCEPTS_SHOWN = 60  # a page of the list

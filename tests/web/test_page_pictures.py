@@ -183,3 +183,20 @@ def test_the_pictures_seen_least_recently_make_room(
     pictures.sweep(sum(sizes.values()) - sizes["2.webp"])
     assert "3.webp" in kept(tmp_path)
     assert "2.webp" not in kept(tmp_path)
+
+
+def test_an_image_without_text_is_a_failed_document_that_says_so(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    blank = io.BytesIO()
+    Image.new("RGB", (600, 400), "white").save(blank, "PNG")
+    document = make_document(make_collection(), blank.getvalue(), file_name="blank.png")
+    assert (document.current, document.latest and document.latest.state) == (None, "failed")
+
+    page = client.get(document.get_absolute_url()).content.decode()
+
+    assert "This document could not be processed. OCR found no text in this PNG image" in page
+    # What there is to see is shown all the same.
+    assert f'src="{pictured(document, 1)}"' in page
+    assert client.get(pictured(document, 1))["Content-Type"] == "image/webp"

@@ -29,7 +29,8 @@ from search.answers.domain import MODEL_FAILED, Answered, Mode, State
 from search.answers.models import Answer, AnswerProfile, Thread
 from search.domain import Query, QueryFilters
 from search.pages.facets import facets_for
-from search.pages.forms import FlagField, QueryField, SearchForm
+from search.pages.fields import FlagField, QueryField
+from search.pages.forms import SearchForm
 from search.pipeline import Choices, SearchResponse
 
 # The same question of an asker within this time gets the answer that a model has written: reloads

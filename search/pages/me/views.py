@@ -22,7 +22,7 @@ from common.audit.models import Kind
 from common.audit.recording import record
 from ingestion.models import Document
 from search.answers import threads
-from search.pages.forms import PageField
+from search.pages.fields import PageField
 from search.readers import exporting, history, news, saving
 
 ENTRIES_SHOWN = 50  # a page of the history
