@@ -37,8 +37,13 @@ class Pin:
 def locks(root: Path = ROOT) -> dict[str, str]:
     """Return inputs and their outputs in the order of compilation; other inputs are extras."""
     known = MAIN | ALONE
-    extras = sorted(path.relative_to(root).as_posix() for path in root.glob("requirements/*.in"))
-    return MAIN | {name: name[: -len("in")] + "txt" for name in extras if name not in known} | ALONE
+    extras = sorted(
+        path.stem
+        for path in root.glob("requirements/*.in")
+        if path.relative_to(root).as_posix() not in known
+    )
+    named = {f"requirements/{name}.in": f"requirements-{name}.txt" for name in extras}
+    return MAIN | named | ALONE
 
 
 def wanted(source: Path) -> Iterator[Requirement]:
