@@ -86,6 +86,18 @@ def test_a_missing_output_and_a_new_extra_are_named(copied: Path) -> None:
     ]
 
 
+def test_a_package_may_have_a_version_for_each_python(tmp_path: Path) -> None:
+    one, two = "a" * 64, "b" * 64
+    (tmp_path / "some.txt").write_text(
+        f"graph==1 ; python_full_version < '3.12' \\\n    --hash=sha256:{one}\n"
+        f"graph==2 ; python_full_version >= '3.12' \\\n    --hash=sha256:{two}\n",
+        "utf-8",
+    )
+    pin = pins(tmp_path / "some.txt")["graph"]
+    assert pin.versions == {"1", "2"}
+    assert pin.hashes == {f"sha256:{one}", f"sha256:{two}"}
+
+
 def test_comments_and_order_are_no_change(copied: Path) -> None:
     path = copied / PRODUCTION
     before = digest(path)
