@@ -27,10 +27,10 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Pin:
-    """One package of a compiled file."""
+    """One package of a compiled file: of several versions, each for some versions of Python."""
 
     name: str
-    version: str
+    versions: frozenset[str]
     hashes: frozenset[str]
 
 
@@ -69,7 +69,8 @@ def pins(compiled: Path) -> dict[str, Pin]:
         if match:
             name = canonicalize_name(match[1])
             hashes = frozenset(re.findall(r"--hash=(sha256:[0-9a-f]{64})", line))
-            found[name] = Pin(name, match[2], hashes)
+            other = found.get(name, Pin(name, frozenset(), frozenset()))
+            found[name] = Pin(name, other.versions | {match[2]}, other.hashes | hashes)
     return found
 
 
@@ -101,8 +102,14 @@ def _unmet(
         pin = compiled.get(canonicalize_name(requirement.name))
         if pin is None:
             yield f"{source} asks for {requirement.name}, which {output} lacks."
-        elif not requirement.specifier.contains(pin.version, prereleases=True):
-            yield f"{source} asks for {requirement}, {output} has {pin.version}."
+        elif not all(
+            requirement.specifier.contains(version, prereleases=True) for version in pin.versions
+        ):
+            yield f"{source} asks for {requirement}, {output} has {_listed(pin)}."
+
+
+def _listed(pin: Pin) -> str:
+    return " and ".join(sorted(pin.versions))
 
 
 def lock(uv: str, arguments: Sequence[str] = (), root: Path = ROOT) -> None:

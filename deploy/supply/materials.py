@@ -38,10 +38,10 @@ def bill_of(lock: Path, environment: Bill, policy: Policy, root: Path = ROOT) ->
         pin = wanted.get(canonicalize_name(component["name"]))
         if pin is None:
             continue
-        if pin.version != component["version"]:
+        if component["version"] not in pin.versions:
             raise ValueError(
                 f"{component['name']} {component['version']} is installed, {lock.name} has "
-                f"{pin.version}: install {lock.name} first."
+                f"{' and '.join(sorted(pin.versions))}: install {lock.name} first."
             )
         components.append(component)
     inside = [part for part in policy.components() if part["bom-ref"].split("/")[0] in wanted]

@@ -78,12 +78,24 @@ def test_a_file_edited_alone_is_noticed(
 
 def test_a_missing_output_and_a_new_extra_are_named(copied: Path) -> None:
     (copied / "requirements" / "extra.in").write_text("-r production.in\nboto3==1.0\n", "utf-8")
-    assert locks(copied)["requirements/extra.in"] == "requirements/extra.txt"
+    assert locks(copied)["requirements/extra.in"] == "requirements-extra.txt"
     (copied / "requirements.txt").unlink()
     assert disagreements(copied) == [
         "requirements.txt is missing.",
-        "requirements/extra.txt is missing.",
+        "requirements-extra.txt is missing.",
     ]
+
+
+def test_a_package_may_have_a_version_for_each_python(tmp_path: Path) -> None:
+    one, two = "a" * 64, "b" * 64
+    (tmp_path / "some.txt").write_text(
+        f"graph==1 ; python_full_version < '3.12' \\\n    --hash=sha256:{one}\n"
+        f"graph==2 ; python_full_version >= '3.12' \\\n    --hash=sha256:{two}\n",
+        "utf-8",
+    )
+    pin = pins(tmp_path / "some.txt")["graph"]
+    assert pin.versions == {"1", "2"}
+    assert pin.hashes == {f"sha256:{one}", f"sha256:{two}"}
 
 
 def test_comments_and_order_are_no_change(copied: Path) -> None:
