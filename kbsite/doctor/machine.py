@@ -14,21 +14,23 @@ from pathlib import Path
 from django.conf import settings
 from django.core.checks import ERROR, WARNING, run_checks
 from django.core.mail import get_connection
+from packaging.requirements import Requirement
 
 from ingestion.errors import ParseFailed
 from ingestion.parsing import ParseLimits, parse_file
+from ingestion.parsing.isolation_report import isolation_report
 from kbsite.doctor.findings import Finding
 
 # Room on a disk, as a share and in bytes, below which to look, and below which uploads soon fail.
 LITTLE, TOO_LITTLE = (0.10, 2 << 30), (0.02, 200 << 20)
-_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?==([^\s;]+)", re.MULTILINE)
+_PIN = re.compile(r"[A-Za-z0-9]\S*==")
 _SAMPLE = "<!doctype html><title>Sample</title><h1>Sample</h1><p>A paragraph to be read.</p>"
 
 
 def versions() -> Iterator[Finding]:
     """Python, and the packages against their pins."""
     yield Finding.ok("python", f"{platform.python_version()} on {platform.platform(terse=True)}")
-    pins = dict(_PIN.findall((settings.BASE_DIR / "requirements.txt").read_text()))
+    pins = _pins(settings.BASE_DIR / "requirements" / "production.txt")
     others = []
     for package, pinned in pins.items():
         try:
@@ -38,10 +40,24 @@ def versions() -> Iterator[Finding]:
         if found != pinned:
             others.append(f"{package} {found} (pinned {pinned})")
     if others:
-        advice = "Run: .venv/bin/pip install --requirement requirements.txt"
+        advice = (
+            "Run: .venv/bin/pip install --require-hashes --requirement requirements/production.txt"
+        )
         yield Finding.look("packages", "; ".join(others), advice)
     else:
         yield Finding.ok("packages", f"{len(pins)} as pinned")
+
+
+def _pins(path: Path) -> dict[str, str]:
+    """The versions that this machine must have, of a file that `make lock` wrote."""
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if not _PIN.match(line):
+            continue
+        wanted = Requirement(line.rstrip(" \\"))
+        if wanted.marker is None or wanted.marker.evaluate():
+            found[wanted.name] = next(iter(wanted.specifier)).version
+    return found
 
 
 def settings_() -> Iterator[Finding]:
@@ -90,6 +106,10 @@ def parser() -> Iterator[Finding]:
             yield Finding.wrong("parser", f"cannot read a page of HTML: {error}", advice)
             return
     yield Finding.ok("parser", f"read a page of HTML as {len(found.blocks)} blocks")
+    # What is missing of these is a warning of `manage.py check`, shown with the settings.
+    for is_held, text in isolation_report():
+        if is_held:
+            yield Finding.ok("isolation", text)
 
 
 def mail() -> Iterator[Finding]:

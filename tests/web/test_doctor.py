@@ -175,10 +175,10 @@ def test_settings_that_check_refuses(settings: Any) -> None:
 
 def test_a_package_that_differs_from_its_pin(monkeypatch: pytest.MonkeyPatch) -> None:
     real = machine.version
-    monkeypatch.setattr(machine, "version", lambda name: "0.1" if name == "Django" else real(name))
+    monkeypatch.setattr(machine, "version", lambda name: "0.1" if name == "django" else real(name))
     _, finding = machine.versions()
     assert finding.state is State.LOOK
-    assert "Django 0.1 (pinned 5.2" in finding.text
+    assert "django 0.1 (pinned 5.2" in finding.text
 
 
 @pytest.mark.django_db
