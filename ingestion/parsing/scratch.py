@@ -109,10 +109,12 @@ def hand_over(scratch: Path, path: Path, account: int) -> tuple[Path, int]:
 
     The scratch directory becomes the child's own.
     """
+    os.chown(scratch, account, account)
+    if not path.is_file():
+        return path, 0  # a pipe has no end to be copied to: it is read where it lies
     copy = scratch / _COPY
     shutil.copyfile(path, copy)
     copy.chmod(0o444)
-    os.chown(scratch, account, account)
     return copy, copy.stat().st_size
 
 
