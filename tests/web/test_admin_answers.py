@@ -184,6 +184,19 @@ class TestRecords:
             assert "timeout" not in shown
             assert QUESTION in signed_in(administrator).get(page).content.decode()
 
+    def test_a_question_without_a_source_is_read_by_its_asker_and_superusers(
+        self, administrator: User
+    ) -> None:
+        asker = staff("asker", "view_answer")
+        answering.answer(Asked("falconet rendezvous", viewer=asker))
+        assert Answer.objects.get().source_count == 0
+        address = "/admin/answers/answer/"
+        outsider = signed_in(staff("looker", "view_answer"))
+
+        assert "falconet" not in outsider.get(address).content.decode()
+        for person in (asker, administrator):
+            assert "falconet" in signed_in(person).get(address).content.decode()
+
     def test_threads_are_private_for_administrators_too(
         self, client: Client, library: Document
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet, Sum
+from django.db.models import BooleanField, QuerySet, Sum, Value
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -121,11 +121,16 @@ class AnswerAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         queryset: QuerySet[Answer] = super().get_queryset(request)
         readable = Answer.objects.with_readable_sources(request.user)
         rows = readable.filter(pk__in=queryset.order_by().values("pk"))
+        by_superuser = Value(bool(request.user.is_superuser), output_field=BooleanField())
+        rows = rows.annotate(by_superuser=by_superuser)
         return rows.select_related("thread").prefetch_related("feedback")
 
     def has_words(self, answer: Answer) -> bool:
         """Whether the administrator may read the words of question and answer."""
-        return answer.thread is None and not answer.is_withheld
+        # Without a source nothing says who may read the question: it may name what is hidden.
+        seen: Any = answer
+        is_bare = not answer.source_count and not seen.own and not seen.by_superuser
+        return answer.thread is None and not answer.is_withheld and not is_bare
 
     @admin.display(description=_("question"))
     def asked(self, answer: Answer) -> str:
