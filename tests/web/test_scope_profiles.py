@@ -216,7 +216,7 @@ class TestAdmin:
         with CaptureQueriesContext(connection) as three:
             listed = client.get(PAGE).content.decode()
         assert len(three) == len(one)
-        assert "v2" in listed  # of default
+        assert "v3" in listed  # of default
 
     def test_viewers_may_look_and_not_change(self, recipes: Collection) -> None:
         row = ScopeProfile.objects.create(collection=recipes, profile=OWN)
