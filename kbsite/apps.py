@@ -24,7 +24,7 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         from ingestion.parsing.system_calls import hide_process
-        from kbsite import checks, deploy_checks, people_checks  # noqa: F401 -- registers the checks
+        from kbsite import checks  # noqa: F401 -- registers the checks
 
         # Every process of the site holds secrets, and a parser may run as the same user.
         hide_process()

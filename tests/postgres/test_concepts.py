@@ -19,7 +19,7 @@ from ingestion.documents import deletion, editing, steps
 from ingestion.documents.editing import Wish
 from ingestion.lexical import concepts
 from ingestion.models import Chunk, Concept, Document, DocumentVersion
-from kbsite.checks import check_signals
+from kbsite.checks.database import check_signals
 from search import pipeline
 from search.domain import QueryClass, Signal, Weights
 from search.engine import configuration

@@ -13,7 +13,7 @@ from django.core.management.base import SystemCheckError
 from ingestion.documents import steps
 from ingestion.models import Document, State
 from ingestion.parsing.limits import ParseLimits
-from kbsite import checks
+from kbsite.checks import machine
 from tests.samples import builders
 from tests.support.factories import make_collection, make_document, upload
 from tests.unit.parsing import hostile
@@ -103,7 +103,7 @@ def test_check_prints_the_limits(
     capsys: pytest.CaptureFixture[str], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whatever the kernel of this machine lacks.
-    monkeypatch.setattr(checks, "isolation_report", list)
+    monkeypatch.setattr(machine, "isolation_report", list)
     call_command("check", "--fail-level", "WARNING")
     printed = capsys.readouterr().err
     for name, number in settings.PARSE_LIMITS.items():

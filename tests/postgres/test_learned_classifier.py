@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.db.models.signals import pre_save
 
 from common.accounts.models import User
-from kbsite.checks import check_query_classifier
+from kbsite.checks.models import check_query_classifier
 from search.domain import Classification, Query, QueryClass
 from search.engine import classifying, configuration
 from search.errors import NotPermitted, ProfileError, RunConflict

@@ -20,7 +20,7 @@ from pytest import approx
 
 from common.accounts.models import User
 from ingestion.models import Chunk
-from kbsite.checks import check_reranker
+from kbsite.checks.models import check_reranker
 from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
 from search.engine import configuration
 from search.engine.rerank import PASSAGE_CHARS

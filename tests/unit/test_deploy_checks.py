@@ -7,7 +7,7 @@ import pytest
 from django.core.checks.registry import registry
 from pytest_django import Settings
 
-from kbsite import deploy_checks
+from kbsite.checks import deployment
 
 SITE: dict[str, Any] = {
     "ALLOWED_HOSTS": ["kb.example.org", "localhost"],
@@ -32,11 +32,11 @@ def site(settings: Settings, tmp_path: Path) -> Settings:
 
 
 CHECKS = (
-    deploy_checks.check_hosts,
-    deploy_checks.check_proxies,
-    deploy_checks.check_secrets,
-    deploy_checks.check_debugging,
-    deploy_checks.check_servers,
+    deployment.check_hosts,
+    deployment.check_proxies,
+    deployment.check_secrets,
+    deployment.check_debugging,
+    deployment.check_servers,
 )
 
 
@@ -56,14 +56,14 @@ def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "expected"),
     [
-        ("ALLOWED_HOSTS", ["*"], "W020"),
-        ("CSRF_TRUSTED_ORIGINS", ["https://elsewhere.example.org"], "W021"),
-        ("CSRF_TRUSTED_ORIGINS", ["https://*.example.org"], "W021"),
-        ("SITE_URL", "http://localhost:8000", "W022"),
+        ("ALLOWED_HOSTS", ["*"], "W040"),
+        ("CSRF_TRUSTED_ORIGINS", ["https://elsewhere.example.org"], "W041"),
+        ("CSRF_TRUSTED_ORIGINS", ["https://*.example.org"], "W041"),
+        ("SITE_URL", "http://localhost:8000", "W042"),
         ("SECURE_SSL_REDIRECT", False, ""),
-        ("LOG_LEVEL", "debug", "W026"),
-        ("EMBEDDED_POSTGRES", True, "W027"),
-        ("EMBEDDED_REDIS", True, "W027"),
+        ("LOG_LEVEL", "debug", "W046"),
+        ("EMBEDDED_POSTGRES", True, "W047"),
+        ("EMBEDDED_REDIS", True, "W047"),
     ],
 )
 def test_each_setting_has_its_warning(
@@ -76,7 +76,7 @@ def test_each_setting_has_its_warning(
 def test_the_names_of_one_machine_serve_nobody_else(site: Settings) -> None:
     site.ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
     site.CSRF_TRUSTED_ORIGINS = []
-    assert found() == ["steelyard.W020"]
+    assert found() == ["steelyard.W040"]
 
 
 def test_an_origin_with_a_port_and_subdomains_of_an_allowed_domain_are_names(
@@ -89,11 +89,11 @@ def test_an_origin_with_a_port_and_subdomains_of_an_allowed_domain_are_names(
 
 def test_headers_of_a_proxy_are_believed_only_where_there_is_one(site: Settings) -> None:
     site.SECURE_PROXY_SSL_HEADER = None
-    assert found() == ["steelyard.W023", "steelyard.W024"]  # redirects; forged addresses
+    assert found() == ["steelyard.W043", "steelyard.W044"]  # redirects; forged addresses
     site.REST_FRAMEWORK = {**site.REST_FRAMEWORK, "NUM_PROXIES": 0}
-    assert found() == ["steelyard.W023"]
+    assert found() == ["steelyard.W043"]
     site.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-    assert found() == ["steelyard.W024"]  # all readers share an address
+    assert found() == ["steelyard.W044"]  # all readers share an address
 
 
 def test_files_with_secrets_are_closed_to_others(
@@ -103,16 +103,16 @@ def test_files_with_secrets_are_closed_to_others(
     for name in (".env", "secret_key"):
         (tmp_path / name).write_text("SECRET_KEY=x")
         (tmp_path / name).chmod(0o644)
-    assert found() == ["steelyard.W025"] * 2
+    assert found() == ["steelyard.W045"] * 2
     # A key from the environment leaves the generated one unused.
     monkeypatch.setenv("SECRET_KEY", "y")
-    assert found() == ["steelyard.W025"]
+    assert found() == ["steelyard.W045"]
     (tmp_path / ".env").chmod(0o640)
     assert found() == []
 
 
 def test_every_warning_says_what_to_do(site: Settings) -> None:
     site.ALLOWED_HOSTS, site.EMBEDDED_REDIS = ["*"], True
-    messages = deploy_checks.check_hosts(None) + deploy_checks.check_servers(None)
+    messages = deployment.check_hosts(None) + deployment.check_servers(None)
     assert all(message.hint for message in messages)
     assert len(messages) == 2

@@ -11,7 +11,7 @@ from knox.models import AuthToken
 
 from common.accounts import tokens
 from common.accounts.models import User
-from kbsite import people_checks
+from kbsite.checks import people
 
 
 def ids(found: list[Any]) -> set[str]:
@@ -33,16 +33,16 @@ def ids(found: list[Any]) -> set[str]:
 def test_a_setting_without_meaning_is_an_error(
     settings: Any, name: str, value: Any, said: str
 ) -> None:
-    assert people_checks.check_people(None) == []
+    assert people.check_people(None) == []
     setattr(settings, name, value)
-    [error] = people_checks.check_people(None)
-    assert error.id == "steelyard.E020"
+    [error] = people.check_people(None)
+    assert error.id == "steelyard.E040"
     assert said in error.msg
 
 
 def test_a_site_that_others_reach(settings: Any) -> None:
     settings.STAFF_SECOND_FACTOR = "all"
-    assert people_checks.check_people_deployed(None) == []
+    assert people.check_people_deployed(None) == []
 
     settings.STAFF_SECOND_FACTOR = "off"
     settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
@@ -51,26 +51,26 @@ def test_a_site_that_others_reach(settings: Any) -> None:
     settings.OIDC_SERVER = "https://login.microsoftonline.com/common/v2.0"
     app = {"provider_id": "sso", "settings": {"server_url": "http://sso.example.org"}}
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
-    found = ids(people_checks.check_people_deployed(None))
+    found = ids(people.check_people_deployed(None))
     assert found == {f"steelyard.W{number:03d}" for number in range(20, 25)}
 
 
 @pytest.mark.django_db
 class TestTheDatabase:
     def found(self) -> set[str]:
-        return ids(people_checks.check_tokens(None, databases=["default"]))
+        return ids(people.check_tokens(None, databases=["default"]))
 
     def test_tokens_without_scopes_or_end(self, reader: User) -> None:
         tokens.make(reader, scopes=["read"])
         assert self.found() == set()
         old, _ = AuthToken.objects.create(reader)
-        assert self.found() == {"steelyard.W026"}
+        assert self.found() == {"steelyard.W048"}
         old.delete()
         endless, _ = tokens.make(reader, scopes=["read"])
         AuthToken.objects.filter(pk=endless.pk).update(expiry=None)
-        assert self.found() == {"steelyard.W026"}
+        assert self.found() == {"steelyard.W048"}
 
     def test_superusers_without_a_second_factor(self, administrator: User) -> None:
-        assert self.found() == {"steelyard.W027"}
+        assert self.found() == {"steelyard.W049"}
         TOTP.activate(administrator, "JBSWY3DPEHPK3PXP")
         assert self.found() == set()

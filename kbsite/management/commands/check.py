@@ -7,7 +7,7 @@ from typing import Any
 from django.core.checks import register
 from django.core.management.commands.check import Command as DjangoCheck
 
-from kbsite.checks import check_isolation, list_limits
+from kbsite.checks.machine import check_isolation, list_limits
 
 
 class Command(DjangoCheck):

@@ -26,7 +26,7 @@ LONG_DAYS = 400
 def check_people(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Settings of people must have a meaning; nothing is contacted."""
     return [
-        Error(message, hint="docs/sign-on.md describes each setting.", id="steelyard.E020")
+        Error(message, hint="docs/sign-on.md describes each setting.", id="steelyard.E040")
         for message in _wrong()
     ]
 
@@ -106,13 +106,13 @@ def check_tokens(
         if count := everlasting().count():
             text = f"{count} API tokens never expire, or may do all that their users may."
             hint = "Revoke them under “API tokens” in the admin; their owners make others."
-            problems.append(CheckWarning(text, hint=hint, id="steelyard.W026"))
+            problems.append(CheckWarning(text, hint=hint, id="steelyard.W048"))
         bare = User.objects.filter(is_active=True, is_superuser=True)
         bare = bare.exclude(authenticator__type__in=FACTORS)
         if settings.STAFF_SECOND_FACTOR == "off" and (count := bare.count()):
             text = f"{count} superusers have no second factor."
             hint = "They add one under “Second factor” of their page."
-            problems.append(CheckWarning(text, hint=hint, id="steelyard.W027"))
+            problems.append(CheckWarning(text, hint=hint, id="steelyard.W049"))
     except DatabaseError:
         return []  # before the first migrate, or the command reports that the server is down
     return problems

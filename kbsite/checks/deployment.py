@@ -23,7 +23,7 @@ OTHERS = stat.S_IROTH | stat.S_IWOTH
 
 
 def warning(number: int, text: str, hint: str) -> CheckMessage:
-    """Return a warning of this module, whose ids begin at W020."""
+    """Return a warning of this module, whose ids begin at W040."""
     return CheckWarning(text, hint=hint, id=f"steelyard.W{number:03}")
 
 
@@ -35,7 +35,7 @@ def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if "*" in hosts:
         problems.append(
             warning(
-                20,
+                40,
                 "ALLOWED_HOSTS contains *: a forged Host header gets into links for others.",
                 "List the site's names, such as kb.example.org.",
             )
@@ -43,7 +43,7 @@ def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     elif hosts and set(hosts) <= LOOPBACK:
         problems.append(
             warning(
-                20,
+                40,
                 "ALLOWED_HOSTS names this machine only: readers elsewhere get 400.",
                 "Add the site's name, such as kb.example.org.",
             )
@@ -53,7 +53,7 @@ def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         if not validate_host(name.replace("*.", "x."), [host.lower() for host in hosts]):
             problems.append(
                 warning(
-                    21,
+                    41,
                     f"CSRF_TRUSTED_ORIGINS trusts {origin}, which is no name of this site.",
                     "Its pages may send forms in a reader's name. Remove it, or add its host to "
                     "ALLOWED_HOSTS.",
@@ -62,7 +62,7 @@ def check_hosts(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if urlsplit(settings.SITE_URL).hostname in {"localhost", "127.0.0.1", "::1"}:
         problems.append(
             warning(
-                22,
+                42,
                 f"Links in mails lead to {settings.SITE_URL}, the machine of whoever reads them.",
                 "Set SITE_URL, or CSRF_TRUSTED_ORIGINS, to https://kb.example.org.",
             )
@@ -79,7 +79,7 @@ def check_proxies(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if settings.SECURE_SSL_REDIRECT and not behind:
         problems.append(
             warning(
-                23,
+                43,
                 "HTTPS=1 without BEHIND_PROXY=1: unless gunicorn itself has the certificate, every "
                 "page redirects to itself for ever.",
                 "Set BEHIND_PROXY=1 where your proxy sets X-Forwarded-Proto on every request.",
@@ -88,7 +88,7 @@ def check_proxies(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if behind and not proxies:
         problems.append(
             warning(
-                24,
+                44,
                 "BEHIND_PROXY=1 with NUM_PROXIES=0: all readers share the proxy's address, and so "
                 "each other's limits.",
                 "Set NUM_PROXIES to the number of proxies that add to X-Forwarded-For.",
@@ -97,7 +97,7 @@ def check_proxies(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if proxies and not behind:
         problems.append(
             warning(
-                24,
+                44,
                 f"NUM_PROXIES={proxies} without BEHIND_PROXY=1: if there is no proxy, each reader "
                 "chooses the address that limits count by.",
                 "Set BEHIND_PROXY=1, or NUM_PROXIES=0.",
@@ -111,7 +111,7 @@ def check_secrets(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """Files with secrets must be closed to other users of the machine."""
     return [
         warning(
-            25,
+            45,
             f"Every user of this machine may read or write {path}.",
             f"chmod o= {path}. It holds what signs sessions and opens the database.",
         )
@@ -133,7 +133,7 @@ def check_debugging(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         warning(
-            26,
+            46,
             "LOG_LEVEL=DEBUG: logs may contain questions and texts of documents.",
             "Set it to INFO once the fault is found.",
         )
@@ -155,7 +155,7 @@ def check_servers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         return []
     return [
         warning(
-            27,
+            47,
             f"{' and '.join(embedded)} not set: an embedded server is used, which nobody "
             "backs up, watches or upgrades for you.",
             "Set both to servers of your own (docs/operations.md).",
