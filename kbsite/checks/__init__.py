@@ -1,4 +1,4 @@
-"""System checks of settings, machine, database, people and production: each has an id and a hint."""
+"""System checks of settings, machine, database, people and production, each with id and hint."""
 
 from kbsite.checks import database, deployment, machine, models, people
 
