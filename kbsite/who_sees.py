@@ -33,7 +33,7 @@ def urls(site: AdminSite) -> list[URLPattern]:
 def find(request: HttpRequest) -> HttpResponse:
     """A form for a user name or the address of a document, which leads to its page."""
     _check(request)
-    asked = request.GET.get("q", "").strip()
+    asked = request.GET.get("q", "").replace("\0", "").strip()  # Postgres takes no null characters
     problem = ""
     if asked:
         if user := User.objects.filter(username=asked).first():
