@@ -47,10 +47,13 @@ def pytest_configure() -> None:
 # The longest files by --durations: begun first, so that none still runs when all else is done.
 SLOW = (
     "tests/web/test_visibility.py",
+    "tests/upgrades/test_upgrade.py",
     "tests/postgres/test_export_server.py",
     "tests/faults/test_killed.py",
     "tests/faults/test_demo.py",
     "tests/faults/test_space_change.py",
+    "tests/web/browser/test_axe_browser.py",
+    "tests/web/test_hostile_addresses.py",
     "tests/faults",
     "tests/relevance",
     "tests/web/test_watching_visibility.py",

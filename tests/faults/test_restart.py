@@ -42,7 +42,8 @@ def web_server() -> Iterator[tuple[psutil.Process, str]]:
                 *("--bind", f"fd://{listener.fileno()}", "--workers", "1"),
             ],
             cwd=ROOT,
-            env=environment(DATABASE_POOL="4"),
+            # However slow the machine of the tests: what is asked here is what a restart refuses.
+            env=environment(DATABASE_POOL="4", WEB_PATIENCE="0"),
             pass_fds=(listener.fileno(),),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

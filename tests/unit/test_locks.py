@@ -78,11 +78,11 @@ def test_a_file_edited_alone_is_noticed(
 
 def test_a_missing_output_and_a_new_extra_are_named(copied: Path) -> None:
     (copied / "requirements" / "extra.in").write_text("-r production.in\nboto3==1.0\n", "utf-8")
-    assert locks(copied)["requirements/extra.in"] == "requirements-extra.txt"
+    assert locks(copied)["requirements/extra.in"] == "requirements/extra.txt"
     (copied / "requirements.txt").unlink()
     assert disagreements(copied) == [
         "requirements.txt is missing.",
-        "requirements-extra.txt is missing.",
+        "requirements/extra.txt is missing.",
     ]
 
 

@@ -356,7 +356,7 @@ class TestCheckRule:
         ("fields", "field", "sentence"),
         [
             ({"pattern": "("}, "pattern", "regular expression"),
-            ({"pattern": r"(\w+\s*)+$"}, "pattern", "repeat inside another"),
+            ({"pattern": r"(?<=x)y"}, "pattern", "Looking ahead or behind"),
             ({"pattern": "x*"}, "pattern", "matches an empty text"),
             ({}, "pattern", "either a pattern or a predicate"),
             ({"pattern": "x", "predicate": "is_name"}, "pattern", "one of the two"),

@@ -48,11 +48,13 @@ def addresses(patterns: Any = None, before: str = "/") -> Iterator[str]:
             yield filled
 
 
-def faults(client: Client, parameters: dict[str, str]) -> list[str]:
+def faults(client: Client) -> list[str]:
     client.raise_request_exception = False
     found = []
     for address in dict.fromkeys(addresses()):
-        response = client.get(address, parameters)
+        # One oddity at a time: in the address where something in it is variable, else after it.
+        is_odd = any(each in address for each in ODD.values())
+        response = client.get(address, {} if is_odd else NUL)
         if response.status_code >= 500:
             found.append(f"{response.status_code} {address[:80]}")
     return found
@@ -62,8 +64,7 @@ def faults(client: Client, parameters: dict[str, str]) -> list[str]:
 def test_no_address_is_a_fault(client: Client, administrator: User, who: str) -> None:
     if who == "superuser":
         client.force_login(administrator)
-    assert faults(client, {}) == []
-    assert faults(client, NUL) == []
+    assert faults(client) == []
 
 
 @pytest.mark.parametrize("given", ["a\0b", "\ud800", "9" * 5000], ids=["nul", "half", "long"])

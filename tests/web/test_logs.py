@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.db import DataError, connection
 from django.test import Client
 from rest_framework.test import APIClient
+from structlog import contextvars
 
 from common.accounts.models import User
 from common.observing import ids
@@ -28,6 +29,11 @@ from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 
 CANARY = "zyzzogeton"
+
+
+@pytest.fixture(autouse=True)
+def _no_ids_of_other_tests() -> None:
+    contextvars.clear_contextvars()
 
 
 @pytest.fixture

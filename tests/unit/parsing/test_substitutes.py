@@ -14,7 +14,7 @@ from ingestion.errors import NoText, ParseFailed
 from ingestion.files import filetypes
 from ingestion.files.filetypes import FileType
 from ingestion.parsing.limits import ParseLimits
-from ingestion.parsing.pandoc import _executable as of_pandoc
+from ingestion.parsing.pandoc import executable as of_pandoc
 from ingestion.parsing.protocol import Source, parser_for
 from tests.samples import builders, sheets_and_slides
 
@@ -57,7 +57,7 @@ def test_a_pdf_of_images_says_what_is_missing(tmp_path: Path) -> None:
 
 def written(kind: str) -> bytes:
     """A file as pandoc itself writes it: the builders' smallest ones lack what it asks for."""
-    command = [of_pandoc(), "--from=markdown", f"--to={kind}", "--output=-"]
+    command = [str(of_pandoc()), "--from=markdown", f"--to={kind}", "--output=-"]
     text = f"# Levers\n\n{TEXT}\n".encode()
     return subprocess.run(command, input=text, capture_output=True, check=True).stdout
 
