@@ -10,9 +10,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
 # Seconds, with time left to answer 503 within two.
 os.environ.setdefault("SERVER_PATIENCE", "1.5")
 
-from kbsite.admission import Admission  # after the settings module is named
-from kbsite.dispatch import Pages, Site
 from kbsite.servers import ensure_servers
+from kbsite.serving.admission import Admission  # after the settings module is named
+from kbsite.serving.dispatch import Pages, Site
 
 
 def _application() -> Site:

@@ -25,9 +25,9 @@ wsgi_app = "kbsite.asgi:application"
 bind = f"{os.environ.get('HOST', '127.0.0.1')}:{os.environ.get('PORT', '8000')}"
 
 # Each process loads the embedding model (about 220 MB) and serves several searches at once, in
-# WEB_THREADS threads (kbsite/dispatch.py): the model and the database both release the GIL. Open
-# streams are held by the event loop.
-worker_class = "kbsite.connections.Worker"
+# WEB_THREADS threads (kbsite/serving/dispatch.py): the model and the database both release the
+# GIL. Open streams are held by the event loop.
+worker_class = "kbsite.serving.connections.Worker"
 # Open connections of each process: readers, streams, and those kept between two requests.
 worker_connections = int(os.environ.get("WEB_CONNECTIONS", 500))
 # The application of the agents' server (MCP) cannot work without it.
@@ -62,7 +62,7 @@ def _warm_up() -> None:
     from django.db import connection
     from django.urls import get_resolver
 
-    from kbsite.garbage import spare_collections
+    from kbsite.serving.garbage import spare_collections
     from search.engine.find import warm_up
 
     get_resolver().url_patterns  # noqa: B018  # imports every view there is

@@ -9,11 +9,11 @@ from django.contrib.auth.views import LogoutView
 from django.http import Http404, HttpRequest
 from django.urls import include, path
 
-from kbsite.health import health
 from kbsite.monitoring.endpoint import metrics
+from kbsite.serving.health import health
 from kbsite.sign_in.views import SignIn
 
-handler500 = "kbsite.outages.server_error"
+handler500 = "kbsite.serving.outages.server_error"
 
 
 def not_found(request: HttpRequest, **arguments: str) -> NoReturn:

@@ -19,8 +19,8 @@ from prometheus_client import CollectorRegistry
 from common.observing import processes
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.index import IndexState, indexes_of
-from kbsite import health
 from kbsite.doctor.findings import Finding
+from kbsite.serving import health
 
 # Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
 DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)

@@ -29,7 +29,7 @@ from redis.exceptions import RedisError
 from common.database import released
 from common.jobs import Job, waiting_in
 from common.jobs.leases import due, free
-from kbsite import health
+from kbsite.serving import health
 
 logger = logging.getLogger(__name__)
 

@@ -83,7 +83,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
             },
             "json": {"()": "kbsite.monitoring.logs.json_formatter"},
         },
-        "filters": {"brief": {"()": "kbsite.outages.Brief"}},
+        "filters": {"brief": {"()": "kbsite.serving.outages.Brief"}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
@@ -95,7 +95,7 @@ def logging_of(form: str, level: str) -> dict[str, Any]:
         "loggers": {
             **{app: {"level": level} for app in APPS},
             "django.request": {"level": "ERROR"},
-            # Each attempt to connect is a warning: `kbsite.outages` writes one line an outage.
+            # Each attempt to connect is a warning: serving.outages writes one line an outage.
             "psycopg.pool": {"level": "ERROR"},
         },
     }

@@ -58,10 +58,10 @@ AUTH_USER_MODEL = "accounts.User"
 MIDDLEWARE = [
     "kbsite.monitoring.requests.observe",
     "django.middleware.security.SecurityMiddleware",
-    "kbsite.middleware.StaticFiles",
-    "kbsite.policy.ContentSecurityPolicy",
-    "kbsite.middleware.Compressed",
-    "kbsite.outages.refuse_during_outage",
+    "kbsite.serving.middleware.StaticFiles",
+    "kbsite.serving.policy.ContentSecurityPolicy",
+    "kbsite.serving.middleware.Compressed",
+    "kbsite.serving.outages.refuse_during_outage",
     "kbsite.exported.read_only.ReadOnly",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -86,7 +86,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "kbsite.policy.nonce",
+                "kbsite.serving.policy.nonce",
             ],
         },
     },
@@ -139,7 +139,7 @@ if env.bool("BEHIND_PROXY", default=False):
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # What pages may load and run: this site's files, and scripts that its templates name. Exceptions:
-# kbsite/policy.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
+# kbsite/serving/policy.py, reasons: ADR 62. Django 6 reads the same directives from SECURE_CSP.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],

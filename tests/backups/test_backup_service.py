@@ -20,7 +20,7 @@ from kbsite.backups.keys import Key
 from kbsite.backups.listing import address, backups, new_name
 from kbsite.backups.models import BackupRun
 from kbsite.backups.store import Store
-from kbsite.health import backup_is_recent
+from kbsite.serving.health import backup_is_recent
 from tests.backups.conftest import Make, contents, rows
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kbsite import connections
 from kbsite import gunicorn as usual
 from kbsite.gunicorn import *  # noqa: F403
+from kbsite.serving import connections
 
 connections.HEADER_SECONDS = 1.0
 connections.WRITE_SECONDS = 1.0
@@ -15,7 +15,7 @@ worker_connections = 80
 
 def post_worker_init(worker: Any) -> None:
     # Not before the settings are there.
-    from kbsite import bodies
+    from kbsite.serving import bodies
 
     bodies.SECONDS = 1.0
     bodies.LEAST_RATE = 10_000

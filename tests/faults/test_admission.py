@@ -14,9 +14,9 @@ from asgiref.testing import ApplicationCommunicator
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-from kbsite import admission
-from kbsite.admission import Admission, Busy, Rank, rank_of
-from kbsite.dispatch import Pages, Site
+from kbsite.serving import admission
+from kbsite.serving.admission import Admission, Busy, Rank, rank_of
+from kbsite.serving.dispatch import Pages, Site
 from tests.faults.asgi import response, scope
 
 

@@ -21,7 +21,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.db import connection
 
 from common.database import in_thread
-from kbsite.dispatch import Pages, Site, Threads
+from kbsite.serving.dispatch import Pages, Site, Threads
 from search.answers import answering, recording
 from search.answers.answering import Asked
 from search.answers.domain import Answered, AnswerParameters, Done, Mode, State, Token

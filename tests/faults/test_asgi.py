@@ -31,7 +31,7 @@ from mcp.client.stdio import stdio_client
 
 from common.accounts.models import User
 from ingestion.models import Visibility
-from kbsite.dispatch import Pages, Site
+from kbsite.serving.dispatch import Pages, Site
 from tests.faults.asgi import PROJECT, gunicorn, response, scope
 from tests.faults.harness import environment
 from tests.support.factories import make_collection, make_document
@@ -144,7 +144,7 @@ urlpatterns = [path("stream/", _stream), path("file/", _file), path("body/", _bo
 def plain(settings: Any, tmp_path: Path) -> None:
     """The addresses above, with static files in `tmp_path`, and no other middleware."""
     settings.ROOT_URLCONF = __name__
-    settings.MIDDLEWARE = ["kbsite.middleware.StaticFiles"]
+    settings.MIDDLEWARE = ["kbsite.serving.middleware.StaticFiles"]
     settings.STATIC_ROOT = str(tmp_path)
 
 

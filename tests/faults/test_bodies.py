@@ -16,8 +16,8 @@ from rest_framework.parsers import MultiPartParser
 
 from common.accounts import tokens
 from common.accounts.models import User
-from kbsite import bodies
-from kbsite.bodies import LARGE, Bodies
+from kbsite.serving import bodies
+from kbsite.serving.bodies import LARGE, Bodies
 from tests.faults.asgi import scope
 
 SMALL = site_settings.DATA_UPLOAD_MAX_MEMORY_SIZE

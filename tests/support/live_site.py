@@ -16,7 +16,7 @@ from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.asgi import get_asgi_application
 from django.test import override_settings
 
-from kbsite.dispatch import Site
+from kbsite.serving.dispatch import Site
 from search.mcp import agents_app, is_for_agents
 
 

@@ -8,7 +8,7 @@ import sys
 # In a process of its own: the collector's settings are those of a whole process.
 SPARED = """
 import gc, weakref
-from kbsite.garbage import spare_collections
+from kbsite.serving.garbage import spare_collections
 
 class Knot: pass
 

@@ -19,9 +19,9 @@ from common.observing import metrics
 from ingestion import spaces
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk, CorpusStatistics, TermFrequency
-from kbsite import health
 from kbsite.doctor import examine, library, machine, servers
 from kbsite.doctor.findings import Finding, State
+from kbsite.serving import health
 from search.models import SearchProfile
 from tests.faults.harness import assert_statistics_equal_a_recount
 from tests.support.factories import make_collection, make_document

@@ -22,8 +22,8 @@ from common.observing import ids
 from ingestion.documents import steps
 from ingestion.models import DocumentVersion
 from ingestion.tasks import advance_version
-from kbsite.dispatch import Site
 from kbsite.monitoring import logs, tasks
+from kbsite.serving.dispatch import Site
 from search.analytics import recording
 from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload

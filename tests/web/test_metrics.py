@@ -17,8 +17,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
 from ingestion.documents import steps
-from kbsite.dispatch import Site
 from kbsite.monitoring import endpoint, gauges
+from kbsite.serving.dispatch import Site
 from search import pipeline
 from tests.faults.asgi import response, scope
 from tests.support.factories import make_collection, make_document, upload

@@ -19,11 +19,11 @@ from django.test import AsyncClient, Client, RequestFactory
 from redis.exceptions import TimeoutError as RedisTimeout
 
 from common import backoff
-from kbsite import outages
 from kbsite.cache import GuardedRedisCache
-from kbsite.dispatch import Site
 from kbsite.embedded import EmbeddedServers
-from kbsite.outages import Outage, is_outage
+from kbsite.serving import outages
+from kbsite.serving.dispatch import Site
+from kbsite.serving.outages import Outage, is_outage
 from tests.faults.asgi import response, scope
 
 

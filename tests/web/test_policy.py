@@ -14,7 +14,7 @@ from django.conf import settings as site_settings
 from django.test import Client
 
 from common.accounts.models import User
-from kbsite import refusals
+from kbsite.serving import refusals
 from tests.support.factories import make_collection, make_document
 
 TEMPLATES = Path(__file__).resolve().parents[2] / "templates"

@@ -9,7 +9,7 @@ from django.http import HttpResponse, JsonResponse
 from django.template.response import SimpleTemplateResponse
 from django.utils.translation import gettext as _
 
-from kbsite import policy
+from kbsite.serving import policy
 
 
 def refusal(

@@ -25,7 +25,7 @@ from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
 
 from common.backoff import CircuitOpen
-from kbsite import health
+from kbsite.serving import health
 
 logger = logging.getLogger(__name__)
 

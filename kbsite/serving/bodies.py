@@ -21,7 +21,7 @@ from django.http import HttpResponse
 from django.urls import Resolver404, resolve
 from django.utils.module_loading import import_string
 
-from kbsite import refusals
+from kbsite.serving import refusals
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]

@@ -30,10 +30,10 @@ from django.http import HttpRequest
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import Resolver404, resolve
 
-from kbsite import bodies, health, refusals
-from kbsite.admission import Admission, Busy, Place, Rank, rank_of
-from kbsite.bodies import Bodies
 from kbsite.monitoring import endpoint, requests
+from kbsite.serving import bodies, health, refusals
+from kbsite.serving.admission import Admission, Busy, Place, Rank, rank_of
+from kbsite.serving.bodies import Bodies
 
 Scope: TypeAlias = dict[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Mapping[str, Any]]]

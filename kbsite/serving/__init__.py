@@ -1,0 +1,1 @@
+"""Between network and Django: what is admitted, refused, protected, said during an outage."""
