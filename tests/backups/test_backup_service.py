@@ -49,6 +49,7 @@ def test_a_bucket_holds_backups_as_a_folder_does(
 ) -> None:  # fmt: skip
     store = Store(bucket)
     first = services.back_up(key, place=bucket)
+    lost = next(iter(store.sizes("objects")))
     again = services.back_up(key, place=bucket)
     assert again.added < first.added
     assert backups(store, key) == [first.name, again.name]
@@ -60,7 +61,6 @@ def test_a_bucket_holds_backups_as_a_folder_does(
     restored = rows(empty)
     assert {name for name in tables if tables[name] != restored[name]} == {"backups_backuprun"}
 
-    lost = next(iter(store.sizes("objects")))
     store.delete([lost])
     with pytest.raises(BackupError, match=r"missing or cut off|damaged"):
         reading.verify(store, key, reading.find(store, key, first.name))

@@ -169,6 +169,8 @@ def plain(settings: Any) -> None:
     settings.ROOT_URLCONF = __name__
     settings.MIDDLEWARE = []
     _gate.clear()
+    while _entered.acquire(blocking=False):  # of tests before
+        pass
 
 
 async def _asked(application: Any, given: dict[str, Any]) -> ApplicationCommunicator:
