@@ -1,6 +1,6 @@
 """What a scrape asks: the open jobs, the queues, the servers behind the site, the disks.
 
-Two statements and one round trip to the queues, at most once in CACHED seconds, whoever scrapes.
+Three statements and one round trip to the queues, at most once in CACHED seconds, whoever scrapes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.db import DatabaseError, connection
-from django.db.models import Count, Min, Q, QuerySet, Value
+from django.db.models import Count, Max, Min, Q, QuerySet, Value
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import Metric
@@ -123,7 +123,19 @@ def _of_database() -> Iterator[Metric]:
             rows.add_metric([TABLES[table]], estimate)
             size.samples.clear()
             size.add_metric([], size_now)
-    yield from (rows, size)
+    yield from (rows, size, _of_backups(now))
+
+
+def _of_backups(now: datetime) -> Metric:
+    """The age of the last good backup: infinite if there is none, nothing if others make them."""
+    from kbsite.backups.models import BackupRun  # when all models are loaded
+
+    found = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
+    if settings.BACKUP_URL not in {"", "elsewhere"}:
+        good = BackupRun.objects.filter(state=BackupRun.State.DONE)
+        last = good.aggregate(last=Max("started"))["last"]
+        found.add_metric([], (now - last).total_seconds() if last else float("inf"))
+    return found
 
 
 def _jobs(now: datetime) -> Iterable[tuple[str, str, int, int, int, datetime | None]]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.observing import metrics, processes
 from ingestion.documents import steps
+from kbsite.backups.models import BackupRun
 from kbsite.monitoring import endpoint, gauges
 from kbsite.serving.dispatch import Site
 from search import pipeline
@@ -287,3 +292,21 @@ def test_it_is_answered_without_a_thread_of_the_site(
     status, parts = asyncio.run(response(site, asked))
     assert status == 200
     assert b'steelyard_server_up{server="database"} 0.0' in b"".join(parts)
+
+
+@pytest.mark.django_db
+def test_the_age_of_the_last_good_backup(settings: Any) -> None:
+    def age() -> list[float]:
+        families = gauges.SiteGauges(seconds=0).collect()
+        found = next(each for each in families if each.name == "steelyard_backup_age_seconds")
+        return [sample.value for sample in found.samples]
+
+    assert age() == []
+    settings.BACKUP_URL = "/mnt/backups"
+    assert age() == [math.inf]
+    BackupRun.objects.create(place="/mnt/backups", state=BackupRun.State.FAILED)
+    assert age() == [math.inf]
+    row = BackupRun.objects.create(place="/mnt/backups", state=BackupRun.State.DONE)
+    BackupRun.objects.filter(pk=row.pk).update(started=timezone.now() - timedelta(hours=2))
+    (seconds,) = age()
+    assert seconds == pytest.approx(7200, abs=60)
