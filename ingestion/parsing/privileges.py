@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import secrets
 import struct
 import sys
 from contextlib import suppress
 from functools import cache
-from itertools import count
 from pathlib import Path
 
 from .system_calls import libc, prctl
@@ -21,8 +21,6 @@ _PR_SET_KEEPCAPS, _PR_CAPBSET_DROP, _PR_CAP_AMBIENT = 8, 24, 47
 _AMBIENT_RAISE, _AMBIENT_CLEAR = 2, 4
 _LAST_CAPABILITY = 40
 _CAPABILITIES_3 = 0x20080522
-
-_numbers = count(os.getpid())
 
 
 def is_root() -> bool:
@@ -60,7 +58,9 @@ def _is_mapped(table: Path) -> bool:
 
 def spare_account() -> int | None:
     """The number of a user and group for the next child of root; None if it runs as this user."""
-    return _FIRST_ACCOUNT + next(_numbers) % _ACCOUNTS if _may_change_user() else None
+    # At random: a counter would begin alike in all workers, which fork from one process, and the
+    # kernel's limit of processes counts those of all children of one number.
+    return _FIRST_ACCOUNT + secrets.randbelow(_ACCOUNTS) if _may_change_user() else None
 
 
 def tasks_of_this_user() -> int:
