@@ -17,6 +17,7 @@ from common import locks
 from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
+from ingestion.lexical.stamps import mark_changed
 from ingestion.models import TermFrequency
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
@@ -272,4 +273,5 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
                 last=last,
                 upper=upper,
             )
+            mark_changed(collection_id)
         last = upper

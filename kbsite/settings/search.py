@@ -14,6 +14,10 @@ SEARCH_QUERY_CHARS = env.int("SEARCH_QUERY_CHARS", default=4000)
 QUERY_CLASSIFIER = env.str("QUERY_CLASSIFIER", default="")
 QUERY_CLASSIFIER_TIMEOUT = env.float("QUERY_CLASSIFIER_TIMEOUT", default=0.2)
 
+# How many seconds each process keeps the response to a question, for readers who may read the same
+# and if nothing has changed; 0: not at all.
+RESULT_CACHE_SECONDS = max(0.0, env.float("RESULT_CACHE_SECONDS", default=300.0))
+
 # The share of questions that the library can answer, between 0 and 1. Confidences are fitted to
 # judged questions of which one half has an answer (docs/adr/0017-confidence.md).
 CONFIDENCE_BASE_RATE = env.float("CONFIDENCE_BASE_RATE", default=0.5)
