@@ -149,7 +149,7 @@ class TestRecording:
         def refuse(*args: object, **kwargs: object) -> None:
             raise DatabaseError("the disk is full")
 
-        monkeypatch.setattr(SearchEvent.objects, "create", refuse)
+        monkeypatch.setattr(recording, "run", refuse)
         response = client.get("/", {"q": "connection"})
 
         assert response.status_code == 200
