@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from ingestion.models import Document
 from search.api.serializers.results import ResultSerializer, wants_legacy
+from search.api.serializers.searches import SearchResponseSerializer
 from search.models import Pin, SearchProfile
 from search.pipeline import search
 from tests.support.factories import make_collection, make_document
@@ -59,6 +60,9 @@ def test_results_are_written_as_their_declared_fields_would_be(
         written = ResultSerializer(context=context).to_representation(result)
         declared = Serializer.to_representation(ResultSerializer(context=context), result)
         assert list(written.items()) == list(declared.items())
+    whole = SearchResponseSerializer(context=context)
+    declared = Serializer.to_representation(SearchResponseSerializer(context=context), found)
+    assert list(whole.to_representation(found).items()) == list(declared.items())
 
 
 class TestLegacyFields:
