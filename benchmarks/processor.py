@@ -33,7 +33,7 @@ def main() -> None:
     arguments = parser.parse_args()
     os.environ.setdefault("THROTTLE_ANONYMOUS", "100000000/min")
     set_up(ROOT / "var" / "bench" / str(arguments.size))
-    _build(arguments.size)
+    build(arguments.size)
 
     from benchmarks.texts import questions
 
@@ -55,7 +55,8 @@ def main() -> None:
         _functions(runs["pipeline"], len(asked), arguments.functions)
 
 
-def _build(size: int) -> None:
+def build(size: int) -> None:
+    """Servers, tables and the corpus of this size, if they are not there yet."""
     from django.core.management import call_command
 
     from benchmarks import corpus
