@@ -92,7 +92,8 @@ _TASKS, _TASKS_PER_CORE = 24, 4
 def main(job: dict[str, Any], line: int) -> None:
     """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
-    With a `page`, draw that page instead: a picture and its words are written.
+    With a `page`, draw that page instead: a picture and its words are written; with OCR wanted,
+    the words of that scanned page alone.
 
     The descriptor `line` is closed when the fork server exits, which ends this process. Any error
     but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
@@ -106,7 +107,7 @@ def main(job: dict[str, Any], line: int) -> None:
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
     try:
-        outcome = pictures.draw(source, job["page"]) if job["page"] else _parse(source)
+        outcome = _page(source, job["page"]) if job["page"] else _parse(source)
     except ScannedPages as failure:
         outcome = {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:
@@ -120,6 +121,11 @@ def main(job: dict[str, Any], line: int) -> None:
             "within the memory limit. Split it into smaller files.",
         }
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def _page(source: Source, page: int) -> dict[str, object]:
+    """Draw a page; with OCR wanted, read its words instead."""
+    return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
