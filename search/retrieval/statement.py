@@ -32,6 +32,7 @@ from search.domain import (
 from search.retrieval import boosts as pinning
 from search.retrieval import identifier, lexical
 from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
+from search.retrieval.brought import JOIN, Brought
 from search.retrieval.filters import Scope
 from search.retrieval.kept import Shapes, Statement, run, send
 from search.retrieval.lexical import keyword, synonym, synonym_params, title
@@ -106,13 +107,14 @@ def retrieve(
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
     wanted: Wanted = Wanted(),
+    brought: Brought | None = None,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
-    Without an embedding the vector signal does not run.
+    Without an embedding the vector signal does not run. `brought` is what an engine found.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased)
+    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased, brought)
     boosts, boost_params = counts(wanted.boosts, query)
     readable, readable_params = named(scope.collections.order_by().values("pk"), "readable")
     values = {
@@ -152,6 +154,7 @@ class _Asked:
     embedding: Sequence[float] | None
     wanted: Wanted
     phrased: str
+    brought: Brought | None = None
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -183,6 +186,7 @@ class _Asked:
             self.wanted.embeddings,
             self.wanted.places,
             None if space is None else (space.pk, space.dimensions),
+            self.brought and self.brought.shape,
         )
 
     @property
@@ -195,6 +199,8 @@ class _Asked:
             found |= synonym_params(self.query)
         if Signal.WORDNET in self.signals:
             found |= wordnet_params(self.query)
+        if self.brought is not None:
+            found |= self.brought.values
         return found
 
 
@@ -221,7 +227,12 @@ def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
         Signal.CONCEPT: lambda: concept(chunks, profile),
         Signal.WORDNET: lambda: wordnet(chunks, profile),
     }
-    return {signal: made[signal]() for signal in asked.signals}
+    parts = {signal: made[signal]() for signal in asked.signals}
+    if (brought := asked.brought) is None:
+        return parts
+    return {
+        signal: brought.instead_of(signal, part, chunks, profile) for signal, part in parts.items()
+    }
 
 
 def _finders(
@@ -263,6 +274,9 @@ def _statement(
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
     embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
     tables = [signal.tables for signal in signals.values()]
+    matches = identifier.MATCH if query.identifiers else ""
+    if asked.brought is not None:
+        tables, matches = [*tables, asked.brought.tables()], matches + JOIN
     text = _STATEMENT.format(
         readable=readable,
         phrased=asked.phrased,
@@ -273,7 +287,7 @@ def _statement(
         pin=PLACE if wanted.pins else "NULL",
         embedding=embedding,
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
-        matches=identifier.MATCH if query.identifiers else "",
+        matches=matches,
         findings=lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false"),
     )
     return text, params
