@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import replace
 
 from django.conf import settings
 from django.utils.translation import get_language
@@ -25,6 +26,7 @@ from search.engine.find import MAY_HIDE
 from search.engine.response import SearchResponse
 from search.engine.settle import Request
 from search.query.parse import clean_text
+from search.retrieval.backends import POSTGRES
 from search.retrieval.state import library_state
 
 # One response takes 400 kB with its candidates, from which explanations are made when asked for:
@@ -51,9 +53,8 @@ def prepared(text: str, asked: Request) -> tuple[Configuration, Hashable | None]
         clean_text(text),
         state,
         _of_viewer(asked.viewer, configured),
-        asked.filters,
-        asked.choices,
-        (asked.group, asked.page, asked.page_size, asked.newest_first),
+        # Whatever else is asked for; a parameter that comes later is in the key by itself.
+        replace(asked, viewer=None, takes_part=None),
         get_language(),
     )
 
@@ -66,7 +67,7 @@ def _may_be_kept(text: str, asked: Request) -> bool:
         # Nothing is searched for an empty question, and one that is too long is refused.
         and 0 < len(text) <= settings.SEARCH_QUERY_CHARS
         # An engine beside the database follows it with a delay that its state does not show.
-        and getattr(settings, "RETRIEVAL_BACKEND", "postgres") == "postgres"
+        and settings.RETRIEVAL_BACKEND == POSTGRES
     )
 
 
