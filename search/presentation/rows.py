@@ -71,8 +71,9 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
         found |= {"marked": found["text"], "words": (0, 0)}
     elif question:
         found["marked"] = completed(found["marked"], question)
-    if isinstance(found["document__metadata"], str):
-        found["document__metadata"] = json.loads(found["document__metadata"])
+    metadata = found["document__metadata"]
+    if isinstance(metadata, str):
+        found["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)
     return found
 
 
