@@ -29,6 +29,7 @@ from redis.exceptions import RedisError
 from common.database import released
 from common.jobs import Job, waiting_in
 from common.jobs.leases import due, free
+from kbsite.backups import is_configured
 from kbsite.serving import health
 
 logger = logging.getLogger(__name__)
@@ -132,7 +133,7 @@ def _of_backups(now: datetime) -> Metric:
     from kbsite.backups.models import BackupRun  # when all models are loaded
 
     found = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
-    if settings.BACKUP_URL not in {"", "elsewhere"}:
+    if is_configured():
         good = BackupRun.objects.filter(state=BackupRun.State.DONE)
         last = good.aggregate(last=Max("started"))["last"]
         found.add_metric([], (now - last).total_seconds() if last else float("inf"))
