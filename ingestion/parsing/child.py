@@ -92,7 +92,8 @@ _TASKS, _TASKS_PER_CORE = 24, 4
 def main(job: dict[str, Any], line: int) -> None:
     """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
-    With a `page`, draw that page instead: a picture and its words are written.
+    With a `page`, draw that page instead: a picture and its words are written; with OCR wanted,
+    the words of that scanned page alone.
 
     The descriptor `line` is closed when the fork server exits, which ends this process. Any error
     but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
@@ -107,7 +108,7 @@ def main(job: dict[str, Any], line: int) -> None:
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
     try:
-        outcome = _drawn(source, job["page"]) if job["page"] else _parse(source)
+        outcome = _page(source, job["page"]) if job["page"] else _parse(source)
     except ScannedPages as failure:
         outcome = {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:
@@ -123,6 +124,12 @@ def main(job: dict[str, Any], line: int) -> None:
     if job["is_traced"]:
         stages.write(scratch)
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def _page(source: Source, page: int) -> dict[str, object]:
+    """Draw a page; with OCR wanted, read its words instead."""
+    with stages.stage("recognise" if source.ocr.wanted else "draw"):
+        return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
@@ -166,11 +173,6 @@ def _end_with_server(line: int, scratch: Path) -> None:
     os.read(line, 1)
     shutil.rmtree(scratch, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
-
-
-def _drawn(source: Source, page: int) -> dict[str, object]:
-    with stages.stage("draw"):
-        return pictures.draw(source, page)
 
 
 def _parse(source: Source) -> dict[str, object]:

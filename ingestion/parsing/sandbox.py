@@ -105,7 +105,7 @@ class DrawnPage:
 
 
 def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
-    """Page `page` (from 1) of a PDF or an image, drawn in a child process. Raises ParseFailed."""
+    """Page `page` (from 1), drawn in a child process. Raises ParseFailed."""
     job = Job(path, _type_of(path, file_name), limits, page=page)
     with _place() as place:
         scratch = place.scratch
@@ -116,11 +116,35 @@ def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> Dra
                 raise errors.PageNotDrawn(outcome["message"])
             with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
                 content = file.read()
-            with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
-                words = tuple(_checked(word) for word in json.load(file))
-            return DrawnPage(content, int(outcome["width"]), int(outcome["height"]), words)
+            size = int(outcome["width"]), int(outcome["height"])
+            return DrawnPage(content, *size, _words(scratch))
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def recognise_page(
+    path: Path, file_name: str, page: int, limits: ParseLimits, ocr: Ocr
+) -> tuple[Word, ...]:
+    """The words that OCR reads on page `page` (from 1), with their places. Raises ParseFailed.
+
+    It gets the longer limits of OCR.
+    """
+    ocr = ocr.wanting([page])
+    job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
+    with scratch_directory() as scratch:
+        _run_child(job, scratch)
+        try:
+            outcome = _outcome(scratch)
+            if "error" in outcome:
+                raise errors.PageNotDrawn(outcome["message"])
+            return _words(scratch)
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _words(scratch: Path) -> tuple[Word, ...]:
+    with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
+        return tuple(_checked(word) for word in json.load(file))
 
 
 def _checked(word: Any) -> Word:
@@ -130,7 +154,7 @@ def _checked(word: Any) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work of one child: a file to parse, or with `page` a page of it to draw."""
+    """The work of one child: a file to parse, or with `page` a page of it to draw or recognise."""
 
     path: Path
     file_type: FileType

@@ -120,4 +120,10 @@ CELERY_BEAT_SCHEDULE = {
     "watch-quality": _every(60, "search.tasks.watch_quality"),
     "back-up": _every(300, "kbsite.backups.tasks.back_up_if_due", "imports"),
 }
+if env.str("QDRANT_URL", default=""):
+    CELERY_BEAT_SCHEDULE |= {
+        # A changed passage is found by the engine after so many seconds, at the most.
+        "sync-points": _every(2, "search.tasks.sync_points"),
+        "check-points": _every(3600, "search.tasks.check_points", "imports"),
+    }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
