@@ -119,7 +119,8 @@ def hide(document: Document) -> None:
     if document.current_id is None:
         return
     terms.count_out(document.current_id)
-    Chunk.objects.filter(version=document.current_id).update(searchable=False)
+    shown = Chunk.objects.filter(version=document.current_id, searchable=True)
+    shown.update(searchable=False)
 
 
 def _is_embedded(version: DocumentVersion) -> bool:
