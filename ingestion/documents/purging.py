@@ -78,6 +78,7 @@ def purge(
                     events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
                 if member.current_id is not None:
                     terms.count_out(member.current_id)
+                    events.tell_of_index(member.current_id)
                 files |= set(member.versions.values_list("file", "sha256"))
                 forget(acting_user, member)
             erased(_passages_of(family).count())
