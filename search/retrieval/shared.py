@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingestion.models import Collection
 from ingestion.models.library import Viewer
+from search.retrieval.filters import readable_to
 from search.retrieval.kept import Shapes, Statement, run
-from search.retrieval.signal_sql import named
 
 # As `Concept.objects.visible_to(viewer).counted()`, which Django takes longer to compile.
 _STATEMENT = """
@@ -33,10 +32,9 @@ def shared_concepts(
     """
     if len(documents) < 3:  # of fewer, all or one have it
         return []
-    collections = Collection.objects.visible_to(viewer).order_by().values("pk")
-    readable, values = named(collections, "readable")
+    readable, values = readable_to(viewer, "readable")
     statement = _shapes.get(readable, lambda: Statement(_STATEMENT.format(readable=readable)))
-    values |= {
+    values = values | {
         "documents": list(documents),
         "chosen": list(chosen),
         "all": len(documents),
