@@ -35,7 +35,8 @@ NAME_PARTS = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
 
-@lru_cache(maxsize=128)  # a page asks twice for each of its results
+# A page asks for thirty, and twice for some; kept responses ask again. With texts some 3 MB.
+@lru_cache(maxsize=1024)
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters with most of the query's words, as escaped HTML with <mark>.
 

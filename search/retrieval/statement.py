@@ -30,6 +30,7 @@ from search.retrieval.boosts import (
     pinned_chunks,
     recency,
 )
+from search.retrieval.brought import JOIN, Brought
 from search.retrieval.columns import Sent, read, sent
 from search.retrieval.filters import Scope
 from search.retrieval.kept import Shapes, Statement, run, send
@@ -103,13 +104,14 @@ def retrieve(
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
     wanted: Wanted = Wanted(),
+    brought: Brought | None = None,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
-    Without an embedding the vector signal does not run.
+    Without an embedding the vector signal does not run. `brought` is what an engine found.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased)
+    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased, brought)
     boosts, boost_params = counts(wanted.boosts, query)
     readable, readable_params = scope.readable("readable")
     values = {
@@ -149,6 +151,7 @@ class _Asked:
     embedding: Sequence[float] | None
     wanted: Wanted
     phrased: str
+    brought: Brought | None = None
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -180,6 +183,7 @@ class _Asked:
             self.wanted.embeddings,
             self.wanted.places,
             None if space is None else (space.pk, space.dimensions),
+            self.brought and self.brought.shape,
         )
 
     def sent(self, counted: tuple[str, ...]) -> Sent:
@@ -197,6 +201,8 @@ class _Asked:
             found |= synonym_params(self.query)
         if Signal.WORDNET in self.signals:
             found |= wordnet_params(self.query)
+        if self.brought is not None:
+            found |= self.brought.values
         return found
 
 
@@ -223,7 +229,12 @@ def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
         Signal.CONCEPT: lambda: concept(chunks, profile),
         Signal.WORDNET: lambda: wordnet(chunks, profile),
     }
-    return {signal: made[signal]() for signal in asked.signals}
+    parts = {signal: made[signal]() for signal in asked.signals}
+    if (brought := asked.brought) is None:
+        return parts
+    return {
+        signal: brought.instead_of(signal, part, chunks, profile) for signal, part in parts.items()
+    }
 
 
 def _finders(
@@ -269,6 +280,8 @@ def _statement(
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
     findings = lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
+    if asked.brought is not None:
+        tables, joins = [*tables, asked.brought.tables()], [*joins, JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=asked.phrased,
