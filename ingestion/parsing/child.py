@@ -23,7 +23,7 @@ from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.protocol import parser_for
 
-from . import pandoc, pictures
+from . import pandoc, pictures, stages
 from .isolation import Confinement, cut_off
 from .limits import ParseLimits
 from .ocr import Ocr
@@ -100,9 +100,10 @@ def main(job: dict[str, Any], line: int) -> None:
     """
     limits = ParseLimits(**job["limits"])
     scratch = Path(job["scratch"])
-    cut_off(_confinement(job, scratch))
-    _thread.start_new_thread(_end_with_server, (line, scratch))
-    apply_limits(limits, job["others"])
+    with stages.stage("walls"):
+        cut_off(_confinement(job, scratch))
+        _thread.start_new_thread(_end_with_server, (line, scratch))
+        apply_limits(limits, job["others"])
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
@@ -120,12 +121,15 @@ def main(job: dict[str, Any], line: int) -> None:
             "message": f"This {file_type.label} is too large or too deeply nested to be read "
             "within the memory limit. Split it into smaller files.",
         }
+    if job["is_traced"]:
+        stages.write(scratch)
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
 
 
 def _page(source: Source, page: int) -> dict[str, object]:
     """Draw a page; with OCR wanted, read its words instead."""
-    return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
+    with stages.stage("recognise" if source.ocr.wanted else "draw"):
+        return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
@@ -172,9 +176,12 @@ def _end_with_server(line: int, scratch: Path) -> None:
 
 
 def _parse(source: Source) -> dict[str, object]:
-    parser = parser_for(source.file_type.media_type)
-    extraction = parser.extract(source)
-    title = _write_blocks(extraction, source)
+    with stages.stage("load parser"):
+        parser = parser_for(source.file_type.media_type)
+    with stages.stage("extract"):
+        extraction = parser.extract(source)
+    with stages.stage("write blocks"):  # most parsers read on while their blocks are taken
+        title = _write_blocks(extraction, source)
     metadata = extraction.metadata
     return {
         "title": clean_text(metadata.title).strip() or title,
