@@ -15,7 +15,7 @@ from django.db import connections, transaction
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.documents import arranging, deletion, editing
+from ingestion.documents import arranging, deletion, editing, purging
 from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
@@ -99,7 +99,7 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     syncing.sync()
     assert held(engine) == wanted()
     deletion.restore(Document.objects.filter(pk=document.pk), acting_user=administrator)
-    deletion.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
+    purging.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
     assert syncing.sync() > 0
     assert held(engine) == wanted()
     assert checking.check(PointCollection.objects.get()) == 0
