@@ -22,6 +22,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from kbsite.backups import is_configured
+
 PATH = "/health/"
 # Seconds for a response: compose's own check waits for 5, other monitors for as little as 2.
 PATIENCE = 1.5
@@ -91,7 +93,7 @@ async def answers() -> dict[str, bool]:
         "redis": loop.run_in_executor(_threads, redis_answers),
         "storage": loop.run_in_executor(_threads, storage_answers),
     }
-    if settings.BACKUP_URL not in {"", "elsewhere"}:
+    if is_configured():
         asked["backup"] = loop.run_in_executor(_threads, backup_is_recent)
     await asyncio.wait(asked.values(), timeout=PATIENCE)
     return {name: each.done() and each.result() for name, each in asked.items()}

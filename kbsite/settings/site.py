@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "search.answers",
     "search.analytics",
     "search.readers",
+    "search.qdrant",
 ]
 if env.str("SAML_METADATA_URL", default=""):
     INSTALLED_APPS.append("allauth.socialaccount.providers.saml")

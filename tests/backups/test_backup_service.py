@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from moto.server import ThreadedMotoServer
 
-from kbsite.backups import database, reading, services, writing
+from kbsite.backups import ELSEWHERE, database, reading, services, writing
 from kbsite.backups.errors import BackupError
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import address, backups, new_name
@@ -159,7 +159,7 @@ def test_a_schedule_creates_no_key_of_its_own(
     assert services.back_up_if_due() is None
     assert "There is no key of backups" in caplog.text
     assert not (tmp_path / "none").exists()
-    configured.BACKUP_URL = services.ELSEWHERE
+    configured.BACKUP_URL = ELSEWHERE
     assert services.back_up_if_due() is None
     with pytest.raises(CommandError, match="Say where to"):
         call_command("backup")
