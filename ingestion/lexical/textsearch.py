@@ -82,7 +82,7 @@ def exists() -> bool:
     """Whether the database has the index, and its build was completed."""
     with connection.cursor() as cursor:
         cursor.execute(_IS_THERE, [INDEX])
-        return cursor.fetchone() == (True,)
+        return bool(cursor.fetchone() == (True,))
 
 
 def create() -> None:
