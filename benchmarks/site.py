@@ -35,6 +35,7 @@ def site(name: str) -> Iterator[Path]:
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
     ensure_servers()
+    settings.STATIC_ROOT.mkdir(exist_ok=True)
     try:
         call_command("migrate", verbosity=0)
         yield var
@@ -47,6 +48,7 @@ def set_up(var: Path) -> None:
     """Django on an installation that runs, or is about to."""
     os.environ |= {"STEELYARD_VAR": str(var), "DJANGO_SETTINGS_MODULE": "kbsite.settings"}
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
+    os.environ.setdefault("RESULT_CACHE_SECONDS", "0")  # the same questions are asked in rounds
     import django
 
     django.setup()

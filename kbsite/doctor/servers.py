@@ -21,11 +21,17 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces.index import IndexState, indexes_of
 from kbsite.doctor.findings import Finding
 from kbsite.serving import health
+from search.qdrant.engines import engine
+from search.qdrant.models import PointCollection
+from search.qdrant.port import EngineError
+from search.qdrant.syncing import lag
 
 # Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
 DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
 # For the answers of all workers.
 PATIENCE = 2.0
+# Beat passes changes on to Qdrant every two seconds.
+LATE = timedelta(minutes=5)
 
 
 def database() -> Iterator[Finding]:
@@ -90,6 +96,8 @@ def indexes() -> Iterator[Finding]:
         text = f"{name} is incomplete after a failed build and is not used"
         yield Finding.wrong("indexes", text, f"Run in psql: REINDEX INDEX CONCURRENTLY {name}")
     active = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
+    if not settings.VECTOR_INDEX:
+        active = None  # Qdrant has it
     if active is not None and indexes_of([active])[active.pk].state is IndexState.NONE:
         text = f"the vectors of {active} have no index: searches by meaning read all of them"
         advice = f"Run: manage.py embedding_space index {active.pk}"
@@ -135,6 +143,31 @@ def redis_server() -> Iterator[Finding]:
         text = f"{name} {release} drops messages when its memory is full ({policy})"
         yield Finding.look("redis eviction", text, "Set maxmemory-policy noeviction.")
     yield Finding.ok("redis", f"{name} {release}")
+
+
+def points() -> Iterator[Finding]:
+    """Whether Qdrant answers, and how far it is behind; nothing without one."""
+    if not settings.QDRANT_URL:
+        return
+    row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
+    if row is None:
+        advice = "Run: manage.py qdrant rebuild, and then: manage.py qdrant switch"
+        yield Finding.look("qdrant", "no collection is in use", advice)
+        return
+    try:
+        held = engine().count(row.name)
+    except EngineError as error:
+        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
+        yield Finding.wrong("qdrant", str(error), advice)
+        return
+    behind = lag()
+    text = f"{row.name}: {held} points, {behind.waiting} changes wait"
+    if behind.seconds > LATE.total_seconds():
+        oldest = behind.seconds / 60
+        advice = "Look whether workers and beat run, and into the worker's log."
+        yield Finding.look("qdrant", f"{text}, the oldest for {oldest:.0f} minutes", advice)
+    else:
+        yield Finding.ok("qdrant", text)
 
 
 def workers() -> Iterator[Finding]:

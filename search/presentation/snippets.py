@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence, Set
 from functools import lru_cache
 from html import escape
@@ -36,17 +35,32 @@ NAME_PARTS = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
 
-@lru_cache(maxsize=128)  # a page asks twice for each of its results
+# A page asks for thirty, and twice for some; kept responses ask again. With texts some 3 MB.
+@lru_cache(maxsize=1024)
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters with most of the query's words, as escaped HTML with <mark>.
 
     `marked` has each matched word between MARK_START and MARK_END. The snippet begins and ends at
     word boundaries, with an ellipsis for omitted text and a dot between joined blocks.
     """
+    return mark_safe(_render(*_cut(marked, length)))  # noqa: S308  # escaped piece by piece
+
+
+def shows_a_mark(marked: str, length: int = SNIPPET_CHARS) -> bool:
+    """Whether the snippet of the marked text has a mark."""
+    if MARK_START not in marked:
+        return False
+    _, marks, first, last = _cut(marked, length)
+    return any(first <= start and end <= last for start, end in marks)
+
+
+@lru_cache(maxsize=64)  # of the results of a page, before their snippets
+def _cut(marked: str, length: int) -> tuple[str, list[tuple[int, int]], int, int]:
+    """The text in one line without its marks, the marks' places, and the window to show."""
     flowing = _BLOCK_BREAK.sub(_block_break, marked.strip())
     plain, marks = _unmark(" ".join(flowing.split()))
     start, end = _window(plain, marks, length)
-    return mark_safe(_render(plain, marks, start, end))  # noqa: S308  # escaped piece by piece
+    return plain, marks, start, end
 
 
 def _block_break(found: re.Match[str]) -> str:
@@ -191,21 +205,31 @@ def _fullest(
 
     Of the marks that lie entirely within it.
     """
-    words = [NAME_PARTS.findall(plain[start:end].lower()) for start, end in marks]
-    within: Counter[str] = Counter()  # how many marks have each word
-    first = last = most = 0
+    words = [_words(plain[start:end]) for start, end in marks]
+    within: dict[str, int] = {}  # how many marks have each word
+    first = last = most = distinct = 0
     best = starts[0]
     for start in starts:
         while last < len(marks) and marks[last][1] <= start + length:
-            within.update(words[last])
+            for word in words[last]:
+                times = within.get(word, 0)
+                within[word] = times + 1
+                distinct += not times
             last += 1
         while first < last and marks[first][0] < start:
-            within.subtract(words[first])
+            for word in words[first]:
+                within[word] -= 1
+                distinct -= not within[word]
             first += 1
-        distinct = sum(1 for times in within.values() if times)
         if distinct > most:
             best, most = start, distinct
     return best
+
+
+def _words(marked: str) -> Sequence[str]:
+    """The words of a marked piece, parts of names."""
+    word = marked.lower()
+    return (word,) if word.isalnum() else NAME_PARTS.findall(word)
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, KeywordScorer, Profile, Query, Signal
@@ -50,10 +51,14 @@ WITH readable(id) AS MATERIALIZED ({readable}),
 {phrased}
 {tables}
 SELECT ARRAY(SELECT id FROM readable), (SELECT chunks FROM corpus),
-       (SELECT name FROM qdrant_pointcollection WHERE state = 'active'),
-       (SELECT spaces FROM qdrant_pointcollection WHERE state = 'active'),
+       (SELECT name FROM {points}), (SELECT spaces FROM {points}),
        {few}, {weights}
 """
+# The collection in use; or one that is measured.
+_POINTS = """
+(SELECT name, spaces FROM qdrant_pointcollection
+ WHERE CASE %(collection)s WHEN '' THEN state = 'active' ELSE name = %(collection)s END) points
+""".strip()
 _WEIGHTS = {
     Signal.KEYWORD: ("question", ""),
     Signal.SYNONYM: ("expansion", SYNONYM_TABLES),
@@ -79,12 +84,17 @@ def retrieve(
     asked = _Asked(query, scope, profile, space, embedding, wanted)
     degraded: tuple[Signal, ...] = ()
     brought: Brought | None = None
+    has_failed = False
     try:
         brought = _bring(asked)
     except EngineError as error:
         logger.warning("Candidates come from Postgres alone: %s", error)
-        if embedding is not None and space is not None:
-            degraded, embedding = (Signal.VECTOR,), None
+        has_failed = True
+    # With an index Postgres searches a space that the engine lacks.
+    lacks = brought is None or Signal.VECTOR not in brought.found
+    if has_failed or (lacks and not settings.VECTOR_INDEX):
+        runs = space is not None and embedding is not None
+        degraded, embedding = (Signal.VECTOR,) * runs, None
     waited = (time.perf_counter() - started) * 1000
     found = statement.retrieve(
         query, scope, profile, space=space, embedding=embedding, wanted=wanted, brought=brought
@@ -207,6 +217,7 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
         **phrase_params,
         **lexical.params(asked.query, (), asked.space.languages if asked.space else ()),
         "budget": asked.profile.keyword_budget,
+        "collection": engines.read_from(),
         **(synonym_params(asked.query) if Signal.SYNONYM in words else {}),
         **(wordnet_params(asked.query) if Signal.WORDNET in words else {}),
     }
@@ -219,6 +230,7 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
             phrased=phrased,
             tables=",\n".join(filter(None, tables)),
             few=few,
+            points=_POINTS,
             weights=", ".join(weights) or "NULL",
         )
 
