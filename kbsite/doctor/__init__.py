@@ -26,6 +26,7 @@ ALONE: Sequence[Examination] = (
     servers.redis_server,
 )
 WITH_DATABASE: Sequence[Examination] = (
+    servers.read_replicas,
     servers.extensions,
     servers.migrations,
     servers.indexes,

@@ -16,6 +16,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import CollectorRegistry
 
+from common import replicas
 from common.observing import processes
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.index import IndexState, indexes_of
@@ -24,6 +25,8 @@ from kbsite.serving import health
 
 # Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
 DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
+# Seconds from which a replica has something that keeps it. A guess.
+BEHIND = 10.0
 # For the answers of all workers.
 PATIENCE = 2.0
 
@@ -43,6 +46,24 @@ def database() -> Iterator[Finding]:
         for each in run_checks(tags=["database"], databases=["default"]):
             make = Finding.wrong if each.level >= ERROR else Finding.look
             yield make("database settings", each.msg, each.hint or "See docs/operations.md.")
+
+
+def read_replicas() -> Iterator[Finding]:
+    """Whether each of DATABASE_REPLICA_URLS answers, and how far behind it is."""
+    for lag in replicas.lags():
+        if not lag.answers:
+            text, advice = f"{lag.name} does not answer", "Start it, or correct its address."
+            yield Finding.wrong("replicas", f"{text}: searches read the primary", advice)
+        elif not lag.is_known:
+            text = f"{lag.name} is no standby of this database, and is not read"
+            advice = "Correct its address. After a failover, wait for its next restart point."
+            yield Finding.wrong("replicas", text, advice)
+        elif lag.seconds > BEHIND:
+            text = f"{lag.name} is {lag.seconds:.0f} s and {lag.bytes:,.0f} bytes behind"
+            advice = "Look at its log: a long query, a paused replay, the network or its disk."
+            yield Finding.look("replicas", text, advice)
+        else:
+            yield Finding.ok("replicas", f"{lag.name} follows")
 
 
 def extensions() -> Iterator[Finding]:

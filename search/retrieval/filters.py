@@ -12,9 +12,9 @@ from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db import connection
 from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
 
+from common.replicas import connection
 from ingestion.metadata import read_value
 from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.index import EqualsAny
