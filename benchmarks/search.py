@@ -1,205 +1,188 @@
-"""Search: the whole pipeline in-process and over HTTP beside the bare SQL, at two corpus sizes.
+"""Search by corpus size: the statement, the pipeline and HTTP; sizes of tables and indexes; memory.
 
-    python -m benchmarks.search [--sizes 20000 200000] [--queries 120]
+    python -m benchmarks.search [--sizes 20000 200000] [--chunks 1000000] [--queries 120]
 
-Runs on servers of its own under var/bench. Each size is built once and kept.
+`--chunks` is one size more. Each size is a library of its own with servers of its own under
+var/bench, built once and kept; an interrupted build goes on where it stopped. The sizes and the
+three ways take turns at every question: what else the machine is doing hits all of them.
+
+Statement: the statements of each question sent again as text, with nothing around them. Processor
+time is that of Postgres, the web server and the searching process together.
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
+import json
 import os
-import socket
+import random
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
-from urllib.parse import urlencode
 
-ROOT = Path(__file__).resolve().parents[1]
+from benchmarks.site import ROOT, set_up
+
+WAYS = ("statement", "pipeline", "HTTP")
 ROUNDS = 3
+SEED = 1
 
 
 def main() -> None:
     arguments = _arguments()
-    for size in arguments.sizes:
-        _use_var(ROOT / "var" / "bench" / str(size))
-        command = [sys.executable, "-m", "benchmarks.search", "--measure", str(size)]
-        environment = os.environ | {"DATABASE_POOL": "4"}
-        subprocess.run([*command, "--queries", str(arguments.queries)], check=True, env=environment)
+    if arguments.build:
+        return build(arguments.build)
+    if arguments.serve:
+        from benchmarks.searching import serve
+
+        set_up(ROOT / "var" / "bench" / str(arguments.serve))
+        return serve(arguments.queries)
+    sizes = sorted({*arguments.sizes, *filter(None, [arguments.chunks])})
+    for size in sizes:
+        subprocess.run([*_command("--build", size), *_queries(arguments)], check=True)
+    if arguments.build_only:
+        return None
+    with ExitStack() as stack:
+        servers = {size: stack.enter_context(_server(size, _queries(arguments))) for size in sizes}
+        times = _times(servers, arguments.rounds)
+        _print_times(times)
+        _print_sizes({size: server.ask({"report": True}) for size, server in servers.items()})
+    return None
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[20_000, 200_000])
+    parser.add_argument("--sizes", type=int, nargs="*", default=[20_000, 200_000])
+    parser.add_argument("--chunks", type=int, help="one more size, as 1000000")
     parser.add_argument("--queries", type=int, default=120)
-    parser.add_argument("--measure", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--build-only", action="store_true", help="measure nothing")
+    parser.add_argument("--build", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
-def _use_var(path: Path) -> None:
-    os.environ["STEELYARD_VAR"] = str(path)
-    os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
-    os.environ.setdefault("THROTTLE_ANONYMOUS", "1000000/min")
+def _queries(arguments: argparse.Namespace) -> list[str]:
+    return ["--queries", str(arguments.queries)]
 
 
-def measure(size: int, count: int) -> None:
-    """Builds the corpus where it is missing, and prints one table."""
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
-    import django
+def _command(option: str, size: int) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.search", option, str(size)]
 
-    django.setup()
+
+def build(size: int) -> None:
+    """Build the corpus unless it is there; prints the time and the processor time it took."""
+    set_up(ROOT / "var" / "bench" / str(size))
     from django.core.management import call_command
 
     from kbsite.servers import ensure_servers
 
     ensure_servers()
     call_command("migrate", verbosity=0)
-    from benchmarks import corpus, texts
-    from ingestion.models import Chunk
+    from benchmarks import corpus
+    from benchmarks.processes import lifetime_seconds, postmaster
 
-    if Chunk.objects.count() != size:
-        print(f"Building {size} chunks ...", flush=True)
-        started = time.perf_counter()
-        corpus.build(size)
-        print(f"  built in {time.perf_counter() - started:.0f} s")
-    questions = texts.questions(count)
-    with _server() as port:
-        runs = {
-            "bare SQL": _replay(_statements(questions)),
-            "pipeline": _pipeline(questions),
-            "HTTP": _http(questions, port),
-        }
-        rows = _times(runs, len(questions))
-    _print(size, rows)
-
-
-def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
-    """Every statement that each question runs, as it was sent. Warms all caches on the way."""
-    from django.db import connection
-
-    from search.retrieval.kept import sent_as_text
-
-    sent: list[list[tuple[str, Any]]] = []
-
-    def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        sent[-1].append((sql, params))
-        return execute(sql, params, many, context)
-
-    run = _pipeline(questions)
-    with sent_as_text(), connection.execute_wrapper(keep):
-        for i in range(len(questions)):
-            sent.append([])
-            run(i)
-    return sent
-
-
-def _replay(statements: list[list[tuple[str, Any]]]) -> Callable[[int], None]:
-    import psycopg
-    from django.conf import settings
-    from django.db import connection
-
-    database = settings.DATABASES["default"]
-    plain = psycopg.connect(
-        host=database["HOST"],
-        user=database["USER"],
-        password=database.get("PASSWORD") or None,
-        dbname=database["NAME"],
-        port=database.get("PORT") or None,
-        options="-c jit=off",
-        autocommit=True,
-        cursor_factory=psycopg.ClientCursor,
+    if corpus.is_built(size):
+        return
+    print(f"Building {size:,} chunks ...", flush=True)
+    postgres, started = postmaster(), time.perf_counter()
+    before = lifetime_seconds(postgres)
+    corpus.build(size)
+    seconds, python = time.perf_counter() - started, time.process_time()
+    print(
+        f"  built in {seconds:.0f} s, of {os.cpu_count()} cores; processor time: Postgres"
+        f" {lifetime_seconds(postgres) - before:.0f} s, Python {python:.0f} s",
+        flush=True,
     )
-    connection.ensure_connection()
-    plain.adapters._dumpers = connection.connection.adapters._dumpers
-
-    def run(i: int) -> None:
-        for sql, params in statements[i]:
-            with plain.cursor() as cursor:
-                cursor.execute(sql, params)
-                while cursor.nextset():
-                    pass
-                if cursor.description:
-                    cursor.fetchall()
-
-    return run
 
 
-def _pipeline(questions: Sequence[str]) -> Callable[[int], None]:
-    from search.pipeline import search
+class _Server:
+    """The process that searches the library of one size: see `benchmarks.searching`."""
 
-    def run(i: int) -> None:
-        search(questions[i], viewer=None)
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
 
-    return run
-
-
-def _http(questions: Sequence[str], port: int) -> Callable[[int], None]:
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-
-    def run(i: int) -> None:
-        client.request("GET", "/api/v1/search/?" + urlencode({"q": questions[i]}))
-        response = client.getresponse()
-        body = response.read()
-        if response.status != 200:
-            raise RuntimeError(f"{response.status}: {body[:300]!r}")
-
-    return run
+    def ask(self, request: dict[str, Any]) -> Any:
+        """The answer to a request, each one line of JSON."""
+        assert self._process.stdin
+        assert self._process.stdout
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError("The process that searches has ended: see its error above.")
+        return json.loads(answer)
 
 
 @contextmanager
-def _server() -> Iterator[int]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", "kbsite.wsgi", "--bind", f"127.0.0.1:{port}"]
-    log = subprocess.DEVNULL
-    process = subprocess.Popen([*command, "--threads", "2"], stdout=log, stderr=log)
+def _server(size: int, queries: Sequence[str]) -> Iterator[_Server]:
+    environment = {"THROTTLE_ANONYMOUS": "100000000/min", "DATABASE_POOL": "4"} | os.environ
+    process = subprocess.Popen(
+        [*_command("--serve", size), *queries],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     try:
-        for _ in range(150):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.2)
-        yield port
+        server = _Server(process)
+        server.ask({"questions": True})
+        yield server
     finally:
-        process.terminate()
+        assert process.stdin
+        process.stdin.close()
         process.wait()
 
 
-def _times(runs: dict[str, Callable[[int], None]], count: int) -> dict[str, list[float]]:
-    """Milliseconds of every call, after one round unmeasured.
+_Times = dict[tuple[int, str], list[tuple[float, float]]]
 
-    The ways take turns at every question: what else the machine is doing hits all of them.
+
+def _times(servers: dict[int, _Server], rounds: int) -> _Times:
+    """Milliseconds on the clock and of processor of every call, by size and way.
+
+    After a round unmeasured. Size and way take turns in shuffled order at every question.
     """
-    found: dict[str, list[float]] = {name: [] for name in runs}
-    for round_number in range(ROUNDS + 1):
-        for i in range(count):
-            for name, run in runs.items():
-                started = time.perf_counter()
-                run(i)
+    shuffled = random.Random(SEED)
+    turns = [(size, way) for size in servers for way in WAYS]
+    found: _Times = {turn: [] for turn in turns}
+    count = min(server.ask({"questions": True}) for server in servers.values())
+    for round_number in range(rounds + 1):
+        for i in shuffled.sample(range(count), count):
+            for size, way in shuffled.sample(turns, len(turns)):
+                milliseconds, processor = servers[size].ask({"way": way, "question": i})
                 if round_number:
-                    found[name].append((time.perf_counter() - started) * 1000)
+                    found[size, way].append((milliseconds, processor))
     return found
 
 
-def _print(size: int, rows: dict[str, list[float]]) -> None:
-    base = statistics.median(rows["bare SQL"])
-    print(f"\n{size} chunks, {len(rows['pipeline'])} searches each")
-    print(f"{'':<10}{'p50 ms':>9}{'p95 ms':>9}{'p50 / bare SQL':>16}")
-    for name, times in rows.items():
-        p50, p95 = statistics.median(times), statistics.quantiles(times, n=20)[-1]
-        print(f"{name:<10}{p50:>9.1f}{p95:>9.1f}{p50 / base:>16.2f}")
+def _print_times(times: _Times) -> None:
+    calls = len(next(iter(times.values())))
+    print(f"\n{calls} calls each; load of the machine {os.getloadavg()[0]:.1f}")
+    print(f"{'chunks':>10}  {'':<10}{'p50 ms':>9}{'p95':>9}{'p99':>9}{'processor, mean':>18}")
+    for (size, way), pairs in times.items():
+        clock = [milliseconds for milliseconds, _ in pairs]
+        cuts = statistics.quantiles(clock, n=100)
+        processor = statistics.fmean(processor for _, processor in pairs)
+        row = "".join(f"{cuts[place - 1]:>9.1f}" for place in (50, 95, 99))
+        print(f"{size:>10,}  {way:<10}{row}{processor:>18.1f}")
+
+
+def _print_sizes(reports: dict[int, dict[str, Any]]) -> None:
+    """The relations of the largest library, beside those of the others, per million chunks."""
+    print("\nMB per million chunks" + "".join(f"{size:>12,}" for size in reports))
+    largest = reports[max(reports)]["relations"]
+    for name in sorted(largest, key=lambda name: -largest[name]):
+        cells = [reports[size]["relations"].get(name, 0) / size * 1e6 for size in reports]
+        if cells[-1] >= 1:
+            print(f"  {name[:46]:<46}" + "".join(f"{cell:>12,.0f}" for cell in cells))
+    for what in ("database", "Postgres in memory, MB", "web in memory, MB"):
+        per = 1e6 if what == "database" else None
+        cells = [reports[size][what] * (per / size if per else 1) for size in reports]
+        print(f"{what:<48}" + "".join(f"{cell:>12,.0f}" for cell in cells))
 
 
 if __name__ == "__main__":
-    chosen = _arguments()
-    if chosen.measure:
-        measure(chosen.measure, chosen.queries)
-    else:
-        main()
+    main()

@@ -31,9 +31,21 @@ def questions(count: int) -> list[str]:
     return list(dict.fromkeys(mixed))[:count]
 
 
+class Windows:
+    """`count` windows over all the text, spread evenly over it; a slice reads some of them."""
+
+    def __init__(self, count: int) -> None:
+        self._text = "\n\n".join(passages())
+        self._count = count
+        self._step = max(1, (len(self._text) - WINDOW_CHARS) // count)
+
+    def __getitem__(self, part: slice) -> list[str]:
+        starts = [i * self._step for i in range(*part.indices(self._count))]
+        return [
+            self._text[start : start + WINDOW_CHARS].strip().replace("\x00", "") for start in starts
+        ]
+
+
 def windows(count: int) -> Iterator[str]:
     """`count` windows over all the text, spread evenly over it."""
-    text = "\n\n".join(passages())
-    step = max(1, (len(text) - WINDOW_CHARS) // count)
-    for i in range(count):
-        yield text[i * step : i * step + WINDOW_CHARS].strip().replace("\x00", "")
+    yield from Windows(count)[:]

@@ -1,5 +1,8 @@
 """What happens to documents and collections, told within the transaction that does it.
 
+`reindexed` tells of versions, by id, whose searchable chunks changed in number, text, collection or
+vectors: an index elsewhere must follow.
+
 A receiver writes its rows in the same transaction: what it was told is true once it commits.
 """
 
@@ -22,6 +25,13 @@ happened = Signal()
 
 Never a title or a text: a receiver passes them on to programs whose readers nobody knows.
 """
+reindexed = Signal()
+"""Sent with `versions`, the ids of versions; some may not exist any more."""
+
+
+def tell_of_index(*versions: int) -> None:
+    """Tell that the searchable chunks of these versions changed."""
+    reindexed.send(DocumentVersion, versions=versions)
 
 
 def tell_of_document(

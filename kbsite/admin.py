@@ -29,7 +29,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from common.accounts import rights
 from common.accounts.models import User
-from common.admin.pages import OwnPages, actor
+from common.admin.pages import OwnPages, ReadOnly, actor
 from common.audit.models import Event, Kind
 from common.audit.recording import record
 from common.audit.trail import lines
@@ -188,7 +188,7 @@ class GroupAdmin(ActingUser, DjangoGroupAdmin, ModelAdmin):  # type: ignore[misc
         return rights.groups_to_give(actor(request)).filter(pk=key).exists()
 
 
-class RemovedBySuperusers:
+class RemovedBySuperusers(ReadOnly):
     """A ModelAdmin mixin: rows that a superuser sees and removes, and nobody adds or changes."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
@@ -199,12 +199,6 @@ class RemovedBySuperusers:
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_module_permission(request)
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
 
 
 @admin.register(Authenticator)

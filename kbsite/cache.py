@@ -12,9 +12,7 @@ from redis import exceptions
 from common.backoff import REDIS, CircuitOpen
 
 
-def _guarded(name: str) -> Callable[..., Any]:
-    method = getattr(RedisCache, name)
-
+def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def guarded(self: RedisCache, *args: Any, **kwargs: Any) -> Any:
         if REDIS.is_open:
@@ -43,6 +41,17 @@ class _KeptClient(RedisCacheClient):
         several = len(self._servers) > 1  # type: ignore[attr-defined]
         return super().get_client(*args, **kwargs) if several else self._kept
 
+    def count(self, key: str, seconds: int) -> tuple[int, int]:
+        """See `GuardedRedisCache.count`."""
+        client = self.get_client(key, write=True)
+        commands = client.pipeline(transaction=False)
+        commands.set(key, 0, ex=seconds, nx=True).incr(key).ttl(key)
+        _, counted, left = commands.execute()
+        if left < 0:  # it expired between the first two: what `incr` made would never end
+            client.expire(key, seconds)
+            left = seconds
+        return counted, max(1, left)
+
 
 class GuardedRedisCache(RedisCache):
     """Raises CircuitOpen for some seconds after Redis could not be reached or did not answer.
@@ -54,14 +63,23 @@ class GuardedRedisCache(RedisCache):
         super().__init__(*args, **kwargs)
         self._class = _KeptClient
 
-    add = _guarded("add")
-    get = _guarded("get")
-    set = _guarded("set")
-    touch = _guarded("touch")
-    delete = _guarded("delete")
-    get_many = _guarded("get_many")
-    has_key = _guarded("has_key")
-    incr = _guarded("incr")
-    set_many = _guarded("set_many")
-    delete_many = _guarded("delete_many")
-    clear = _guarded("clear")
+    add = _guarded(RedisCache.add)
+    get = _guarded(RedisCache.get)
+    set = _guarded(RedisCache.set)
+    touch = _guarded(RedisCache.touch)
+    delete = _guarded(RedisCache.delete)
+    get_many = _guarded(RedisCache.get_many)
+    has_key = _guarded(RedisCache.has_key)
+    incr = _guarded(RedisCache.incr)
+    set_many = _guarded(RedisCache.set_many)
+    delete_many = _guarded(RedisCache.delete_many)
+    clear = _guarded(RedisCache.clear)
+
+    @_guarded
+    def count(self, key: str, seconds: int) -> tuple[int, int]:
+        """Count one more under the key; return the count and the seconds until it ends.
+
+        A count ends so many seconds after its first. One round trip, and atomic.
+        """
+        counted: tuple[int, int] = self._cache.count(self.make_and_validate_key(key), seconds)
+        return counted

@@ -55,6 +55,7 @@ def search(
     page_size: int = DEFAULT_PAGE_SIZE,
     takes_part: TakesPart | None = None,
     newest_first: bool = False,
+    mark_folded: bool = False,
     configured: Configuration | None = None,
 ) -> SearchResponse:
     """The results for `text` among the chunks that `viewer` may read, best first.
@@ -62,7 +63,8 @@ def search(
     `configured` replaces the saved configuration.
     `takes_part` assigns the search's trial while an experiment runs and nothing is forced.
     `newest_first` shows the relevant groups by their documents' dates, for one query more; the
-    ranking stays as it is.
+    ranking stays as it is. `mark_folded` marks the query's words in folded passages too, for
+    those who show their texts.
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
@@ -74,7 +76,9 @@ def search(
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
-    asked = Request(viewer, filters, choices, group, page, page_size, takes_part, newest_first)
+    asked = Request(
+        viewer, filters, choices, group, page, page_size, takes_part, newest_first, mark_folded
+    )
     with span("search"):
         return replicas.read(lambda: _searched(text, asked, configured, started))
 
@@ -166,7 +170,11 @@ def _shown(
     groups = newest_first(response.groups) if asked.newest_first else response.groups
     shown = _page_of(groups, asked.page, asked.page_size)
     results = results_for(
-        shown, viewer=asked.viewer, terms=response.terms, question=response.query.text
+        shown,
+        viewer=asked.viewer,
+        terms=response.terms,
+        question=response.query.text,
+        mark_folded=asked.mark_folded,
     )
     results = with_nearest(results, response.query.text, configured.space)
     return replace(

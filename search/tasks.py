@@ -6,12 +6,18 @@ Jobs' models name the queues of their tasks, and beat's schedule those of the pe
 
 from __future__ import annotations
 
+import logging
+
 from celery import shared_task
 
 from common import jobs
 from search.analytics import gathering, privacy
 from search.answers import budgets, feedback, retention
 from search.errors import PoolError, SearchError
+from search.qdrant import checking, rebuilding, syncing
+from search.qdrant.engines import breaker
+from search.qdrant.models import PointCollection
+from search.qdrant.port import EngineError
 from search.readers import history, news
 from search.tuning.evaluation import golden_runs
 from search.tuning.experiments import running
@@ -20,6 +26,8 @@ from search.tuning.optimiser import runner
 from search.tuning.publishing import publications
 from search.tuning.quality import alerts, nightly
 from search.tuning.workbench import pool_building
+
+logger = logging.getLogger(__name__)
 
 
 @shared_task
@@ -65,7 +73,7 @@ def look_at_experiments() -> int:
 @shared_task
 def sweep_runs() -> int:
     """Enqueue the jobs that a broker lost or a dead worker left; return how many."""
-    models = (Publication, Experiment, Optimisation, PoolBuild)
+    models = (Publication, Experiment, Optimisation, PoolBuild, PointCollection)
     return sum(map(jobs.sweep, models)) + golden_runs.sweep()
 
 
@@ -109,3 +117,27 @@ def watch_quality() -> int:
     judged = nightly.judge()
     alerts.deliver()
     return judged
+
+
+@shared_task
+def sync_points() -> int:
+    """Pass on to Qdrant what changed; return how many rows of the outbox."""
+    return syncing.sync()
+
+
+@shared_task
+def advance_points(collection_id: int) -> str:
+    """Fill or remove a collection of points; return its state afterwards."""
+    return rebuilding.advance(collection_id)
+
+
+@shared_task
+def check_points() -> int:
+    """Compare Qdrant with Postgres, and have repaired what differs; return how many points."""
+    rebuilding.tidy()
+    try:
+        return checking.check_if_due()
+    except EngineError as error:
+        breaker.trip()
+        logger.warning("The points could not be compared: %s", error)
+        return 0

@@ -34,6 +34,17 @@ def group_names(claims: Mapping[str, Any]) -> set[str]:
     }
 
 
+def left_out(claims: Mapping[str, Any]) -> list[str]:
+    """The claims of SSO_GROUPS that the provider left out as too long, saying so.
+
+    "Distributed claims" (OpenID Connect Core 1.0, section 5.6.2): Entra ID names them for members
+    of more than 200 groups. Whoever has no such claim is in no group; of these people nobody knows.
+    """
+    elsewhere = claims.get("_claim_names")
+    named = elsewhere if isinstance(elsewhere, Mapping) else {}
+    return sorted(name for name in settings.SSO_GROUPS if name in named and name not in claims)
+
+
 def managed_names() -> set[str]:
     """The names of all groups that claims decide about."""
     mapped = settings.SSO_GROUPS.values()

@@ -37,7 +37,12 @@ class LockingHandler(AxesCacheHandler):  # type: ignore[misc]
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Any = None, **kwargs: Any
     ) -> None:
-        super().user_login_failed(sender, credentials, request, **kwargs)
+        try:
+            super().user_login_failed(sender, credentials, request, **kwargs)
+        except ValueError:
+            # A count ended between being found and being raised. The next one begins; at worst the
+            # other of the two counts this attempt twice.
+            super().user_login_failed(sender, credentials, request, **kwargs)
         if request is None or not getattr(request, "axes_failures_since_start", None):
             return
         limit = get_failure_limit(request, credentials)

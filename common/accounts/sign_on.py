@@ -24,6 +24,8 @@ from common.accounts.models import SignOn
 
 logger = logging.getLogger(__name__)
 
+# For administrators: what to do is in docs/sign-on.md, "Entra ID".
+LEFT_OUT = "The sign-on provider left out claims of %s, who is in too many groups: %s"
 BATCH = 200  # accounts that one run refreshes; the next run goes on
 
 
@@ -86,7 +88,10 @@ def _refresh(row: SignOn, *, now: datetime, is_silent: bool) -> None:
         row.refresh_token = ciphers.encipher(token) if token else row.refresh_token
         row.confirmed_at = now
         row.save()
-        claims.apply(row.account.user, claims_of(row.account))
+        said = claims_of(row.account)
+        if missing := claims.left_out(said):
+            logger.warning(LEFT_OUT, row.account.uid, ", ".join(missing))
+        claims.apply(row.account.user, said)
     elif is_silent:
         row.withdrawn = True
         row.save(update_fields=["withdrawn"])
@@ -104,14 +109,14 @@ def _ask(row: SignOn) -> tuple[dict[str, Any], str] | None:
         config = session.get(_discovery(server))
         config.raise_for_status()
         known = config.json()
+        # As allauth does at the log-in: in the form, or in the header if only that is accepted.
+        ways = known.get("token_endpoint_auth_methods_supported", [])
+        in_header = "client_secret_post" not in ways and "client_secret_basic" in ways
+        secret = {} if in_header else {"client_id": app.client_id, "client_secret": app.secret}
         response = session.post(
             known["token_endpoint"],
-            data={
-                "grant_type": "refresh_token",
-                "refresh_token": token,
-                "client_id": app.client_id,
-                "client_secret": app.secret,
-            },
+            data={"grant_type": "refresh_token", "refresh_token": token, **secret},
+            auth=(app.client_id, app.secret) if in_header else None,
         )
         if response.status_code in (400, 401):
             raise Refused(str(_json(response).get("error", response.status_code))[:40])

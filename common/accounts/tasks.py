@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from celery import shared_task
+from django.contrib.sessions.backends.db import SessionStore
 
 from common.accounts import quotas, sign_on
 
@@ -17,3 +18,9 @@ def refresh_sign_on() -> None:
 def forget_usage() -> None:
     """Delete what people used in earlier months."""
     quotas.forget()
+
+
+@shared_task
+def forget_sessions() -> None:
+    """Delete the sessions that have expired; nobody can sign in with them anyway."""
+    SessionStore.clear_expired()

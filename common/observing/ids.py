@@ -1,7 +1,7 @@
 """Ids that connect the log lines of one piece of work, in every thread and process that does it.
 
 They follow the work through `contextvars`: from a request to the threads of its view, by the
-headers of its messages to the workers, and by the job of a parser to its process.
+headers of its messages to the workers. A parser's process has none: its worker writes of it.
 """
 
 from __future__ import annotations

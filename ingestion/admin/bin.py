@@ -25,7 +25,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 
-from common.admin.pages import OwnPages, Row, Summary, actor, whole_number
+from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, whole_number
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
 from ingestion.errors import StateConflict
@@ -141,7 +141,7 @@ def _put_away_selected(
 
 
 @admin.register(DeletedDocument)
-class BinAdmin(ModelAdmin):  # type: ignore[misc]
+class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "The bin is empty. Deleted documents stay here, and can be restored, until their "
         "retention period ends."
@@ -175,12 +175,6 @@ class BinAdmin(ModelAdmin):  # type: ignore[misc]
         if not days:
             return gettext("deleted within the hour")
         return ngettext("%(count)d day", "%(count)d days", days) % {"count": days}
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # the actions below delete through the services
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("ingestion.change_document"))

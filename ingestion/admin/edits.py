@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from common.admin.pages import OwnPages, actor
+from common.admin.pages import OwnPages, ReadOnly, actor
 from ingestion import services
 from ingestion.documents import editing
 from ingestion.edits.anchoring import Fit, fits
@@ -28,7 +28,7 @@ from ingestion.models import Chunk, ChunkEdit, Document
 
 
 @admin.register(ChunkEdit)
-class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
+class ChunkEditAdmin(ReadOnly, OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
     empty_text = _(
         "No passage has been edited by hand. Open a document and choose “Show and edit passages”."
     )
@@ -44,12 +44,6 @@ class ChunkEditAdmin(OwnPages[ChunkEdit], ModelAdmin):  # type: ignore[misc]
         readable = Document.objects.visible_to(request.user)
         edits: QuerySet[ChunkEdit] = super().get_queryset(request).filter(document__in=readable)
         return edits.select_related("document", "added_by").defer("document__title_terms")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False  # edits are made on the passage's own page
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False  # undoing an edit also restores the passage
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return bool(request.user.has_perm("ingestion.change_document"))

@@ -89,6 +89,7 @@ def activate(lease: Lease[DocumentVersion]) -> bool:
             if before is not None:
                 terms.count_out(before.pk)
                 before.chunks.all().delete()
+                events.tell_of_index(before.pk)
                 DocumentVersion.objects.filter(pk=before.pk).update(state=State.SUPERSEDED)
             _show_as(document, version)
             show(document)
@@ -112,6 +113,7 @@ def show(document: Document) -> None:
     chunks = Chunk.objects.filter(version=document.current_id)
     chunks.filter(Q(edit=None) | Q(edit__disabled=False)).update(searchable=True)
     terms.count_in(document.current_id)
+    events.tell_of_index(document.current_id)
 
 
 def hide(document: Document) -> None:
@@ -120,6 +122,7 @@ def hide(document: Document) -> None:
         return
     terms.count_out(document.current_id)
     Chunk.objects.filter(version=document.current_id).update(searchable=False)
+    events.tell_of_index(document.current_id)
 
 
 def _is_embedded(version: DocumentVersion) -> bool:

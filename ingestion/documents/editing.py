@@ -20,7 +20,7 @@ from django.db.models import Q
 from django.utils.translation import gettext, gettext_lazy
 
 from common.jobs import enqueue, revoke
-from ingestion import spaces
+from ingestion import events, spaces
 from ingestion.audit import log
 from ingestion.chunking.prefix import TextLimits
 from ingestion.documents import versions
@@ -159,6 +159,7 @@ def _edit(
             _anchor(edit, held)
         Chunk.objects.filter(pk=held.pk).update(searchable=not wish.disabled, edit=edit)
         terms.count_in(held.version_id, chunk_id=held.pk)
+        events.tell_of_index(held.version_id)
         # By statistics: nobody waits for a model here, with the document locked.
         concepts.store(document, concepts.of(held.version_id, ask=False))
         _begin_again(document)

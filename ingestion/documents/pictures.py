@@ -2,7 +2,8 @@
 
 The folder is a cache: it may be emptied at any time. A page is two files, the picture and a JSON
 file with its words, which is written last; or the JSON file alone, with the reason why there is no
-picture.
+picture. Of a scan, the words are a second JSON file, made when a passage is first to be marked: OCR
+takes ten times as long as the picture.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from django.conf import settings
 from django.utils.translation import gettext
 
+from ingestion.documents.previewing import ocr_of_settings
 from ingestion.errors import PageNotDrawn, ParseFailed, PicturesBusy
 from ingestion.files import storage
 from ingestion.models import DocumentVersion
-from ingestion.parsing import ParseLimits, draw_page
+from ingestion.parsing import ParseLimits, draw_page, recognise_page
 from ingestion.parsing.limits import MIB
 from ingestion.parsing.marks import Box, Word, places_of
-from ingestion.parsing.pictures import is_drawn
+from ingestion.parsing.pictures import is_drawn, is_recognised
 
 # Each takes a thread of the web server and up to MEMORY_BYTES: searches must not wait for pictures.
 AT_ONCE = 2
 BUSY_SECONDS = 3.0
+LOCK_SECONDS = 0.05
 MEMORY_BYTES = 1024 * MIB
 # A failure may have had a passing cause, such as a lack of memory.
 FAILED_SECONDS = 600
@@ -51,10 +55,6 @@ class Picture:
 
     content: bytes
     words: tuple[Word, ...]
-
-    def places(self, passage: str) -> list[Box]:
-        """The rectangles of a passage, in ten-thousandths of the picture's sides."""
-        return places_of(passage, self.words)
 
 
 def page_count(version: DocumentVersion | None) -> int:
@@ -78,6 +78,23 @@ def picture_of(version: DocumentVersion, page: int) -> Picture:
     if isinstance(known, str):
         raise PageNotDrawn(known)
     return known
+
+
+def places_on(version: DocumentVersion, page: int, passage: str) -> list[Box]:
+    """The rectangles of a passage on a page, in ten-thousandths of the picture's sides.
+
+    None where the page's words cannot be read. Raises PageNotDrawn, PicturesBusy.
+    """
+    words = picture_of(version, page).words
+    if not words and is_recognised(version.media_type):
+        folder = _folder(version.sha256)
+        known = _words_kept(folder, page)
+        if known is None:
+            with _turn(folder):
+                known = _words_kept(folder, page)
+                known = _recognise(version, page, folder) if known is None else known
+        words = known
+    return places_of(passage, words)
 
 
 def forget(sha256: str) -> None:
@@ -109,36 +126,81 @@ def _kept(folder: Path, page: int) -> Picture | str | None:
     return Picture(content, tuple(stated["words"]))
 
 
+def _words_kept(folder: Path, page: int) -> tuple[Word, ...] | None:
+    """The words of a scan as found in the cache; None if they must be read."""
+    path = folder / f"{page}.words.json"
+    try:
+        words = tuple(json.loads(path.read_text(encoding="utf-8")))
+        is_fresh = time.time() - path.stat().st_mtime < FAILED_SECONDS
+        return words if words or is_fresh else None
+    except (OSError, ValueError):
+        return None
+
+
+def _recognise(version: DocumentVersion, page: int, folder: Path) -> tuple[Word, ...]:
+    """Read the words of a scanned page in a child process and keep them; none if it fails."""
+    ocr = ocr_of_settings(settings.OCR_PAGES)
+    if not ocr.languages:
+        return ()
+    try:
+        with storage.local_copy(str(version.file.name)) as path:
+            words = recognise_page(path, version.file_name, page, _limits(), ocr)
+    except (ParseFailed, FileNotFoundError):
+        words = ()
+    _write(folder / f"{page}.words.json", json.dumps(words, ensure_ascii=False).encode())
+    return words
+
+
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
-    """Wait for a place among the drawn pages of this process, and for this file's others."""
+    """Wait for a place among the drawn pages of this process, and for this file's others.
+
+    Raises PicturesBusy after BUSY_SECONDS.
+    """
+    until = time.monotonic() + BUSY_SECONDS
     if not _drawing.acquire(timeout=BUSY_SECONDS):
-        raise PicturesBusy(gettext("Many pages are being drawn. Try again in some seconds."))
+        raise _busy()
     try:
         with ExitStack() as held:
             # Where nothing can be written, the page is drawn for each reader.
             with suppress(OSError):
                 folder.mkdir(parents=True, exist_ok=True)
                 lock = held.enter_context((folder / "lock").open("wb"))
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                _lock(lock, until)
             yield
     finally:
         _drawing.release()
 
 
-def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
-    """Draw the page in a child process and keep the outcome."""
+def _lock(file: IO[bytes], until: float) -> None:
+    """Lock the file before the time `until`. Raises PicturesBusy if another process keeps it."""
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise _busy() from None
+            time.sleep(LOCK_SECONDS)
+        else:
+            return
+
+
+def _busy() -> PicturesBusy:
+    return PicturesBusy(gettext("Many pages are being drawn. Try again in some seconds."))
+
+
+def _limits() -> ParseLimits:
     limits = ParseLimits.of(settings.PARSE_LIMITS)
     seconds = settings.PAGE_PICTURES_SECONDS
-    limits = replace(
-        limits,
-        wall_seconds=seconds,
-        cpu_seconds=seconds,
-        memory_bytes=min(limits.memory_bytes, MEMORY_BYTES),
-    )
+    memory = min(limits.memory_bytes, MEMORY_BYTES)
+    return replace(limits, wall_seconds=seconds, cpu_seconds=seconds, memory_bytes=memory)
+
+
+def _draw(version: DocumentVersion, page: int, folder: Path) -> Picture | str:
+    """Draw the page in a child process and keep the outcome."""
     try:
         with storage.local_copy(str(version.file.name)) as path:
-            drawn = draw_page(path, version.file_name, page, limits)
+            drawn = draw_page(path, version.file_name, page, _limits())
     except (ParseFailed, FileNotFoundError):
         error = gettext(
             "Page %(page)d cannot be shown as a picture: it is damaged, or too large to be drawn. "

@@ -40,13 +40,13 @@ def open_file(
         path,
         file_name,
         limits,
-        ocr=_ocr(most),
+        ocr=ocr_of_settings(most),
         parts_to=parts_to,
         keeps_exif=settings.IMAGE_EXIF,
     )
 
 
-def _ocr(pages: int) -> Ocr:
+def ocr_of_settings(pages: int) -> Ocr:
     """The OCR of scanned pages, or the reason why it is not available."""
     if settings.OCR == "off":
         return Ocr(pages=pages, lacking=SWITCHED_OFF)

@@ -38,6 +38,17 @@ def joined_sql(text: str) -> str:
 )"""  # noqa: S608  # ours
 
 
+def hyphenated_sql(text: str) -> str:
+    """SQL for the words of the text that contain a hyphen, between spaces; NULL without one.
+
+    To parse those alone takes a fifth of the time, where a whole text is not parsed anyway.
+    """
+    return rf"""(
+    SELECT string_agg(part[1], ' ')
+    FROM regexp_matches({text}, '\S*[^\s-]-[^\s-]\S*', 'g') part
+)"""  # noqa: S608  # ours
+
+
 def with_joined_sql(vector: str, config: str, text: str) -> str:
     """SQL for the tsvector with the joined lexemes of the compounds of `text` added.
 

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from common import locks
+from ingestion import events
 from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
@@ -272,4 +273,10 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
                 last=last,
                 upper=upper,
             )
+            cursor.execute(
+                "SELECT DISTINCT version_id FROM ingestion_chunk WHERE collection_id = %s"
+                " AND text_config = %s AND id > %s AND id <= %s AND searchable",
+                [collection_id, config, last, upper],
+            )
+            events.tell_of_index(*(version for (version,) in cursor.fetchall()))
         last = upper

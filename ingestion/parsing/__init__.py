@@ -6,6 +6,6 @@ A new format takes a module with a `PARSER` (see `protocol.Parser`), a line in
 
 from .limits import ParseLimits
 from .ocr import Ocr
-from .sandbox import draw_page, parse_file
+from .sandbox import draw_page, parse_file, recognise_page
 
-__all__ = ["Ocr", "ParseLimits", "draw_page", "parse_file"]
+__all__ = ["Ocr", "ParseLimits", "draw_page", "parse_file", "recognise_page"]

@@ -23,7 +23,7 @@ from ingestion.errors import NoText, ParseFailed, ParseLimitExceeded
 from ingestion.files import filetypes
 from ingestion.parsing.protocol import parser_for
 
-from . import pandoc, pictures
+from . import pandoc, pictures, stages
 from .isolation import Confinement, cut_off
 from .limits import ParseLimits
 from .ocr import Ocr
@@ -92,21 +92,23 @@ _TASKS, _TASKS_PER_CORE = 24, 4
 def main(job: dict[str, Any], line: int) -> None:
     """Parse the file that `job` names; write blocks and outcome to its scratch directory.
 
-    With a `page`, draw that page instead: a picture and its words are written.
+    With a `page`, draw that page instead: a picture and its words are written; with OCR wanted,
+    the words of that scanned page alone.
 
     The descriptor `line` is closed when the fork server exits, which ends this process. Any error
     but ParseFailed ends the process with a traceback; the worker reports a damaged file then.
     """
     limits = ParseLimits(**job["limits"])
     scratch = Path(job["scratch"])
-    cut_off(_confinement(job, scratch))
-    _thread.start_new_thread(_end_with_server, (line, scratch))
-    apply_limits(limits, job["others"])
+    with stages.stage("walls"):
+        cut_off(_confinement(job, scratch))
+        _thread.start_new_thread(_end_with_server, (line, scratch))
+        apply_limits(limits, job["others"])
     file_type = filetypes.FileType(*job["file_type"])
     ocr = Ocr(**{name: _tupled(value) for name, value in job["ocr"].items()})
     source = Source(Path(job["path"]), file_type, limits, scratch, ocr, job["keeps_exif"])
     try:
-        outcome = pictures.draw(source, job["page"]) if job["page"] else _parse(source)
+        outcome = _page(source, job["page"]) if job["page"] else _parse(source)
     except ScannedPages as failure:
         outcome = {"error": NoText.__name__, "message": str(failure), "scanned": failure.pages}
     except ParseFailed as failure:
@@ -119,7 +121,15 @@ def main(job: dict[str, Any], line: int) -> None:
             "message": f"This {file_type.label} is too large or too deeply nested to be read "
             "within the memory limit. Split it into smaller files.",
         }
+    if job["is_traced"]:
+        stages.write(scratch)
     (scratch / OUTCOME_FILE).write_text(json.dumps(outcome), encoding="utf-8")
+
+
+def _page(source: Source, page: int) -> dict[str, object]:
+    """Draw a page; with OCR wanted, read its words instead."""
+    with stages.stage("recognise" if source.ocr.wanted else "draw"):
+        return (pictures.recognise if source.ocr.wanted else pictures.draw)(source, page)
 
 
 def _tupled(value: Any) -> Any:
@@ -166,9 +176,12 @@ def _end_with_server(line: int, scratch: Path) -> None:
 
 
 def _parse(source: Source) -> dict[str, object]:
-    parser = parser_for(source.file_type.media_type)
-    extraction = parser.extract(source)
-    title = _write_blocks(extraction, source)
+    with stages.stage("load parser"):
+        parser = parser_for(source.file_type.media_type)
+    with stages.stage("extract"):
+        extraction = parser.extract(source)
+    with stages.stage("write blocks"):  # most parsers read on while their blocks are taken
+        title = _write_blocks(extraction, source)
     metadata = extraction.metadata
     return {
         "title": clean_text(metadata.title).strip() or title,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ingestion.domain import Block, BlockKind
@@ -78,6 +79,13 @@ class ImageParser:
             blocks.append(Block(BlockKind.PARAGRAPH, f"Taken at {place}", page=1))
         stated = StatedMetadata(created=taken if source.keeps_exif else "", page_count=count)
         return Extraction(iter(blocks), stated, warnings)
+
+
+def saved_for_ocr(source: Source, page: int) -> Path:
+    """A PDF of a picture, which the recognition of scans reads, of page `page` (from 1) alone."""
+    with _opened(source) as image:
+        _save_for_ocr(image, source, (page,))
+    return source.scratch / _FOR_OCR
 
 
 def _no_text(source: Source) -> str:

@@ -15,10 +15,10 @@ import json, sys, tempfile
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from ingestion.parsing import isolation, landlock, privileges
-account = privileges.spare_account()
-signals = landlock.holds_signals()
-bounds = isolation.Confinement(writes=Path(tempfile.gettempdir()), account=account)
-print(json.dumps([signals, *isolation.cut_off(bounds)]), flush=True)
+with privileges.spare_account() as account:
+    signals = landlock.holds_signals()
+    bounds = isolation.Confinement(writes=Path(tempfile.gettempdir()), account=account)
+    print(json.dumps([signals, *isolation.cut_off(bounds)]), flush=True)
 """
 _SECONDS = 30
 

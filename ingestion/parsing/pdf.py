@@ -128,7 +128,13 @@ def _named(numbers: list[int], content: str) -> list[str]:
 
 
 def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
-    """The scanned pages as read by Tesseract, without those that it cannot read.
+    """The scanned pages as read by Tesseract, without those that it cannot read."""
+    for page in read_scans(path, ocr):
+        yield Page(page.page_num, page.height, _blocks(page))
+
+
+def read_scans(path: Path, ocr: Ocr) -> Sequence[ParsedPage]:
+    """The scanned pages as liteparse reads them by Tesseract.
 
     The folder of the language data is given, since liteparse would download missing data.
     """
@@ -142,11 +148,10 @@ def recognised(path: Path, ocr: Ocr) -> Iterator[Page]:
         target_pages=",".join(map(str, ocr.wanted)),
     )
     try:
-        pages = parser.parse(path).pages
+        pages: Sequence[ParsedPage] = parser.parse(path).pages
     except ParseError as error:
         raise DamagedFile(DAMAGED) from error
-    for page in pages:
-        yield Page(page.page_num, page.height, _blocks(page))
+    return pages
 
 
 def _parser(**options: Any) -> LiteParse:

@@ -1,4 +1,4 @@
-"""One page of a PDF or of an image as a picture, with its words and their places.
+"""One page of a PDF, an image or a deck of slides as a picture, its words with their places.
 
 Runs in the child process: a page is drawn by the same hostile bytes that are parsed.
 """
@@ -6,6 +6,7 @@ Runs in the child process: a page is drawn by the same hostile bytes that are pa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 from ingestion.errors import DamagedFile, PageNotDrawn
 from ingestion.files import filetypes
 
-from .image import IMAGE_TYPES, opened_frame
-from .marks import SCALE, Word, is_apart, normal
+from .image import IMAGE_TYPES, opened_frame, saved_for_ocr
+from .marks import SCALE, Word, is_apart, normal, words_in
+from .ocr import Ocr
 from .protocol import Source
 
 PICTURE_FILE, WORDS_FILE = "picture.webp", "words.json"
@@ -25,13 +27,20 @@ MOST_HEIGHT = 4_000
 _QUALITY = 80
 # A page of a telephone book has 5,000 words. A guess.
 _MOST_CHARACTERS = 60_000
+_DRAWN = IMAGE_TYPES | {filetypes.PDF.media_type, filetypes.PPTX.media_type}
 # PDFium's mark of a hyphen that parts a word at a line's end.
 _PARTED = "\x02"
+_SEEN_WORD = re.compile(r"\S+")
 
 
 def is_drawn(media_type: str) -> bool:
     """Whether documents of this type have pictures of their pages."""
-    return media_type == filetypes.PDF.media_type or media_type in IMAGE_TYPES
+    return media_type in _DRAWN
+
+
+def is_recognised(media_type: str) -> bool:
+    """Whether a page of this type without words may be a scan, whose words OCR reads."""
+    return media_type in _DRAWN and media_type != filetypes.PPTX.media_type
 
 
 def load() -> None:
@@ -44,16 +53,60 @@ def draw(source: Source, page: int) -> dict[str, object]:
 
     Raises ParseFailed.
     """
-    is_image = source.file_type.media_type in IMAGE_TYPES
-    picture, words = _image(source, page) if is_image else _pdf_page(source.path, page)
+    if source.file_type == filetypes.PPTX:
+        from .drawing.slide import draw_slide
+
+        picture, words = draw_slide(source, page, WIDTH, MOST_HEIGHT)
+    elif source.file_type.media_type in IMAGE_TYPES:
+        picture, words = _image(source, page)
+    else:
+        picture, words = _pdf_page(source.path, page)
     picture.save(source.scratch / PICTURE_FILE, "WEBP", quality=_QUALITY, method=2)
-    with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
-        json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
+    _write_words(source, words)
     return {"width": picture.width, "height": picture.height}
 
 
+def recognise(source: Source, page: int) -> dict[str, object]:
+    """Write the words that OCR reads on page `page` (from 1); return nothing.
+
+    Raises ParseFailed.
+    """
+    if source.file_type.media_type in IMAGE_TYPES:
+        path, ocr = saved_for_ocr(source, page), source.ocr.wanting([1])
+    else:
+        # liteparse relies on the extension, which a stored file may lack.
+        path, ocr = source.scratch / "source.pdf", source.ocr.wanting([page])
+        path.symlink_to(source.path)
+    _write_words(source, list(_recognised_words(path, ocr)))
+    return {}
+
+
+def _recognised_words(path: Path, ocr: Ocr) -> Iterator[Word]:
+    """The words of the scanned pages as read by Tesseract, with their places on the page.
+
+    It reports runs of words: within one, each letter is taken to be as wide as the others.
+    """
+    from .pdf import read_scans
+
+    for page in read_scans(path, ocr):
+        across, down = SCALE / page.width, SCALE / page.height
+        for item in page.text_items:
+            top, bottom = item.y * down, (item.y + item.height) * down
+            share = item.width / max(len(item.text), 1)
+            for match in _SEEN_WORD.finditer(item.text):
+                sides = (item.x + share * match.start(), item.x + share * match.end())
+                left, right = (side * across for side in sides)
+                places = [round(min(max(at, 0), SCALE)) for at in (left, top, right, bottom)]
+                yield from ([word, *places] for word in words_in(match[0]))
+
+
+def _write_words(source: Source, words: list[Word]) -> None:
+    with (source.scratch / WORDS_FILE).open("w", encoding="utf-8") as file:
+        json.dump(words, file, ensure_ascii=False, separators=(",", ":"))
+
+
 def _image(source: Source, page: int) -> tuple[Any, list[Word]]:
-    """The frame, fitted into the picture's size. Its words are not known: no OCR is run again."""
+    """The frame, fitted into the picture's size. Its words are `recognise`'s, which take longer."""
     frame = opened_frame(source, page, (WIDTH, MOST_HEIGHT))
     frame.thumbnail((WIDTH, MOST_HEIGHT))
     return frame, []

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
+import random
+import socket
 import struct
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -56,11 +58,30 @@ def _is_mapped(table: Path) -> bool:
     )
 
 
-def spare_account() -> int | None:
-    """The number of a user and group for the next child of root; None if it runs as this user."""
-    # At random: a counter would begin alike in all workers, which fork from one process, and the
-    # kernel's limit of processes counts those of all children of one number.
-    return _FIRST_ACCOUNT + secrets.randbelow(_ACCOUNTS) if _may_change_user() else None
+@contextmanager
+def spare_account() -> Iterator[int | None]:
+    """The number of a user and group for a child of root; None if it runs as this user.
+
+    No other child on this machine has it during the block: it could read this one's files, and
+    the kernel's limit of processes counts those of all children of one number.
+    """
+    if not _may_change_user():
+        yield None
+        return
+    numbers = random.sample(range(_FIRST_ACCOUNT, _FIRST_ACCOUNT + _ACCOUNTS), _ACCOUNTS)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        yield next((number for number in numbers if _is_claimed(claim, number)), numbers[0])
+
+
+def _is_claimed(claim: socket.socket, number: int) -> bool:
+    """Whether the socket has claimed the number, until it is closed or its process ends."""
+    if sys.platform != "linux":
+        return True
+    try:
+        claim.bind(f"\0steelyard-parser-{number}")
+    except OSError:
+        return False
+    return True
 
 
 def tasks_of_this_user() -> int:

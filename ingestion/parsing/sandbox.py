@@ -12,16 +12,18 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from common.observing.tracing import span
+from common.observing.tracing import past, span
 from ingestion import errors
 from ingestion.domain import ParsedDocument, Part
 from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.parsing.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
+from . import stages
 from .forking import run_in_child
 from .limits import MIB, ParseLimits
 from .marks import Word
@@ -74,8 +76,9 @@ def parse_file(
     and when this process exits. Raises subclasses of ParseFailed, EmptyFile, UnsupportedType.
     """
     job = Job(path, _type_of(path, file_name), limits or ParseLimits(), ocr or Ocr(), keeps_exif)
-    with scratch_directory() as scratch:
-        _run_child(job, scratch)
+    with _place() as place:
+        scratch = place.scratch
+        _run_child(job, place)
         scanned = _scanned(scratch) if job.ocr.languages else []
         if not scanned:
             return _collect(scratch, job.limits, parts_to)
@@ -102,21 +105,46 @@ class DrawnPage:
 
 
 def draw_page(path: Path, file_name: str, page: int, limits: ParseLimits) -> DrawnPage:
-    """Page `page` (from 1) of a PDF or an image, drawn in a child process. Raises ParseFailed."""
+    """Page `page` (from 1), drawn in a child process. Raises ParseFailed."""
     job = Job(path, _type_of(path, file_name), limits, page=page)
-    with scratch_directory() as scratch:
-        _run_child(job, scratch)
+    with _place() as place:
+        scratch = place.scratch
+        _run_child(job, place)
         try:
             outcome = _outcome(scratch)
             if "error" in outcome:
                 raise errors.PageNotDrawn(outcome["message"])
             with opened_result(scratch / PICTURE_FILE, _LARGEST_PICTURE) as file:
                 content = file.read()
-            with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
-                words = tuple(_checked(word) for word in json.load(file))
-            return DrawnPage(content, int(outcome["width"]), int(outcome["height"]), words)
+            size = int(outcome["width"]), int(outcome["height"])
+            return DrawnPage(content, *size, _words(scratch))
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def recognise_page(
+    path: Path, file_name: str, page: int, limits: ParseLimits, ocr: Ocr
+) -> tuple[Word, ...]:
+    """The words that OCR reads on page `page` (from 1), with their places. Raises ParseFailed.
+
+    It gets the longer limits of OCR.
+    """
+    ocr = ocr.wanting([page])
+    job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
+    with scratch_directory() as scratch:
+        _run_child(job, scratch)
+        try:
+            outcome = _outcome(scratch)
+            if "error" in outcome:
+                raise errors.PageNotDrawn(outcome["message"])
+            return _words(scratch)
+        except (ValueError, KeyError, TypeError) as error:
+            raise errors.DamagedFile(STRANGE_RESULT) from error
+
+
+def _words(scratch: Path) -> tuple[Word, ...]:
+    with opened_result(scratch / WORDS_FILE, _LARGEST_OUTCOME) as file:
+        return tuple(_checked(word) for word in json.load(file))
 
 
 def _checked(word: Any) -> Word:
@@ -126,7 +154,7 @@ def _checked(word: Any) -> Word:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The work of one child: a file to parse, or with `page` a page of it to draw."""
+    """The work of one child: a file to parse, or with `page` a page of it to draw or recognise."""
 
     path: Path
     file_type: FileType
@@ -144,14 +172,27 @@ def _type_of(path: Path, file_name: str) -> FileType:
 def _recognised(job: Job, scanned: list[int], parts_to: Path | None) -> ParsedDocument:
     ocr = job.ocr.wanting(scanned)
     job = replace(job, ocr=ocr, limits=ocr.allowing(job.limits))
-    with scratch_directory() as scratch:
-        _run_child(job, scratch)
-        return _collect(scratch, job.limits, parts_to)
+    with _place() as place:
+        _run_child(job, place)
+        return _collect(place.scratch, job.limits, parts_to)
 
 
-def _run_child(job: Job, scratch: Path) -> None:
-    limits, file_type = job.limits, job.file_type
-    path, given, account = job.path.resolve(), 0, spare_account()
+class _Place(NamedTuple):
+    """Where a child works, and as whom. Its account is free again when its directory is gone."""
+
+    scratch: Path
+    account: int | None
+
+
+@contextmanager
+def _place() -> Iterator[_Place]:
+    with spare_account() as account, scratch_directory() as scratch:
+        yield _Place(scratch, account)
+
+
+def _run_child(job: Job, place: _Place) -> None:
+    limits, file_type, (scratch, account) = job.limits, job.file_type, place
+    path, given = job.path.resolve(), 0
     if account is not None:
         path, given = hand_over(scratch, path, account)
     wire = {
@@ -165,8 +206,12 @@ def _run_child(job: Job, scratch: Path) -> None:
         "page": job.page,
         "scratch": str(scratch),
     }
-    with span("parser", media_type=file_type.media_type):
-        status = _status(wire, limits)
+    with span("parser", media_type=file_type.media_type) as current:
+        began = time.time_ns()
+        status = _status({**wire, "is_traced": current.is_recording()}, limits)
+        if current.is_recording():
+            for name, first, last in stages.read(scratch, began):
+                past(name, first, last)
     if status is None:
         raise errors.ParseLimitExceeded(
             f"Reading this {file_type.label} took longer than {limits.wall_seconds:g} seconds and "

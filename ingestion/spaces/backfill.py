@@ -22,6 +22,7 @@ from django.utils.translation import gettext
 
 from common import backoff
 from common.jobs import Lease, LeaseLost, enqueue, sweep, work_on
+from ingestion import events
 from ingestion.errors import EmbeddingError, EmbeddingUnavailable
 from ingestion.models import Chunk, ChunkEmbedding, EmbeddingSpace
 from ingestion.spaces.configuring import embedder
@@ -193,6 +194,9 @@ def _fill_batch(lease: Lease[EmbeddingSpace], chunks: list[Chunk]) -> None:
                 attempts=0,
                 not_before=None,
             )
+            if space.filled_at is not None:
+                # Not while it is filled for the first time: no index elsewhere has this space yet.
+                events.tell_of_index(*sorted({chunk.version_id for chunk in done}))
             if not is_ours:
                 raise LeaseLost(lease)
 

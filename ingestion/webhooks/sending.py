@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import hmac
 import logging
-import ssl
 from dataclasses import dataclass
 from datetime import timedelta
 
-import httpcore2
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -20,7 +18,7 @@ from common.jobs import Lease, enqueue, work_on
 from ingestion.errors import AddressRefused, FetchError
 from ingestion.intake.fetching import Guard, read_rules, read_target
 from ingestion.intake.fetching.guard import resolve
-from ingestion.intake.fetching.transport import Deadline, pool
+from ingestion.intake.fetching.transport import FAILURES, Deadline, pool
 from ingestion.webhooks.models import SECRET_PREFIX, Delivery, Webhook
 
 logger = logging.getLogger(__name__)
@@ -146,12 +144,7 @@ def _post(webhook: Webhook, delivery: Delivery) -> Reply:
             named = {name.lower(): value for name, value in response.headers}
             wait = retry_after(named.get(b"retry-after", b"").decode("latin-1"))
             return Reply(response.status, wait)
-    except (
-        httpcore2.TimeoutException,
-        httpcore2.NetworkError,
-        httpcore2.ProtocolError,
-        ssl.SSLError,
-    ) as error:
+    except FAILURES as error:
         reason = gettext("%(host)s cannot be reached, or did not respond in %(seconds)g seconds.")
         raise FetchError(reason % {"host": target.host, "seconds": seconds}) from error
 

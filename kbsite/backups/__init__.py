@@ -6,3 +6,13 @@
 
 docs/adr/0072-backups.md gives the reasons, docs/backup.md the commands.
 """
+
+from django.conf import settings
+
+# The value of BACKUP_URL with which an administrator says that other programs make the backups.
+ELSEWHERE = "elsewhere"
+
+
+def is_configured() -> bool:
+    """Whether this site makes its own backups."""
+    return settings.BACKUP_URL not in {"", ELSEWHERE}

@@ -11,7 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
 
-from kbsite.backups import services
+from common.admin.pages import ReadOnly
+from kbsite.backups import is_configured, services
 from kbsite.backups.models import BackupRun
 from search.admin import front_page
 
@@ -19,7 +20,7 @@ STATES = {"done": "success", "failed": "danger", "running": "info"}
 
 
 @admin.register(BackupRun)
-class BackupRunAdmin(ModelAdmin):  # type: ignore[misc]
+class BackupRunAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
     """The attempts at backups, to be read: `manage.py backup` and beat make them."""
 
     empty_text = _("No backup has been made yet. Set BACKUP_URL, and run “manage.py backup”.")
@@ -41,18 +42,9 @@ class BackupRunAdmin(ModelAdmin):  # type: ignore[misc]
     def new(self, run: BackupRun) -> str:
         return filesizeformat(run.added)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
-
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of the admin's front page, with the last good backup for who may see backups."""
-    if request.user.has_perm("backups.view_backuprun") and services.is_configured():
+    if request.user.has_perm("backups.view_backuprun") and is_configured():
         context["backups"] = {"last": services.last_backup()}
     return front_page.dashboard(request, context)

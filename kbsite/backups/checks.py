@@ -32,7 +32,7 @@ def check_backup_time(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 @register(deploy=True)
 def check_backups(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """There must be backups, with a key that nobody else reads, and the last must be recent."""
-    from kbsite.backups import services
+    from kbsite.backups import is_configured
 
     if not settings.BACKUP_URL:
         return [
@@ -44,7 +44,7 @@ def check_backups(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
                 id="steelyard.W030",
             )
         ]
-    if not services.is_configured():
+    if not is_configured():
         return []
     return [*_key_problems(Path(settings.BACKUP_KEY_FILE)), *_age_problems()]
 

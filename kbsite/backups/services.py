@@ -14,7 +14,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from kbsite.backups import database as db
-from kbsite.backups import writing
+from kbsite.backups import is_configured, writing
 from kbsite.backups.errors import BackupDamaged, BackupError, BackupRunning
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import Listing, address, backups, time_of
@@ -24,8 +24,6 @@ from kbsite.backups.store import Store
 logger = logging.getLogger(__name__)
 
 State = BackupRun.State
-# The value of BACKUP_URL with which an administrator says that other programs make the backups.
-ELSEWHERE = "elsewhere"
 PAUSE_AFTER_FAILURE = timedelta(hours=1)
 
 Say = Callable[[str], None]
@@ -41,11 +39,6 @@ class LastBackup:
     files: int
     size: int
     is_late: bool
-
-
-def is_configured() -> bool:
-    """Whether this site makes its own backups."""
-    return bool(settings.BACKUP_URL) and settings.BACKUP_URL != ELSEWHERE
 
 
 def last_backup() -> LastBackup | None:

@@ -20,6 +20,7 @@ ALONE: Sequence[Examination] = (
     machine.versions,
     machine.settings_,
     machine.disks,
+    machine.originals,
     machine.parser,
     machine.mail,
     servers.database,

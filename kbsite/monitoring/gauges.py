@@ -30,6 +30,7 @@ from common import replicas
 from common.database import released
 from common.jobs import Job, waiting_in
 from common.jobs.leases import due, free
+from kbsite.backups import is_configured
 from kbsite.serving import health
 
 logger = logging.getLogger(__name__)
@@ -126,6 +127,8 @@ def _of_database() -> Iterator[Metric]:
             size.samples.clear()
             size.add_metric([], size_now)
     yield from (rows, size, _of_backups(now))
+    if settings.QDRANT_URL:
+        yield from _of_points()
 
 
 def _of_backups(now: datetime) -> Metric:
@@ -133,11 +136,31 @@ def _of_backups(now: datetime) -> Metric:
     from kbsite.backups.models import BackupRun  # when all models are loaded
 
     found = GaugeMetricFamily("steelyard_backup_age_seconds", "Age of the last good backup.")
-    if settings.BACKUP_URL not in {"", "elsewhere"}:
+    if is_configured():
         good = BackupRun.objects.filter(state=BackupRun.State.DONE)
         last = good.aggregate(last=Max("started"))["last"]
         found.add_metric([], (now - last).total_seconds() if last else float("inf"))
     return found
+
+
+def _of_points() -> Iterator[Metric]:
+    """How far Qdrant is behind Postgres, and what the last comparison found."""
+    from search.qdrant.models import PointCollection  # when all models are loaded
+    from search.qdrant.syncing import lag
+
+    behind = lag()
+    waiting = GaugeMetricFamily("steelyard_points_waiting", "Changes that Qdrant lacks.")
+    waiting.add_metric([], behind.waiting)
+    age = GaugeMetricFamily(
+        "steelyard_points_lag_seconds", "Age of the oldest change that Qdrant lacks."
+    )
+    age.add_metric([], behind.seconds)
+    differing = _gauge(
+        "steelyard_points_differing", "Points repaired after the last comparison.", "collection"
+    )
+    for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
+        differing.add_metric([row.name], row.differing)
+    yield from (waiting, age, differing)
 
 
 def _jobs(now: datetime) -> Iterable[tuple[str, str, int, int, int, datetime | None]]:

@@ -26,6 +26,8 @@ from redis.exceptions import RedisError
 from redis.retry import Retry
 
 from common import replicas
+from ingestion.files.bucket import BucketStorage
+from kbsite.backups import is_configured
 
 PATH = "/health/"
 # Seconds for a response: compose's own check waits for 5, other monitors for as little as 2.
@@ -75,7 +77,9 @@ def backup_is_recent() -> bool:
 
 
 def storage_answers() -> bool:
-    """Whether a file can be stored beside the originals; true of storage that is no folder."""
+    """Whether a file can be stored beside the originals, or their bucket answers this site."""
+    if settings.ORIGINALS_URL:
+        return BucketStorage(settings.ORIGINALS_URL).answers()
     try:
         folder = Path(default_storage.path(""))
     except NotImplementedError:
@@ -106,7 +110,7 @@ async def answers() -> dict[str, Any]:
         "redis": loop.run_in_executor(_threads, redis_answers),
         "storage": loop.run_in_executor(_threads, storage_answers),
     }
-    if settings.BACKUP_URL not in {"", "elsewhere"}:
+    if is_configured():
         asked["backup"] = loop.run_in_executor(_threads, backup_is_recent)
     if replicas.names():
         asked["replicas"] = loop.run_in_executor(_threads, replicas_behind)

@@ -123,6 +123,7 @@ def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, A
 CELERY_BEAT_SCHEDULE = {
     "refresh-sign-on": _every(60, "common.accounts.tasks.refresh_sign_on"),
     "forget-usage": _every(86_400, "common.accounts.tasks.forget_usage"),
+    "forget-sessions": _every(86_400, "common.accounts.tasks.forget_sessions"),
     "forget-audit": _every(86_400, "common.audit.tasks.forget_events"),
     "sweep": _every(10, "ingestion.tasks.sweep"),
     "purge-bin": _every(3600, "ingestion.tasks.purge_bin", "imports"),
@@ -140,4 +141,10 @@ CELERY_BEAT_SCHEDULE = {
     "watch-quality": _every(60, "search.tasks.watch_quality"),
     "back-up": _every(300, "kbsite.backups.tasks.back_up_if_due", "imports"),
 }
+if env.str("QDRANT_URL", default=""):
+    CELERY_BEAT_SCHEDULE |= {
+        # A changed passage is found by the engine after so many seconds, at the most.
+        "sync-points": _every(2, "search.tasks.sync_points"),
+        "check-points": _every(3600, "search.tasks.check_points", "imports"),
+    }
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")

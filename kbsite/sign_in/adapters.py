@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -18,6 +19,8 @@ from django.urls import reverse
 from common.accounts import ciphers, claims, sign_on
 from common.accounts.models import User
 from common.addresses import address_of, network_of
+
+logger = logging.getLogger(__name__)
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -57,12 +60,21 @@ class SignOnAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
                 return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        self._refuse_without_groups(request, sociallogin)
         if sociallogin.account.pk:
             sign_on.confirmed(sociallogin)
         elif sociallogin.is_existing:
             pass  # found by its address: connected, and confirmed then
         elif sociallogin.state.get("process") != "connect":
             self._refuse_a_taken_address(request, sociallogin)
+
+    def _refuse_without_groups(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
+        """Refuse in words: without the groups collections would be missing, and nobody knew why."""
+        if missing := claims.left_out(sign_on.claims_of(sociallogin.account)):
+            logger.warning(sign_on.LEFT_OUT, sociallogin.account.uid, ", ".join(missing))
+            page = render(request, "socialaccount/groups_left_out.html", {"claims": missing})
+            page.status_code = 403
+            raise ImmediateHttpResponse(page)
 
     def _refuse_a_taken_address(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         address = User.objects.normalize_email(sociallogin.user.email)

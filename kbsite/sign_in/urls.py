@@ -24,7 +24,7 @@ def no_password(request: HttpRequest) -> NoReturn:
 
 
 saml = (
-    [path("accounts/", include("allauth.socialaccount.providers.saml.urls"))]
+    [path("accounts/saml/", include("kbsite.sign_in.saml"))]
     if apps.is_installed("allauth.socialaccount.providers.saml")
     else []
 )

@@ -138,6 +138,7 @@ class SearchView(APIView):
             page=given["page"],
             page_size=given["page_size"],
             takes_part=participant(request),
+            mark_folded=True,
         )
         search_id = new_search_id(request, found)
         context = {

@@ -227,7 +227,7 @@ def _found(
         found = replace(other, unchecked=found.unchecked) if len(other) else found
     return replace(
         found,
-        degraded=(*vector.degraded, *lacking),
+        degraded=(*vector.degraded, *found.degraded, *lacking),
         unread=vector.unread,
         at=timezone.now(),
         milliseconds={"embed": vector.milliseconds, "retrieve": spent},

@@ -82,6 +82,7 @@ class Request:
     page_size: int = DEFAULT_PAGE_SIZE
     takes_part: TakesPart | None = None
     newest_first: bool = False
+    mark_folded: bool = False
 
 
 # The most known words of a question for which WordNet is not worth less (F2-05).

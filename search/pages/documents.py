@@ -111,7 +111,7 @@ def mark(request: HttpRequest, public_id: UUID, number: int, ordinal: int) -> Ht
     chunk = get_object_or_404(chunks.only("text", "original"), ordinal=ordinal)
     try:
         # What was edited by hand is not what stands on the page.
-        places = pictures.picture_of(version, number).places(chunk.original or chunk.text)
+        places = pictures.places_on(version, number, chunk.original or chunk.text)
     except IngestionError as error:
         return _not_drawn(error)
     boxes = [(left, top, right - left, bottom - top) for left, top, right, bottom in places]

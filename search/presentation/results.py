@@ -146,12 +146,14 @@ def results_for(
     terms: Sequence[TermStatistic],
     question: str = "",
     held: Rows | None = None,
+    mark_folded: bool = False,
 ) -> tuple[Result, ...]:
     """The results of `groups` in their order, with their folded passages.
 
     A chunk deleted since it was ranked is omitted, with its group if it was the best. `held`
     caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
-    `question` that a passage holds are counted.
+    `question` that a passage holds are counted. Folded passages have marks with `mark_folded`
+    alone: see `search.pipeline.search`.
     """
     if not groups:
         return ()
@@ -160,7 +162,9 @@ def results_for(
     by_id = {} if held is None else held
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
-        by_id.update(read_rows(missing, viewer, terms, question))
+        best = {parts.best.chunk_id for parts in shown}
+        plain = () if mark_folded else missing - best
+        by_id.update(read_rows(missing, viewer, terms, question, plain=plain))
     results = tuple(
         replace(
             best,

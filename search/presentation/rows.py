@@ -6,7 +6,7 @@ Its statement is kept by shape and prepared, like that of the retrieval (`search
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
@@ -14,7 +14,8 @@ from django.db.models import BooleanField, F, IntegerField
 from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
-from ingestion.models import Chunk, Collection
+from ingestion.models import Chunk
+from ingestion.models import Collection as Library
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked
@@ -35,21 +36,28 @@ _shapes = Shapes()
 
 
 def read_rows(
-    chunks: Iterable[int], viewer: Viewer, terms: Sequence[TermStatistic], question: str
+    chunks: Iterable[int],
+    viewer: Viewer,
+    terms: Sequence[TermStatistic],
+    question: str,
+    *,
+    plain: Collection[int] = (),
 ) -> Rows:
     """The displayed columns of the chunks that the viewer may read, by chunk.
 
     `words` is how many of the different words of `question` the passage holds, and how many there
-    are.
+    are. The `plain` ones among them have no marks and no `words`: Postgres reads a text anew for
+    both, which took most of a page's time for passages that it only names.
     """
     is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
     columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
-    collections = Collection.objects.visible_to(viewer).order_by().values("pk")
+    collections = Library.objects.visible_to(viewer).order_by().values("pk")
     readable, values = named(collections, "readable")
     shape = (readable, is_staff, bool(terms))
     statement = _shapes.get(shape, lambda: _statement(readable, columns, is_marked=bool(terms)))
     values |= {
         "chunks": list(chunks),
+        "plain": list(plain),
         "question": " | ".join(_quoted(term.lexeme) for term in terms),
         "spaced": spaced(question),
     }
@@ -59,7 +67,9 @@ def read_rows(
 def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[str, Any]:
     """One row by column, with the types of its fields."""
     found = dict(zip(columns, row, strict=True))
-    if question:
+    if found["words"] is None:
+        found |= {"marked": found["text"], "words": (0, 0)}
+    elif question:
         found["marked"] = completed(found["marked"], question)
     if isinstance(found["document__metadata"], str):
         found["document__metadata"] = json.loads(found["document__metadata"])
@@ -74,14 +84,17 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
         .filter(among)
         .order_by()
         .annotate(
-            marked=marked("%s::tsquery", "question") if is_marked else F("text"),
-            words=RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
+            marked=_unless_plain(marked("%s::tsquery", "question")) if is_marked else F("text"),
+            words=_unless_plain(
+                RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField()))  # noqa: S611  # ours
+            ),
         )
         .values_list(*columns)
     )
     text, params = named(rows, "row")
     # The values stand for the parameters of their names.
-    given = {key: name for key, name in params.items() if name in {"chunks", "question", "spaced"}}
+    names = {"chunks", "plain", "question", "spaced"}
+    given = {key: name for key, name in params.items() if name in names}
     for key, name in given.items():
         text = text.replace(f"%({key})s", f"%({name})s")
     constants = {key: value for key, value in params.items() if key not in given}
@@ -90,12 +103,18 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
     )
 
 
+def _unless_plain(column: RawSQL) -> RawSQL:
+    """The column, NULL for the plain passages."""
+    sql = f"CASE WHEN ingestion_chunk.id <> ALL(%s::bigint[]) THEN ({column.sql}) END"
+    return RawSQL(sql, ("plain", *column.params), output_field=column.output_field)  # noqa: S611
+
+
 # Of the different words of a question, under a passage's own configuration: how many it holds, and
 # how many there are.
 _HELD_WORDS = """
-(SELECT ARRAY[count(*) FILTER (WHERE lexeme = ANY(tsvector_to_array(ingestion_chunk.lexemes))),
-              count(*)]
- FROM unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))
+(SELECT ARRAY[count(*) FILTER (WHERE lexeme = ANY(held.lexemes)), count(*)]
+ FROM (SELECT tsvector_to_array(ingestion_chunk.lexemes) AS lexemes OFFSET 0) held,
+      unnest(to_tsvector(ingestion_chunk.text_config::regconfig, %s)))
 """
 
 

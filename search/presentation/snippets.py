@@ -14,7 +14,7 @@ from django.db.models import TextField
 from django.db.models.expressions import RawSQL
 from django.utils.safestring import SafeString, mark_safe
 
-from ingestion.lexical.hyphens import joined_sql
+from ingestion.lexical.hyphens import hyphenated_sql, joined_sql
 from ingestion.lexical.ngrams import tidied_sql, units
 
 # Private-use characters: they survive escaping and occur in no text (parsers remove them).
@@ -259,6 +259,7 @@ def marked(question: str, *params: str) -> RawSQL:
     `question` is trusted SQL for a tsquery over `ingestion_chunk`; `params` are its values.
     """
     text = tidied_sql("ingestion_chunk.text")
-    sql = _MARKED_TEXT.format(text=text, question=question, compounds=joined_sql(text))
+    compounds = joined_sql(hyphenated_sql(text))
+    sql = _MARKED_TEXT.format(text=text, question=question, compounds=compounds)
     values = (*params, _OPTIONS, *params)
     return RawSQL(sql, values, output_field=_MarkedText(" ".join(params)))

@@ -18,9 +18,17 @@ from search.retrieval.signal_sql import SignalSQL, literally
 
 _WISHED = sought(WISHED)  # its name in a retrieval
 # A short passage without a heading is the rest of a running text, and a document that is one short
-# passage is whole: neither says little of what a longer one explains.
-_OF_SECTIONS = """cardinality(c.heading_path) > 0 AND
-    (SELECT v.chunk_count > 1 FROM ingestion_documentversion v WHERE v.id = c.version_id)"""
+# passage is whole: neither says little of what a longer one explains. The length comes from a join,
+# because each reading of a text fetches and decompresses it.
+SECTION_READ = "section.chars"
+SECTION = """
+CROSS JOIN LATERAL (
+    SELECT CASE WHEN cardinality(c.heading_path) > 0 THEN length(c.text) END AS chars OFFSET 0
+) section
+"""
+_SHORT = """CASE WHEN section.chars < %(boost_chars_{place})s AND
+    (SELECT v.chunk_count > 1 FROM ingestion_documentversion v WHERE v.id = c.version_id)
+    THEN {count} ELSE 0 END"""
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:
@@ -37,12 +45,13 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
         params[f"boost_{place}"] = list(regexes)
         params[f"boost_kinds_{place}"] = list(boost.kinds)
         kinds = f"c.kind = ANY(%(boost_kinds_{place})s::text[]) AND " if boost.kinds else ""
-        if boost.shorter_than:
-            params[f"boost_chars_{place}"] = boost.shorter_than
-            kinds += f"length(c.text) < %(boost_chars_{place})s AND {_OF_SECTIONS} AND "
-        expressions[boost.name] = (
+        count = (
             f"(SELECT count(*) FROM unnest(%(boost_{place})s::text[]) p WHERE {kinds}c.text ~ p)"
         )
+        if boost.shorter_than:
+            params[f"boost_chars_{place}"] = boost.shorter_than
+            count = _SHORT.format(place=place, count=count)
+        expressions[boost.name] = count
     return expressions, params
 
 

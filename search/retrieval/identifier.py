@@ -46,12 +46,18 @@ ingestion_identifier.form IN (
 """
 
 
-def params(query: Query) -> dict[str, Any]:
-    """The parameters of the common table: the query's identifier forms, with best strengths."""
+def forms_of(query: Query) -> dict[str, float]:
+    """The forms of the query's identifiers in their order, with their best strengths."""
     forms: dict[str, float] = {}
     for identifier in query.identifiers:
         for form, strength in identifier.forms:
             forms[form] = max(strength, forms.get(form, 0.0))
+    return forms
+
+
+def params(query: Query) -> dict[str, Any]:
+    """The parameters of the common table: the query's identifier forms, with best strengths."""
+    forms = forms_of(query)
     return {
         "forms": list(forms),
         "form_strengths": list(forms.values()),

@@ -68,7 +68,7 @@ _RELATED_LEXEMES = lexemes(
     " AND (SELECT own FROM language) = 'english'",
 )
 _GRADE = "(SELECT grade FROM wordnet_grade WHERE lexeme = term.lexeme)"
-_WORDNET = f"""
+WORDNET_TABLES = f"""
 {_RELATED_LEXEMES},
 wordnet_grade AS MATERIALIZED (
     SELECT lexeme, max((%(grades)s::float8[])[text]) AS grade FROM wordnet_word GROUP BY lexeme
@@ -85,7 +85,7 @@ wordnet AS MATERIALIZED (
 
 def wordnet(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
     """The WordNet signal: graded BM25 raw scores of 0 or more; 0 without a related word."""
-    return of_added_words("wordnet", chunks, profile, _WORDNET)
+    return of_added_words("wordnet", chunks, profile, WORDNET_TABLES)
 
 
 def wordnet_params(query: Query) -> dict[str, Any]:

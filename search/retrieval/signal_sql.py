@@ -20,14 +20,16 @@ class SignalSQL:
     scores. `score` is an expression over chunk `c` and document `d`, NULL if the signal cannot
     score the chunk. Both may read the common tables `term` and `question`, and the signal's own
     `tables`, which follow those. `score_params` are the parameters of all this SQL, by name.
-    `embedding` is an expression for the chunk's embedding, as bytes.
+    `embedding` is an expression for the chunk's embedding, as bytes. `join` follows the tables `c`
+    and `d`; `score` and `embedding` may read it.
     """
 
     score: str
     find: QuerySet[Chunk, Any] | str | None = None
     score_params: Mapping[str, Any] = field(default_factory=dict)
     tables: str = ""
-    embedding: str = "NULL"
+    embedding: str = "NULL::bytea"
+    join: str = ""
 
 
 def literally(text: str) -> str:

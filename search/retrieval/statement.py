@@ -5,33 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Any, cast
 
-import numpy as np
 from django.db.models import QuerySet
 
 from ingestion.models import Chunk, EmbeddingSpace
 from search.domain import (
-    ABSENT,
-    GENERATORS,
     HOLDERS,
     PINNED,
-    SIGNALS,
     Boost,
     Candidates,
     Pinned,
     Profile,
     Query,
-    Reading,
     Signal,
-    TermStatistic,
-    row_type,
-    stacked,
 )
 from search.retrieval import boosts as pinning
 from search.retrieval import identifier, lexical
-from search.retrieval.boosts import PLACE, counts, pinned_chunks, recency
+from search.retrieval.boosts import (
+    PLACE,
+    SECTION,
+    SECTION_READ,
+    counts,
+    pinned_chunks,
+    recency,
+)
+from search.retrieval.brought import JOIN, Brought
+from search.retrieval.columns import Sent, read, sent
 from search.retrieval.filters import Scope
 from search.retrieval.kept import Shapes, Statement, run, send
 from search.retrieval.lexical import keyword, synonym, synonym_params, title
@@ -77,15 +77,15 @@ candidate(id, places) AS MATERIALIZED (
 """.strip()
 
 
-# The query's statistics are on the first row alone: decoding them for every candidate took a tenth
-# of a search's Python time.
+_NOT_HELD = "NULL::text AS form, NULL::float8 AS strength, NULL::int4 AS place"
+
 _STATEMENT = """
 WITH readable(id) AS MATERIALIZED ({readable}),
 {phrased}
 {terms},
 {tables}
 {candidates}
-scored AS (
+scored AS MATERIALIZED (
     SELECT c.id, candidate.places, c.document_id, {held}, {pin} AS pin, c.signature, d.language,
            {embedding} AS embedding,
            {scores}
@@ -93,9 +93,7 @@ scored AS (
     JOIN ingestion_document d ON d.id = c.document_id
     {matches}
 )
-SELECT CASE WHEN row_number() OVER () = 1 THEN ({findings}) END, scored.*
-FROM (VALUES (1)) always LEFT JOIN scored ON true
-"""
+{sent}"""
 
 
 def retrieve(
@@ -106,13 +104,14 @@ def retrieve(
     space: EmbeddingSpace | None = None,
     embedding: Sequence[float] | None = None,
     wanted: Wanted = Wanted(),
+    brought: Brought | None = None,
 ) -> Candidates:
     """Every candidate of the scope with its raw score under every signal; one round trip.
 
-    Without an embedding the vector signal does not run.
+    Without an embedding the vector signal does not run. `brought` is what an engine found.
     """
     scope, phrased, phrase_params = scope.with_phrases_found()
-    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased)
+    asked = _Asked(query, scope, profile, space, embedding, wanted, phrased, brought)
     boosts, boost_params = counts(wanted.boosts, query)
     readable, readable_params = named(scope.collections.order_by().values("pk"), "readable")
     values = {
@@ -137,7 +136,7 @@ def retrieve(
         statement, params = _statement(asked, readable, boosts)
         rows = send(statement, params | values, local)
     elapsed = (time.perf_counter() - started) * 1000
-    found = _read(query, rows, tuple(boosts), asked.signals, wanted)
+    found = read(query, rows[0], asked.sent(tuple(boosts)))
     return replace(found, milliseconds={"retrieve": elapsed})
 
 
@@ -152,6 +151,7 @@ class _Asked:
     embedding: Sequence[float] | None
     wanted: Wanted
     phrased: str
+    brought: Brought | None = None
 
     @property
     def signals(self) -> tuple[Signal, ...]:
@@ -183,7 +183,13 @@ class _Asked:
             self.wanted.embeddings,
             self.wanted.places,
             None if space is None else (space.pk, space.dimensions),
+            self.brought and self.brought.shape,
         )
+
+    def sent(self, counted: tuple[str, ...]) -> Sent:
+        """The contents of the statement's row; `counted` are the boosts that can match."""
+        boosts = tuple(boost.name for boost in self.wanted.boosts)
+        return Sent(boosts, counted, self.signals, self.wanted.places)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -195,6 +201,8 @@ class _Asked:
             found |= synonym_params(self.query)
         if Signal.WORDNET in self.signals:
             found |= wordnet_params(self.query)
+        if self.brought is not None:
+            found |= self.brought.values
         return found
 
 
@@ -221,7 +229,12 @@ def _signals(asked: _Asked) -> dict[Signal, SignalSQL]:
         Signal.CONCEPT: lambda: concept(chunks, profile),
         Signal.WORDNET: lambda: wordnet(chunks, profile),
     }
-    return {signal: made[signal]() for signal in asked.signals}
+    parts = {signal: made[signal]() for signal in asked.signals}
+    if (brought := asked.brought) is None:
+        return parts
+    return {
+        signal: brought.instead_of(signal, part, chunks, profile) for signal, part in parts.items()
+    }
 
 
 def _finders(
@@ -259,22 +272,34 @@ def _statement(
             continue
         found[name], values = named(finder, f"found_{name}")
         params.update(values)
-    # In the order that `_read` expects.
+    # In the order that `columns` expects.
     scores = [*boosts.values(), *(signal.score for signal in signals.values())]
-    embedding = signals[Signal.VECTOR].embedding if _brings_embeddings(signals, wanted) else "NULL"
+    brings_embeddings = wanted.embeddings and Signal.VECTOR in signals
+    joins = [signal.join for signal in signals.values()]
+    joins += [identifier.MATCH] if query.identifiers else []
+    joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
+    findings = lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
+    if asked.brought is not None:
+        tables, joins = [*tables, asked.brought.tables()], [*joins, JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=asked.phrased,
         terms=lexical.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
         candidates=_placed(found) if wanted.places else _union(found),
-        held="held.form, held.strength, held.place" if query.identifiers else "NULL, NULL, NULL",
-        pin=PLACE if wanted.pins else "NULL",
-        embedding=embedding,
+        held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,
+        pin=PLACE if wanted.pins else "NULL::int4",
+        embedding=signals[Signal.VECTOR].embedding if brings_embeddings else "NULL::bytea",
         scores=",\n           ".join(f"{score} AS value_{i}" for i, score in enumerate(scores)),
-        matches=identifier.MATCH if query.identifiers else "",
-        findings=lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false"),
+        matches="".join(joins),
+        sent=sent(
+            len(boosts),
+            len(signals),
+            findings,
+            embeddings=brings_embeddings,
+            is_wide=wanted.places,
+        ),
     )
     return text, params
 
@@ -291,66 +316,3 @@ def _placed(found: Mapping[str, str]) -> str:
         for name, sql in found.items()
     ]
     return _PLACED.format(found="\n    UNION ALL\n    ".join(parts))
-
-
-def _brings_embeddings(signals: Mapping[Signal, SignalSQL], wanted: Wanted) -> bool:
-    """Whether embeddings are requested and the vector signal runs."""
-    return wanted.embeddings and Signal.VECTOR in signals
-
-
-def _read(
-    query: Query,
-    found: list[tuple[Any, ...]],
-    counted: tuple[str, ...],
-    signals: tuple[Signal, ...],
-    wanted: Wanted,
-) -> Candidates:
-    """The statement's rows as columns, by chunk id; `counted` are the boosts that can match."""
-    boosts = tuple(boost.name for boost in wanted.boosts)
-    findings = found[0][0]
-    brought = sorted((row[1:] for row in found if row[1] is not None), key=itemgetter(0))
-    columns = list(zip(*brought, strict=True)) or [()] * (10 + len(counted) + len(signals))
-    chunk, places, document, form, strength, place, pin, signature, language, embedding, *values = (
-        columns
-    )
-    languages = {code: place for place, code in enumerate(dict.fromkeys(filter(None, language)))}
-    forms = tuple(dict.fromkeys(each for each in form if each is not None))
-    rows = np.zeros(len(brought), row_type(len(boosts)))
-    rows["chunk"], rows["document"] = chunk, document
-    rows["signature"], rows["signed"] = _known(signature, 0)
-    rows["embedded"] = [each is not None for each in embedding]
-    rows["pin"], _ = _known(pin, ABSENT)
-    rows["form"] = [ABSENT if each is None else forms.index(each) for each in form]
-    rows["language"] = [languages.get(code, ABSENT) for code in language]
-    rows["strength"], _ = _known(strength, 0.0)
-    rows["held_at"], _ = _known(place, 0)
-    if wanted.places:
-        ranks = [[each.get(name, 0) for name in GENERATORS] for each in places]
-        rows["places"] = np.array(ranks, np.uint16).reshape(len(rows), len(GENERATORS))
-    for name, times in zip(counted, values, strict=False):
-        rows["counts"][:, boosts.index(name)] = times
-    rows["raw"] = np.nan
-    for signal, scores in zip(signals, values[len(counted) :], strict=True):
-        rows["raw"][:, SIGNALS.index(signal)] = np.array(scores, np.float64)  # NaN for None
-    return Candidates(
-        query,
-        rows,
-        stacked(embedding) if any(rows["embedded"]) else None,
-        boosts,
-        forms,
-        terms=tuple(TermStatistic(*values) for values in findings["terms"] or ()),
-        left_out=findings["left_out"],
-        unchecked=findings["unchecked"],
-        unknown=tuple(findings["unknown"] or ()),
-        readings=tuple(Reading(*values) for values in findings["readings"] or ()),
-        expanded=len(query.related) if Signal.WORDNET in signals else 0,
-        by_meaning=Signal.VECTOR in signals,
-        languages=tuple(languages),
-        is_wide=wanted.places,
-    )
-
-
-def _known(values: Sequence[Any], otherwise: float) -> tuple[list[Any], list[bool]]:
-    """The values with `otherwise` in place of None, and whether each was not None."""
-    there = [value is not None for value in values]
-    return [otherwise if value is None else value for value in values], there

@@ -55,6 +55,15 @@ UNION ALL
 """
 
 
+# With a limit it is looked up for each candidate: never the whole table for a join by hashes.
+_OWN = """
+LEFT JOIN LATERAL (
+    SELECT e.vector FROM ingestion_chunkembedding e
+    WHERE e.chunk_id = c.id AND e.space_id = {space} LIMIT 1
+) own ON true
+"""
+
+
 def literal(embedding: Sequence[float]) -> str:
     """The text of the query's embedding, the parameter `embedding`."""
     return "[" + ",".join(["%.7g"] * len(embedding)) % tuple(embedding) + "]"
@@ -64,13 +73,11 @@ def vector(scope: Scope, profile: Profile, space: EmbeddingSpace) -> SignalSQL:
     """The vector signal: 1 - cosine distance, in [-1, 1]; NULL for a chunk not in the space."""
     tables, find, params = _finder(scope, profile, space)
     cast = _cast(space)
-    own = (
-        f"FROM ingestion_chunkembedding e WHERE e.chunk_id = c.id AND e.space_id = {int(space.pk)}"
-    )
     return SignalSQL(
-        score=f"(SELECT 1 - ((e.vector::{cast}) <=> %(embedding)s::{cast}) {own})",
+        score=f"1 - ((own.vector::{cast}) <=> %(embedding)s::{cast})",
         # Big-endian half-precision numbers, without pgvector's header of four bytes.
-        embedding=f"(SELECT substring(halfvec_send(e.vector) FROM 5) {own})",
+        embedding="substring(halfvec_send(own.vector) FROM 5)",
+        join=_OWN.format(space=int(space.pk)),
         find=find,
         score_params=params,
         tables=tables,

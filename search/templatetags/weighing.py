@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, unquote, urlencode
 
 from django import template
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import (
-    Fusion,
-    Hit,
-    Operation,
-    Profile,
-    QueryClass,
-    Signal,
-    Weights,
-)
+from search.domain import Fusion, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
+from search.presentation import figures as drawing
 from search.presentation.reasons import reason
 from search.presentation.results import (
-    ADDED,
-    ADDED_LABEL,
     CLASS_LABELS,
     QUESTION_LABELS,
-    SCORER_LABELS,
-    SIGNAL_LABELS,
     Result,
-    bar_parts,
     measure_label,
     rule_text,
     tier_reason,
@@ -43,14 +33,6 @@ register = template.Library()
 for label in (rule_text, tier_reason, reason):
     register.filter(label)
 
-_MEASURES = {
-    Signal.VECTOR: _("cosine"),
-    Signal.RECENCY: _("half-life"),
-    Signal.SYNONYM: _("BM25 of synonyms"),
-    Signal.CONCEPT: _("match of its document's concepts"),
-    Signal.WORDNET: _("BM25 of related words"),
-}
-_SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
 STEP_LABELS = {
     "embed": _("embedding"),
     "retrieve": _("retrieval"),
@@ -64,6 +46,7 @@ MOST_ENCODED = 6000
 
 
 @register.filter
+@lru_cache(maxsize=64)  # a page asks for each of its passages
 def in_address(text: str) -> str:
     """The beginning of a question that fits into the address of a document, in whole words."""
     encoded = quote(text)
@@ -75,41 +58,19 @@ def in_address(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
-    """One signal's part of a beam: its start and length as SVG percentages."""
-
-    signal: str
-    label: str
-    share: str
-    x: str
-    width: str
-
-
-@dataclass(frozen=True, slots=True)
 class Graduation:
     x: str
     is_long: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One row of the table that explains a score."""
-
-    signal: Signal
-    label: str
-    measure: str
-    raw: str
-    strength: str
-    weight: str
-    value: str
 
 
 @register.inclusion_tag("search/parts/beam.html")
 def beam(weights: Weights) -> dict[str, object]:
     """The weights as a graduated beam, with a poise at the end of each share."""
     shares = {s.value: weights.of(s) for s in Signal if s not in OPTIONAL or weights.of(s)}
-    segments = tuple(_segments(shares, full=1.0))
-    marks = (Graduation(_percent(i / GRADUATIONS), i % 5 == 0) for i in range(GRADUATIONS + 1))
+    segments = tuple(drawing.segments(shares, full=1.0))
+    marks = (
+        Graduation(drawing.percent(i / GRADUATIONS), i % 5 == 0) for i in range(GRADUATIONS + 1)
+    )
     return {
         "segments": segments,
         "poises": [segment.x for segment in segments[1:]],
@@ -117,46 +78,16 @@ def beam(weights: Weights) -> dict[str, object]:
     }
 
 
-@register.inclusion_tag("search/parts/score.html")
-def score_bar(hit: Hit, full: float) -> dict[str, object]:
+@register.simple_tag
+def score_bar(hit: Hit, full: float) -> SafeString:
     """A score as stacked contributions and added terms; `full` is the length of the bar."""
-    return {
-        "segments": tuple(_segments(bar_parts(hit), full)),
-        "end": _percent(_within(hit.score / full)),
-        "score": _figure(hit.score, full),
-        "graduations": [_percent(quarter / 4) for quarter in range(5)],
-    }
+    return drawing.score_bar(hit, full)
 
 
-@register.inclusion_tag("search/parts/figures.html")
-def figures(hit: Hit, response: SearchResponse) -> dict[str, object]:
+@register.simple_tag
+def figures(hit: Hit, response: SearchResponse, full: float) -> SafeString:
     """The contributions as raw score, strength, weight and product, and their sum."""
-    profile, full = response.profile, full_scale(response)
-    rows = tuple(
-        Figure(
-            signal=part.signal,
-            label=str(SIGNAL_LABELS[part.signal]),
-            measure=_measure(part.signal, profile),
-            raw="–" if part.raw is None else f"{part.raw:.3f}",
-            strength=_figure(part.strength, full),
-            weight=f"{part.weight:.3g}",
-            value=_figure(part.value, full),
-        )
-        for part in hit.explanation.contributions
-    )
-    return {
-        "rows": rows,
-        "adjustments": [
-            (_SIGNS[operation], part.label, _amount(operation, part.value, full))
-            for operation, part in hit.explanation.adjustments
-        ],
-        "largest_only": profile.fusion is Fusion.MAX,
-        "score": _figure(hit.score, full),
-        "rank": hit.rank,
-        "tier": tier_reason(hit, response.query),
-        "note": hit.explanation.note,
-        "by_rank": profile.fusion is Fusion.RRF,
-    }
+    return drawing.figures(hit, response.profile, full, tier_reason(hit, response.query))
 
 
 @register.filter
@@ -179,9 +110,43 @@ def question_label(query_class: QueryClass) -> str:
 @register.simple_tag
 def passage_url(result: Result, response: SearchResponse) -> str:
     """The address of a result's document at its passage, with the question to mark there."""
-    path = reverse("search:document", args=(result.document_id,))
-    asked = urlencode({"chunk": result.chunk, "q": in_address(response.query.original)})
-    return f"{path}?{asked}#chunk-{result.chunk}"
+    path = _address("search:document", get_script_prefix()).replace(_ANY, result.document_id)
+    asked = _asked(response.query.original)
+    return f"{path}?chunk={result.chunk}&{asked}#chunk-{result.chunk}"
+
+
+@register.simple_tag
+def section_url(result: Result, response: SearchResponse) -> str:
+    """The address of the section around a result, with the question to mark there."""
+    path = _address("search:section", get_script_prefix(), 1).replace(_ANY, result.document_id)
+    # The chunk is the last number of the path.
+    head, _, tail = path.rpartition("1")
+    return f"{head}{result.chunk}{tail}?{_asked(response.query.original, plus=False)}"
+
+
+@register.simple_tag
+def star_url(result: Result) -> str:
+    """The address that stars a result's document."""
+    return _address("search:star", get_script_prefix()).replace(_ANY, result.document_id)
+
+
+_ANY = "7e57da7a-0000-4000-8000-000000000000"  # stands for any document's id in an address
+
+
+@lru_cache(maxsize=16)
+def _address(name: str, prefix: str, *more: int) -> str:
+    """The address of the document _ANY: `reverse` takes 70 microseconds, for each of 40 links.
+
+    `prefix` is the one that `reverse` puts before it, of the server under which the site runs.
+    """
+    return reverse(name, args=(_ANY, *more))
+
+
+@lru_cache(maxsize=64)
+def _asked(question: str, *, plus: bool = True) -> str:
+    """The question as a parameter of an address; its spaces are written as + or as %20."""
+    text = in_address(question)
+    return urlencode({"q": text}) if plus else f"q={quote(text, safe='')}"
 
 
 @register.filter
@@ -197,42 +162,6 @@ def steps(milliseconds: dict[str, float]) -> list[tuple[str, str]]:
         for name, label in STEP_LABELS.items()
         if name != "rerank" or name in milliseconds
     ]
-
-
-def _segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
-    start = 0.0
-    for signal, share in shares.items():
-        label = str(ADDED_LABEL if signal == ADDED else SIGNAL_LABELS[Signal(signal)])
-        # An unscaled signal may be negative: it lowers the score and has no length.
-        width = min(_within(share / full), 1 - start)
-        yield Segment(signal, label, f"{share * 100:.4g}", _percent(start), _percent(width))
-        start += width
-
-
-def _amount(operation: Operation, value: float, full: float) -> str:
-    """A factor unchanged; a term in the format of the scores."""
-    return f"{value:.4g}" if operation is Operation.PRODUCT else _figure(value, full)
-
-
-def _measure(signal: Signal, profile: Profile) -> str:
-    if signal is Signal.KEYWORD:
-        return str(SCORER_LABELS[profile.keyword_scorer])
-    if signal is Signal.TITLE:
-        return profile.title_scorer.value.replace("_", " ")
-    return str(_MEASURES[signal])
-
-
-def _within(share: float) -> float:
-    return min(max(share, 0.0), 1.0)
-
-
-def _percent(share: float) -> str:
-    return f"{share * 100:.2f}%"
-
-
-def _figure(number: float, full: float) -> str:
-    """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
-    return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"
 
 
 register.filter(measure_label)

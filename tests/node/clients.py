@@ -1,6 +1,6 @@
-"""Clients that need Node, unmodified, against this site: the `openai` package, and the command line
-of the MCP inspector. `make clients` installs both, a minute's work, and runs this file, which is
-therefore not collected with the other tests.
+"""Programs that need Node, unmodified, against this site: the `openai` package, the command line of
+the MCP inspector, and a certified OpenID Connect provider. `make clients` installs them, a minute's
+work, and runs this file, which is therefore not collected with the other tests.
 """
 
 from __future__ import annotations
@@ -8,16 +8,23 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
+import requests
 from django.conf import settings
+from django.test import Client
+from django.utils import timezone
 from knox.models import AuthToken
 
+from common.accounts import sign_on
 from common.accounts.models import User
 from ingestion.models import Visibility
 from tests.support.factories import make_collection, make_document
@@ -47,6 +54,31 @@ console.log(JSON.stringify({
   refused: (await failure(wrong.models.list())) instanceof AuthenticationError,
   missing: (await failure(client.models.retrieve("gpt-5"))) instanceof NotFoundError,
 }));
+"""
+
+# https://github.com/panva/node-oidc-provider, with the pages that it brings for development. Its
+# person is in a group until somebody gets /leave.
+PROVIDER = """
+import { createServer } from "node:http";
+import { Provider } from "oidc-provider";
+const port = Number(process.env.PORT);
+let groups = ["insiders"];
+const provider = new Provider(`http://127.0.0.1:${port}`, {
+  clients: [{
+    client_id: "steelyard", client_secret: "a-secret", redirect_uris: [process.env.CALLBACK],
+    grant_types: ["authorization_code", "refresh_token"],
+  }],
+  clientAuthMethods: ["client_secret_basic"],
+  claims: { openid: ["sub"], profile: ["preferred_username", "groups"], email: ["email"] },
+  findAccount: (_, id) => ({
+    accountId: id, claims: () => ({ sub: id, preferred_username: id, groups }),
+  }),
+  issueRefreshToken: () => true,
+});
+const answer = provider.callback();
+createServer((request, response) => {
+  if (request.url === "/leave") { groups = []; response.end(); } else answer(request, response);
+}).listen(port, "127.0.0.1", () => console.log("ready"));
 """
 
 
@@ -130,3 +162,53 @@ def test_the_command_line_of_the_mcp_inspector_calls_the_tools(
     assert "timeout" in content["text"]
     with pytest.raises(AssertionError, match="auth_required"):
         inspected("tools/list", token="wrong")
+
+
+@pytest.fixture
+def provider(tmp_path: Path, settings: Any) -> Iterator[str]:
+    """The address of a running oidc-provider, which the site's settings name."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    callback = "http://testserver/accounts/oidc/sso/login/callback/"
+    process = subprocess.Popen(
+        [*NODE, "--input-type=module", "--eval", PROVIDER], cwd=FOLDER, stdout=subprocess.PIPE,
+        env={**os.environ, "PORT": str(port), "CALLBACK": callback},
+    )  # fmt: skip
+    assert process.stdout
+    app = {"provider_id": "sso", "name": "Node", "client_id": "steelyard", "secret": "a-secret"}
+    app["settings"] = {"server_url": address, "oauth_pkce_enabled": True}  # type: ignore[assignment]
+    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
+    settings.SSO_SIGN_UP, settings.SSO_GROUPS = "mapped", {"groups": {"insiders": "insiders"}}
+    try:
+        while process.poll() is None and process.stdout.readline() != b"ready\n":
+            pass
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@pytest.mark.django_db
+def test_the_sign_on_works_with_a_certified_provider(clean_cache: None, provider: str) -> None:
+    site, browser = Client(), requests.Session()
+    page = browser.get(site.post("/accounts/oidc/sso/login/").headers["Location"], timeout=30)
+    forms = ({"prompt": "login", "login": "ann", "password": "any"}, {"prompt": "consent"})
+    for form in forms:
+        (action,) = re.findall(r'action="([^"]+)"', page.text)
+        page = browser.post(urljoin(page.url, action), form, timeout=30, allow_redirects=False)
+        while page.is_redirect and not page.headers["Location"].startswith("http://testserver"):
+            following = urljoin(page.url, page.headers["Location"])
+            page = browser.get(following, timeout=30, allow_redirects=False)
+    assert page.is_redirect, page.text
+    back = site.get(page.headers["Location"].removeprefix("http://testserver"))
+
+    assert back.status_code == 302, back.content
+    ann = User.objects.get(username="ann")
+    assert [group.name for group in ann.groups.all()] == ["insiders"]
+    requests.get(f"{provider}/leave", timeout=30)
+    assert sign_on.refresh_all(now=timezone.now() + timedelta(minutes=16)) == 1
+    assert not ann.groups.exists()

@@ -16,6 +16,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
+from tests.support.oidc_dialects import HOUSE, Dialect
+
 CLIENT, SECRET = "steelyard-client", "a-secret-of-the-client"
 
 
@@ -26,7 +28,8 @@ class OidcProvider:
     signed by another key under the right name. `refusing` ends all refresh tokens.
     """
 
-    def __init__(self, **person: Any) -> None:
+    def __init__(self, dialect: Dialect = HOUSE, **person: Any) -> None:
+        self.dialect = dialect
         self.person: dict[str, Any] = {"sub": "1001", "preferred_username": "ann", **person}
         self.changes: dict[str, Any] = {}
         self.userinfo_changes: dict[str, Any] = {}
@@ -40,8 +43,12 @@ class OidcProvider:
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
 
     @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
     def issuer(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/realm"
+        return self.base + self.dialect.issuer
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -59,33 +66,44 @@ class OidcProvider:
         self.asked.append((path, given))
         if self.is_down:
             return 503, {}
-        match path:
-            case "/realm/.well-known/openid-configuration":
-                return 200, {
-                    "issuer": self.issuer,
-                    "authorization_endpoint": f"{self.issuer}/authorize",
-                    "token_endpoint": f"{self.issuer}/token",
-                    "userinfo_endpoint": f"{self.issuer}/userinfo",
-                    "jwks_uri": f"{self.issuer}/keys",
-                    "token_endpoint_auth_methods_supported": ["client_secret_post"],
-                }
-            case "/realm/keys":
-                public = json.loads(RSAAlgorithm.to_jwk(self.key.public_key()))
-                return 200, {"keys": [{**public, "kid": "k1", "alg": "RS256", "use": "sig"}]}
-            case "/realm/authorize":
-                return 302, self._authorize(given)
-            case "/realm/token" if method == "POST":
-                return self._token(given)
-            case "/realm/userinfo":
-                if bearer != "access":
-                    return 401, {}
-                return 200, {**self.person, **self.userinfo_changes}
+        ways = self.dialect
+        if path == f"{ways.server}/.well-known/openid-configuration":
+            return 200, {
+                "issuer": self.issuer,
+                "authorization_endpoint": self.base + ways.authorize,
+                "token_endpoint": self.base + ways.token,
+                "userinfo_endpoint": self.base + ways.userinfo,
+                "jwks_uri": self.base + ways.keys,
+                "token_endpoint_auth_methods_supported": ["client_secret_post"],
+            }
+        if path == ways.keys:
+            return 200, {"keys": self._keys()}
+        if path == ways.authorize:
+            return 302, self._authorize(given)
+        if path == ways.token and method == "POST":
+            return self._token(given)
+        if path == ways.userinfo:
+            if bearer != "access":
+                return 401, {}
+            return 200, {**ways.told(self.person)[1], **self.userinfo_changes}
         return 404, {}
+
+    def _keys(self) -> list[dict[str, Any]]:
+        public = json.loads(RSAAlgorithm.to_jwk(self.key.public_key()))
+        key = {**public, "kid": "k1", "alg": "RS256", "use": "sig"}
+        for name in self.dialect.key_left_out:
+            del key[name]
+        other = {**public, "kid": "k0", "alg": "RSA-OAEP", "use": "enc"}
+        return [other, key] if self.dialect.has_encryption_key else [key]
 
     def _authorize(self, given: dict[str, str]) -> str:
         assert given["client_id"] == CLIENT
         assert given["response_type"] == "code"
         assert given["code_challenge_method"] == "S256"
+        unknown = set(given["scope"].split()) - self.dialect.scopes
+        if unknown:
+            query = urlencode({"error": "invalid_scope", "state": given["state"]})
+            return f"{given['redirect_uri']}?{query}"
         code = secrets.token_urlsafe()
         self.codes[code] = given
         query = urlencode({"code": code, "state": given["state"]})
@@ -98,7 +116,7 @@ class OidcProvider:
             if self.refusing or given.get("refresh_token") not in self.refresh_tokens:
                 return 400, {"error": "invalid_grant"}
             self.refresh_tokens.discard(given["refresh_token"])
-            return 200, self._tokens()
+            return 200, self._tokens(is_lasting=True)
         asked = self.codes.pop(given.get("code", ""), None)
         digest = hashlib.sha256(given.get("code_verifier", "").encode()).digest()
         challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
@@ -106,24 +124,27 @@ class OidcProvider:
             return 400, {"error": "invalid_grant"}
         if asked["redirect_uri"] != given["redirect_uri"]:
             return 400, {"error": "invalid_grant"}
-        return 200, self._tokens()
+        # The house's own gives them unasked.
+        lasting = self.dialect is HOUSE or "offline_access" in asked["scope"].split()
+        return 200, self._tokens(is_lasting=lasting)
 
-    def _tokens(self) -> dict[str, Any]:
+    def _tokens(self, *, is_lasting: bool) -> dict[str, Any]:
         now = int(time.time())
-        claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, **self.person}
+        claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300}
+        claims |= {"jti": secrets.token_urlsafe(), **self.dialect.told(self.person)[0]}
         key = self.key
         if self.forged:
             key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         token = jwt.encode({**claims, **self.changes}, key, "RS256", headers={"kid": "k1"})
-        refresh = secrets.token_urlsafe()
-        self.refresh_tokens.add(refresh)
-        return {
+        found: dict[str, Any] = {
             "access_token": "access",
             "token_type": "Bearer",
             "expires_in": 300,
-            "id_token": token,
-            "refresh_token": refresh,
         }
+        if is_lasting:
+            found["refresh_token"] = secrets.token_urlsafe()
+            self.refresh_tokens.add(found["refresh_token"])
+        return {**found, "expires_in": 300, "id_token": token}
 
 
 def _handler(provider: OidcProvider) -> type[BaseHTTPRequestHandler]:

@@ -11,7 +11,7 @@ from django.core.checks import run_checks
 from django.urls import reverse
 
 from common.accounts.models import User
-from kbsite.backups import services
+from kbsite.backups import ELSEWHERE
 from kbsite.backups.keys import Key
 from kbsite.backups.models import BackupRun
 from tests.support.admin_client import signed_in, staff
@@ -53,7 +53,7 @@ def test_the_checks_the_front_page_and_health_say_how_old_the_last_one_is(
     assert _warnings() == {"steelyard.W031", "steelyard.W033"}
     settings.BACKUP_URL = ""
     assert _warnings() == {"steelyard.W030"}
-    settings.BACKUP_URL = services.ELSEWHERE
+    settings.BACKUP_URL = ELSEWHERE
     assert _warnings() == set()
     assert "Last good backup" not in client.get(page).text
 

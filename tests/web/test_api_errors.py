@@ -190,13 +190,28 @@ def test_searches_on_the_page_count_with_those_of_the_api(
     assert [client.get("/", question).status_code for _ in range(2)] == [200, 429]
 
 
+@pytest.mark.usefixtures("clean_cache")
+def test_requests_are_counted_from_the_first_of_a_period() -> None:
+    counter: Any = cache
+    assert [counter.count("asked", 60) for _ in range(2)] == [(1, 60), (2, 60)]
+    cache.touch("asked", 5)
+    counted, left = counter.count("asked", 60)
+    assert (counted, left <= 5) == (3, True)
+    cache.touch("asked", None)  # as if it had ended between two commands
+    assert counter.count("asked", 60) == (4, 60)
+    assert counter.count("asked", 60)[1] <= 60
+    cache.delete("asked")
+    assert counter.count("asked", 60) == (1, 60)
+
+
 def test_without_the_cache_reading_goes_on_and_guessing_does_not(
     api: APIClient, reader: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away(*args: Any, **kwargs: Any) -> Any:
         raise CacheIsAway("connection refused")
 
-    monkeypatch.setattr(type(cache._connections["default"]), "get", away)  # type: ignore[attr-defined]
+    for name in ("get", "count"):
+        monkeypatch.setattr(type(cache._connections["default"]), name, away)  # type: ignore[attr-defined]
 
     assert api.get("/api/v1/collections/").status_code == 200
     credentials = {"username": "reader", "password": "pw-reader"}

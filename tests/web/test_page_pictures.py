@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import re
@@ -10,16 +11,21 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from PIL import Image
+from PIL import Image, ImageDraw, ImageFont
 
 from common.accounts.models import User
 from ingestion.documents import deletion, pictures
 from ingestion.models import Document, Visibility
-from tests.samples import builders
+from ingestion.parsing.ocr import installed
+from tests.samples import builders, sheets_and_slides
 from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.forks]
 
+recognising = pytest.mark.skipif(
+    not installed(["eng"]).languages and not os.environ.get("CI"),
+    reason="no Tesseract data for English here: sudo apt-get install tesseract-ocr",
+)
 ARM = "The longer arm of the beam carries the weight that slides until the beam is level. "
 PAGES: list[list[tuple[str, object]]] = [
     [("h1", "The beam"), ("p", ARM * 9)],
@@ -155,6 +161,67 @@ def test_when_many_are_drawn_a_reader_is_asked_to_wait(
         for _ in range(pictures.AT_ONCE):
             pictures._drawing.release()
     assert (response.status_code, response["Retry-After"]) == (503, "3")
+
+
+def test_a_reader_does_not_wait_long_for_what_another_process_draws_of_the_file(
+    client: Client, handbook: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.get(pictured(handbook, 1))
+    monkeypatch.setattr(pictures, "BUSY_SECONDS", 0.01)
+    (lock,) = (tmp_path / "pictures").glob("*/*/lock")
+    with lock.open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        response = client.get(pictured(handbook, 2))
+        # What is kept already needs no turn.
+        assert client.get(pictured(handbook, 1)).status_code == 200
+    assert (response.status_code, response["Retry-After"]) == (503, "3")
+    assert "Try again in some seconds" in response.content.decode()
+    assert client.get(pictured(handbook, 2)).status_code == 200
+
+
+def test_slides_are_pictures_with_the_passage_marked(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    deck = sheets_and_slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
+    document = make_document(make_collection(), deck, file_name="beam.pptx")
+    html = client.get(document.get_absolute_url(), {"view": "original"}).content.decode()
+    assert re.findall(r'class="page" loading="lazy" src="[^"]+/pages/(\d)/"', html) == ["1", "2"]
+    picture = client.get(pictured(document, 2))
+    assert picture["Content-Type"] == "image/webp"
+    assert Image.open(io.BytesIO(picture.content)).size == (1200, 675)
+    assert b"<rect" in client.get(pictured(document, 1) + "mark/0/").content
+
+
+@recognising
+@pytest.mark.parametrize("name", ["scan.png", "scan.pdf"])
+def test_the_passage_is_marked_on_a_scan(
+    client: Client, settings: Any, tmp_path: Path, name: str
+) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    scan = Image.new("RGB", (1000, 500), "white")
+    font = ImageFont.load_default(44)
+    text = "The longer arm of the beam\ncarries the weight."
+    ImageDraw.Draw(scan).multiline_text((60, 250), text, 0, font, spacing=24)
+    out = io.BytesIO()
+    scan.save(out, name[-3:])
+    document = make_document(make_collection(), out.getvalue(), file_name=name)
+    picture = client.get(pictured(document, 1))
+    height = Image.open(io.BytesIO(picture.content)).height
+    assert "1.words.json" not in kept(tmp_path)  # the picture does not wait for OCR
+
+    drawing = client.get(pictured(document, 1) + "mark/0/").content.decode()
+
+    rows = re.findall(r'<rect x="(\d+)" y="(\d+)" width="(\d+)" height="(\d+)"', drawing)
+    boxes = [[int(side) for side in row] for row in rows]
+    top, bottom = min(box[1] for box in boxes), max(box[1] + box[3] for box in boxes)
+    assert len(boxes) == 2  # a line each
+    assert 0.45 < top / 10_000 < 0.6 < bottom / 10_000 < 0.85
+    assert min(box[0] for box in boxes) == pytest.approx(600, abs=60)
+    assert height > 400
+    assert "1.words.json" in kept(tmp_path)
+    settings.OCR = "off"  # what was read once is kept
+    assert client.get(pictured(document, 1) + "mark/0/").content.decode() == drawing
 
 
 def test_pictures_go_with_their_document(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import check_password, make_password
+from django.core.cache.backends.redis import RedisCacheClient
 from django.core.management import call_command
 from django.test import Client
 from rest_framework.test import APIClient
@@ -52,6 +53,19 @@ class TestTheSignInPage:
         assert guess(1) == [429]
         left = int(Client().post("/login/", RIGHT).headers["Retry-After"])
         assert left <= 60
+
+    def test_a_count_that_ends_while_it_is_raised_begins_again(self, monkeypatch: Any) -> None:
+        guess(2)
+        client = RedisCacheClient
+        raised = client.incr
+
+        def ended(self: Any, key: str, delta: int) -> Any:
+            monkeypatch.setattr(client, "incr", raised)
+            self.delete(key)
+            return raised(self, key, delta)
+
+        monkeypatch.setattr(client, "incr", ended)
+        assert guess(1) == [429]  # the other count goes on
 
     def test_counts_an_address_whatever_the_name(self) -> None:
         for name in ("a", "b", "c"):

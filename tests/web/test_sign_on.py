@@ -11,11 +11,13 @@ import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.models import Group
+from django.contrib.sessions.models import Session
 from django.test import Client
 from django.utils import timezone
 
 from common.accounts import claims, sign_on
 from common.accounts.models import SignOn, User
+from common.accounts.tasks import forget_sessions
 from ingestion.models import Collection
 from tests.support.factories import make_collection, make_document
 from tests.support.oidc_provider import CLIENT, SECRET, OidcProvider
@@ -114,6 +116,14 @@ class TestSigningIn:
         provider.person |= {"email": "Ann@example.org", "email_verified": True}
         sign_in()
         assert User.objects.get().email == "ann@example.org"
+
+    def test_expired_sessions_are_forgotten(self, provider: OidcProvider) -> None:
+        old, new = sign_in()[0], sign_in()[0]
+        Session.objects.filter(session_key=old.session.session_key).update(
+            expire_date=timezone.now() - timedelta(seconds=1)
+        )
+        forget_sessions()
+        assert [row.session_key for row in Session.objects.all()] == [new.session.session_key]
 
 
 class TestWhoGetsAnAccount:

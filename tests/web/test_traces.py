@@ -107,6 +107,13 @@ def test_it_goes_on_in_the_worker_and_the_parser(
     around = ["ingestion.tasks.advance_version", "POST admin"]
     assert ancestors(found["parser"], spans) == around
     assert ancestors(found["embed passages"], spans) == around
+    # Of the parser's process, which reports its times.
+    stages = [found[name] for name in ("walls", "load parser", "extract", "write blocks")]
+    assert all(ancestors(stage, spans) == ["parser", *around] for stage in stages)
+    times = [time for stage in stages for time in (stage.start_time, stage.end_time)]
+    assert times == sorted(times)
+    assert found["parser"].start_time <= times[0]
+    assert times[-1] <= found["parser"].end_time
     assert {span.context.trace_id for span in found.values()} == {
         found["POST admin"].context.trace_id
     }

@@ -15,7 +15,7 @@ import httpcore2
 from common.backoff import retry_after
 from ingestion.errors import FetchError, PauseWanted, TooLong
 from ingestion.intake.fetching.guard import Guard, Resolver, Target, read_target, resolve
-from ingestion.intake.fetching.transport import MIB, Deadline, counted, inflated, pool
+from ingestion.intake.fetching.transport import FAILURES, MIB, Deadline, counted, inflated, pool
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _IN_MEMORY = 4 * MIB
@@ -120,12 +120,7 @@ def _ask(
             ) as response,
         ):
             return _read(response, target, policy, deadline, file)
-    except (
-        httpcore2.TimeoutException,
-        httpcore2.NetworkError,
-        httpcore2.ProtocolError,
-        ssl.SSLError,
-    ) as error:
+    except FAILURES as error:
         raise _failure(target, policy, deadline, error) from error
 
 

@@ -24,6 +24,13 @@ _AT_ONCE = MIB
 _WITH_HEADER, _BARE = 47, -15
 GZIP_START = b"\x1f\x8b"
 
+# What a connection may end with besides an answer.
+FAILURES = (
+    httpcore2.TimeoutException,
+    httpcore2.NetworkError,
+    httpcore2.ProtocolError,
+    ssl.SSLError,
+)
 _DAMAGED = "The response's compression is damaged. Tell the owner of the site."
 
 

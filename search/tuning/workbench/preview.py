@@ -178,7 +178,10 @@ def _sides(
     groups = [each.groups for each in rankings]
     heads = [each[:shown] for each in groups]
     both = [*heads[0], *heads[1]]
-    results = results_for(both, viewer=viewer, terms=kept.found.terms, held=kept.rows)
+    # The rows stay: a passage folded now may be the best of its document after the next move.
+    results = results_for(
+        both, viewer=viewer, terms=kept.found.terms, held=kept.rows, mark_folded=True
+    )
     by_group = {id(result.group): result for result in results}
     where = [_where(each) for each in groups]
     first, second = (

@@ -10,7 +10,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.template.defaultfilters import filesizeformat
 
 from ingestion.management.base import PlainCommand
-from kbsite.backups import reading, services
+from kbsite.backups import is_configured, reading, services
 from kbsite.backups.errors import BackupDamaged, BackupError
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import Listing, backups
@@ -40,7 +40,7 @@ class Command(PlainCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        place = options["to"] or (settings.BACKUP_URL if services.is_configured() else "")
+        place = options["to"] or (settings.BACKUP_URL if is_configured() else "")
         if not place:
             raise CommandError(
                 "Say where to: set BACKUP_URL to a folder or to s3://BUCKET/PREFIX, or add --to."

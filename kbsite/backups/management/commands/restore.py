@@ -14,7 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from ingestion.management.base import PlainCommand
 from kbsite.backups import database as db
-from kbsite.backups import reading, services
+from kbsite.backups import is_configured, reading
 from kbsite.backups.errors import BackupError
 from kbsite.backups.keys import Key
 from kbsite.backups.listing import Listing
@@ -40,7 +40,7 @@ class Command(PlainCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        place = options["place"] or (settings.BACKUP_URL if services.is_configured() else "")
+        place = options["place"] or (settings.BACKUP_URL if is_configured() else "")
         if not place:
             raise CommandError("Say where from: set BACKUP_URL, or add --from.")
         try:

@@ -1,0 +1,167 @@
+"""The process that searches the library of one size for `benchmarks.search`.
+
+Requests and answers are lines of JSON on standard input and output.
+"""
+
+from __future__ import annotations
+
+import gc
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+_RELATIONS = """
+SELECT c.relname || CASE c.relkind WHEN 'i' THEN '' ELSE ' (table, TOAST)' END,
+       CASE c.relkind WHEN 'i' THEN pg_relation_size(c.oid) ELSE pg_table_size(c.oid) END / 1e6
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')
+"""
+
+
+def serve(queries: int) -> None:
+    """Answer requests until standard input ends."""
+    from benchmarks.processes import postmaster, running_seconds
+    from benchmarks.texts import questions
+    from kbsite.serving.garbage import spare_collections
+
+    asked = questions(queries)
+    with _web_server() as (port, web):
+        ways = {
+            "statement": _replay(_statements(asked)),
+            "pipeline": _pipeline(asked),
+            "HTTP": _http(asked, port),
+        }
+        gc.collect()
+        spare_collections()
+        roots = [os.getpid(), postmaster()]
+        for line in sys.stdin:
+            request = json.loads(line)
+            if "way" in request:
+                before, started = running_seconds(roots), time.perf_counter()
+                ways[request["way"]](request["question"])
+                elapsed = time.perf_counter() - started
+                answer: Any = [elapsed * 1e3, (running_seconds(roots) - before) * 1e3]
+            else:
+                answer = _report(web) if "report" in request else len(asked)
+            print(json.dumps(answer), flush=True)
+
+
+def _report(web: int) -> dict[str, Any]:
+    """Megabytes: of the relations, of the database, in memory."""
+    from django.db import connection
+
+    from benchmarks.processes import megabytes, postmaster
+
+    with connection.cursor() as cursor:
+        cursor.execute(_RELATIONS)
+        relations = {name: float(size) for name, size in cursor.fetchall()}
+        cursor.execute("SELECT pg_database_size(current_database()) / 1e6")
+        database = float(cursor.fetchone()[0])
+    return {
+        "relations": relations,
+        "database": database,
+        "Postgres in memory, MB": megabytes(postmaster()),
+        "web in memory, MB": megabytes(web),
+    }
+
+
+def _statements(questions: Sequence[str]) -> list[list[tuple[str, Any]]]:
+    """Every statement that each question runs, as it was sent. Warms all caches on the way."""
+    from django.db import connection
+
+    from search.retrieval.kept import sent_as_text
+
+    sent: list[list[tuple[str, Any]]] = []
+
+    def keep(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        sent[-1].append((sql, params))
+        return execute(sql, params, many, context)
+
+    run = _pipeline(questions)
+    with sent_as_text(), connection.execute_wrapper(keep):
+        for i in range(len(questions)):
+            sent.append([])
+            run(i)
+    return sent
+
+
+def _replay(statements: list[list[tuple[str, Any]]]) -> Callable[[int], None]:
+    import psycopg
+    from django.conf import settings
+    from django.db import connection
+
+    database = settings.DATABASES["default"]
+    plain = psycopg.connect(
+        host=database["HOST"],
+        user=database["USER"],
+        password=database.get("PASSWORD") or None,
+        dbname=database["NAME"],
+        port=database.get("PORT") or None,
+        options="-c jit=off",
+        autocommit=True,
+        cursor_factory=psycopg.ClientCursor,
+    )
+    connection.ensure_connection()
+    plain.adapters._dumpers = connection.connection.adapters._dumpers
+
+    def run(i: int) -> None:
+        for sql, params in statements[i]:
+            with plain.cursor() as cursor:
+                cursor.execute(sql, params)
+                while cursor.nextset():
+                    pass
+                if cursor.description:
+                    cursor.fetchall()
+
+    return run
+
+
+def _pipeline(questions: Sequence[str]) -> Callable[[int], None]:
+    from search.pipeline import search
+
+    def run(i: int) -> None:
+        search(questions[i], viewer=None)
+
+    return run
+
+
+def _http(questions: Sequence[str], port: int) -> Callable[[int], None]:
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def run(i: int) -> None:
+        client.request("GET", "/api/v1/search/?" + urlencode({"q": questions[i]}))
+        response = client.getresponse()
+        body = response.read()
+        if response.status != 200:
+            raise RuntimeError(f"{response.status}: {body[:300]!r}")
+
+    return run
+
+
+@contextmanager
+def _web_server() -> Iterator[tuple[int, int]]:
+    """A web server's port and process id."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "gunicorn", "kbsite.wsgi", "--bind", f"127.0.0.1:{port}"]
+    log = subprocess.DEVNULL
+    process = subprocess.Popen([*command, "--threads", "2"], stdout=log, stderr=log)
+    try:
+        for _ in range(150):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.2)
+        yield port, process.pid
+    finally:
+        process.terminate()
+        process.wait()

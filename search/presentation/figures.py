@@ -1,0 +1,177 @@
+"""Q7: the score of a result as HTML: its bar, and the table that explains it.
+
+Written here and not as templates: ten results have some 700 numbers, and a template takes ten times
+as long for each as an f-string (ADR 81).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any
+
+from django.utils.html import escape as escaped
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+
+from search.domain import Contribution, Fusion, Hit, KeywordScorer, Operation, Profile, Signal
+from search.presentation.results import (
+    ADDED,
+    ADDED_LABEL,
+    SCORER_LABELS,
+    SIGNAL_LABELS,
+    bar_parts,
+)
+
+_MEASURES: Mapping[Signal, Any] = {
+    Signal.VECTOR: _("cosine"),
+    Signal.RECENCY: _("half-life"),
+    Signal.SYNONYM: _("BM25 of synonyms"),
+    Signal.CONCEPT: _("match of its document's concepts"),
+    Signal.WORDNET: _("BM25 of related words"),
+}
+_SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One signal's part of a beam or bar: its start and length as SVG percentages."""
+
+    signal: str
+    label: str
+    share: str
+    x: str
+    width: str
+
+
+def segments(shares: Mapping[str, float], full: float) -> Iterator[Segment]:
+    """The parts of a bar of this length, each after the one before."""
+    labels = _words(get_language()).signals
+    start = 0.0
+    for signal, share in shares.items():
+        # An unscaled signal may be negative: it lowers the score and has no length.
+        width = min(_within(share / full), 1 - start)
+        shown = f"{share * 100:.4g}"
+        yield Segment(signal, labels[signal], shown, percent(start), percent(width))
+        start += width
+
+
+def score_bar(hit: Hit, full: float) -> SafeString:
+    """A score as stacked contributions and added terms; `full` is the length of the bar."""
+    score = figure(hit.score, full)
+    rects = "".join(
+        f'<rect class="fill-{part.signal}" x="{part.x}" y="6" width="{part.width}" height="5"/>'
+        for part in segments(bar_parts(hit), full)
+    )
+    label = escape(gettext("Score %(score)s") % {"score": score})
+    return mark_safe(  # noqa: S308  # numbers, names of signals, and the label escaped above
+        f'<svg class="score-bar" height="16" role="img" aria-label="{label}">{_GRADUATIONS}'
+        f'<rect class="track" x="0" y="6" width="100%" height="5"/>{rects}'
+        f'<svg class="poise" x="{percent(_within(hit.score / full))}" y="6" overflow="visible">'
+        f'<path d="M0 0v5l3.5 5h-7L0 5z"/></svg></svg><span class="score">{score}</span>'
+    )
+
+
+def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
+    """The contributions as raw score, strength, weight and product, and their sum.
+
+    `tier` is the reason of the hit's tier, empty if it has none.
+    """
+    words = _words(get_language())
+    explanation = hit.explanation
+    said = []
+    if tier:
+        text = gettext("Rank %(rank)s precedes all scores: %(tier)s. Ties are ordered by score.")
+        said.append(text % {"rank": hit.rank, "tier": tier})
+    if explanation.note:
+        said.append(explanation.note)
+    sentences = "".join(f"<p>{escape(text)}</p>" for text in said)
+    rows = "".join(_row(part, profile, full, words) for part in explanation.contributions)
+    rows += "".join(
+        f'<tr><th scope="row" colspan="4">{_ADDED_DOT if operation is Operation.SUM else ""}'
+        f"{escape(part.label)}</th><td>{_SIGNS[operation]} {_amount(operation, part.value, full)}"
+        "</td></tr>"
+        for operation, part in explanation.adjustments
+    )
+    head = words.head_by_rank if profile.fusion is Fusion.RRF else words.head
+    total = words.largest if profile.fusion is Fusion.MAX else words.score
+    return mark_safe(  # noqa: S308  # numbers, and texts escaped one by one
+        f'<div class="figures">{sentences}<table><thead><tr>{head}</tr></thead>'
+        f'<tbody>{rows}</tbody><tfoot><tr><th scope="row" colspan="4">{total}</th>'
+        f"<td>{figure(hit.score, full)}</td></tr></tfoot></table></div>"
+    )
+
+
+def figure(number: float, full: float) -> str:
+    """A number with enough decimals for scores of that scale; rank fusion's are tiny."""
+    return f"{number:.3f}" if full >= 0.1 else f"{number:.5f}"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:.2f}%"
+
+
+_ADDED_DOT = f'<i class="dot back-{ADDED}"></i>'
+_GRADUATIONS = "".join(
+    f'<line class="graduation" x1="{percent(at / 4)}" x2="{percent(at / 4)}" y1="1" y2="5"/>'
+    for at in range(5)
+)
+
+
+def _row(part: Contribution, profile: Profile, full: float, words: _Words) -> str:
+    raw = "–" if part.raw is None else f"{part.raw:.3f}"
+    signal = part.signal
+    if signal is Signal.KEYWORD:
+        measure = words.scorers[profile.keyword_scorer]
+    elif signal is Signal.TITLE:
+        measure = profile.title_scorer.value.replace("_", " ")
+    else:
+        measure = words.measures[signal]
+    return (
+        f'<tr><th scope="row"><i class="dot back-{signal.value}"></i>{words.signals[signal.value]}'
+        f" <small>{measure}</small></th><td>{raw}</td><td>{figure(part.strength, full)}</td>"
+        f"<td>× {part.weight:.3g}</td><td>= {figure(part.value, full)}</td></tr>"
+    )
+
+
+def _amount(operation: Operation, value: float, full: float) -> str:
+    """A factor unchanged; a term in the format of the scores."""
+    return f"{value:.4g}" if operation is Operation.PRODUCT else figure(value, full)
+
+
+def _within(share: float) -> float:
+    return min(max(share, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of tables and bars in one language, escaped."""
+
+    signals: Mapping[str, str]
+    measures: Mapping[Signal, str]
+    scorers: Mapping[KeywordScorer, str]
+    head: str
+    head_by_rank: str
+    score: str
+    largest: str
+
+
+@lru_cache(maxsize=8)  # the languages in use
+def _words(language: str | None) -> _Words:
+    def head(second: str) -> str:
+        names = (_("Signal"), _("Raw"), second, _("Weight"), _("Contribution"))
+        return "".join(f'<th scope="col">{escaped(str(name))}</th>' for name in names)
+
+    labels = {signal.value: escaped(str(label)) for signal, label in SIGNAL_LABELS.items()}
+    return _Words(
+        signals=labels | {ADDED: escaped(str(ADDED_LABEL))},
+        measures={signal: escaped(str(label)) for signal, label in _MEASURES.items()},
+        scorers={scorer: escaped(str(label)) for scorer, label in SCORER_LABELS.items()},
+        head=head(gettext("Strength")),
+        head_by_rank=head("1 / (k + rank)"),
+        score=escaped(gettext("Score")),
+        largest=escaped(gettext("Score (the largest contribution)")),
+    )

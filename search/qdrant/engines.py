@@ -1,0 +1,58 @@
+"""The engine that the settings name, and whether it is left alone after a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+
+from common.backoff import CircuitBreaker
+from search.qdrant.port import Ask, Engine, EngineError, Scored
+
+# Seconds that an engine is left alone after a failure: one search in so many waits for a time-out.
+# A guess, as for Redis.
+PAUSE = 5.0
+EDGE = "edge:"
+breaker = CircuitBreaker(PAUSE)
+
+
+def engine() -> Engine:
+    """The engine of the settings. Raises EngineError if it cannot be used."""
+    return _engine(settings.QDRANT_URL, os.getpid())  # connections do not survive a fork
+
+
+@lru_cache(maxsize=4)
+def _engine(url: str, _process: int) -> Engine:
+    # Imported here: a site without Qdrant does without its packages.
+    try:
+        if url.startswith(EDGE):
+            from search.qdrant.edge import EdgeEngine
+
+            return EdgeEngine(Path(url.removeprefix(EDGE)))
+        from search.qdrant.client import ClientEngine
+    except ImportError as error:
+        raise EngineError(
+            "QDRANT_URL is set, but Qdrant's client is not installed: "
+            "pip install --require-hashes -r requirements/qdrant.txt"
+        ) from error
+    return ClientEngine.at(
+        url,
+        key=settings.QDRANT_API_KEY,
+        seconds=settings.QDRANT_TIMEOUT,
+        shards=settings.QDRANT_SHARDS,
+        replicas=settings.QDRANT_REPLICAS,
+    )
+
+
+def ask(name: str, asks: Sequence[Ask]) -> Sequence[Scored]:
+    """The engine's answers; raises EngineError at once if it failed a moment ago."""
+    if breaker.is_open:
+        raise EngineError("Qdrant failed a moment ago and is left alone.")
+    try:
+        return engine().ask(name, asks)
+    except EngineError:
+        breaker.trip()
+        raise

@@ -1,0 +1,120 @@
+"""The outbox becomes points: what changed is read from Postgres again and written to the engine.
+
+A row names a version, not what happened to it: its points become those that Postgres has now. So
+rows may be taken in any order, twice, and long after other changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, F, Min, Q
+from django.utils import timezone
+
+from common.backoff import pause
+from common.locks import hold_name
+from search.qdrant import points
+from search.qdrant.engines import breaker, engine
+from search.qdrant.models import PointChange, PointCollection
+from search.qdrant.port import EngineError
+
+logger = logging.getLogger(__name__)
+
+# Rows of one transaction. A guess: many uploads are one page of points each.
+AT_ONCE = 20
+# A version that the engine refuses is tried again at least so often.
+LONGEST_PAUSE = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far the engine is behind: the rows that wait, and since when the oldest does."""
+
+    waiting: int
+    since: datetime | None
+
+    @property
+    def seconds(self) -> float:
+        """The age of the oldest row; 0 without any."""
+        return (timezone.now() - self.since).total_seconds() if self.since else 0.0
+
+
+def lag() -> Lag:
+    """How far the engine is behind."""
+    found = PointChange.objects.aggregate(waiting=Count("pk"), since=Min("created"))
+    return Lag(**found)
+
+
+def sync() -> int:
+    """Pass on what waits, until nothing does or the engine fails; return how many rows.
+
+    Workers that do this at once take different rows.
+    """
+    done = 0
+    while not breaker.is_open:
+        try:
+            taken = _take()
+        except _Failed as failed:
+            _postpone(failed)
+            continue
+        if not taken:
+            break
+        done += taken
+    return done
+
+
+class _Failed(Exception):
+    """The engine failed at these rows."""
+
+    def __init__(self, rows: Sequence[int], error: EngineError) -> None:
+        super().__init__(str(error))
+        self.rows = rows
+
+
+def _take() -> int:
+    """Pass on some rows in one transaction; return how many. Raises _Failed."""
+    with transaction.atomic():
+        due = Q(not_before=None) | Q(not_before__lte=timezone.now())
+        rows = PointChange.objects.filter(due).select_for_update(skip_locked=True)
+        taken = list(rows.order_by("pk")[:AT_ONCE])
+        pks = [row.pk for row in taken]
+        # One that failed goes alone, so that it holds up no other.
+        if any(row.attempts for row in taken):
+            taken = [min(taken, key=lambda row: (row.attempts, row.pk))]
+            pks = [taken[0].pk]
+        try:
+            for version in sorted({row.version for row in taken}):
+                _write(version)
+        except EngineError as error:
+            raise _Failed(pks, error) from error
+        PointChange.objects.filter(pk__in=pks).delete()
+    return len(pks)
+
+
+def _write(version: int) -> None:
+    """Let all collections hold what Postgres has of the version. Raises EngineError."""
+    # Another worker may be writing an older state of it; in sorted order, so without a deadlock.
+    hold_name(f"points of version {version}")
+    for collection in PointCollection.objects.filter(state__in=PointCollection.WRITTEN):
+        kept: list[int] = []
+        for page in points.of_version(version, collection.spaces):
+            engine().upsert(collection.name, page)
+            kept += [point.id for point in page]
+        engine().keep_only(collection.name, version, kept)
+
+
+def _postpone(failed: _Failed) -> None:
+    """Leave the rows for later, and the engine alone for a moment."""
+    breaker.trip()
+    logger.warning("Points could not be written, %d rows wait: %s", len(failed.rows), failed)
+    attempts = PointChange.objects.filter(pk__in=failed.rows).order_by("-attempts")
+    most = attempts.values_list("attempts", flat=True).first() or 0
+    attempts.update(
+        attempts=F("attempts") + 1,
+        not_before=timezone.now() + pause(most, longest=LONGEST_PAUSE),
+        error=str(failed)[:500],
+    )

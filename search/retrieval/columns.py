@@ -1,0 +1,161 @@
+"""Q3: the statement's one row: all candidates as the bytes of one array, and their columns.
+
+A row for each candidate would become a tuple of Python objects, one by one; the binary form of
+equal records lies side by side, as numpy reads it. `sent` writes the SQL, `read` the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from search.domain import (
+    ABSENT,
+    GENERATORS,
+    SIGNALS,
+    Candidates,
+    Query,
+    Reading,
+    Signal,
+    TermStatistic,
+    row_type,
+)
+from search.domain.candidates import HALF
+from search.retrieval.identifier import forms_of
+
+# Fixed columns of a candidate over the table `scored`, with their types; none may be NULL: that
+# has another length. `form` is counted from 1 in the parameter `forms`, 0 without one.
+_FIXED = (
+    ("chunk", "id", "int8"),
+    ("document", "document_id", "int8"),
+    ("signature", "coalesce(signature, 0)", "int8"),
+    ("signed", "(signature IS NOT NULL)::int4", "int4"),
+    ("embedded", "(embedding IS NOT NULL)::int4", "int4"),
+    ("pin", f"coalesce(pin, {ABSENT})::int4", "int4"),
+    ("form", "coalesce(array_position(%(forms)s::text[], form::text), 0)", "int4"),
+    ("held_at", "coalesce(place, 0)::int4", "int4"),
+    ("strength", "coalesce(strength, 0)::float8", "float8"),
+)
+_NUMPY = {"int4": ">i4", "int8": ">i8", "float8": ">f8"}
+
+_SENT = """
+SELECT {findings},
+       string_agg(record_send(ROW({record})), ''::bytea ORDER BY id),
+       {embeddings},
+       array_agg(language ORDER BY id),
+       {places}
+FROM scored
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a statement's row contains: the boosts that can match, by key, and the signals that run.
+
+    `boosts` are the keys of all boosts of the profile; `is_wide`: ranks by candidate generator.
+    """
+
+    boosts: tuple[str, ...]
+    counted: tuple[str, ...]
+    signals: tuple[Signal, ...]
+    is_wide: bool = False
+
+
+def sent(counted: int, signals: int, findings: str, *, embeddings: bool, is_wide: bool) -> str:
+    """The last SELECT of a statement, over `scored` with so many boosts and then signals.
+
+    Their columns are `value_0` and so on. `findings` is SQL for the query's statistics, as JSON.
+    """
+    record = [sql for _, sql, _ in _FIXED]
+    record += [f"value_{i}::int8" for i in range(counted)]
+    record += [f"coalesce(value_{i}, 'NaN')::float8" for i in range(counted, counted + signals)]
+    return _SENT.format(
+        findings=findings,
+        record=", ".join(record),
+        embeddings="string_agg(embedding, ''::bytea ORDER BY id)" if embeddings else "NULL::bytea",
+        places="json_agg(places ORDER BY id)" if is_wide else "NULL::json",
+    )
+
+
+@lru_cache(maxsize=64)
+def _record_type(counted: int, signals: int) -> np.dtype[Any]:
+    """The dtype of a record as Postgres sends it: a number of fields; type, length, value of each.
+
+    See `record_send` in Postgres' rowtypes.c; all numbers are big-endian.
+    """
+    fields = [(name, _NUMPY[kind]) for name, _, kind in _FIXED]
+    fields += [(f"count_{i}", ">i8") for i in range(counted)]
+    fields += [(f"score_{i}", ">f8") for i in range(signals)]
+    described: list[tuple[str, str]] = [("", ">i4")]
+    for name, kind in fields:
+        described += [(f"type and length of {name}", "V8"), (name, kind)]
+    return np.dtype(described)
+
+
+def read(query: Query, row: Sequence[Any], sent: Sent) -> Candidates:
+    """The candidates of the statement's row, by chunk id."""
+    findings, records, embeddings, language, places = row
+    found = np.frombuffer(records or b"", _record_type(len(sent.counted), len(sent.signals)))
+    rows = np.zeros(len(found), row_type(len(sent.boosts)))
+    for name in ("chunk", "document", "signature", "signed", "embedded", "pin", "held_at"):
+        rows[name] = found[name]
+    rows["strength"] = found["strength"]
+    rows["form"], forms = _forms(query, found["form"])
+    rows["language"], languages = _languages(language or ())
+    if sent.is_wide:
+        ranks = [[each.get(name, 0) for name in GENERATORS] for each in places or ()]
+        rows["places"] = np.array(ranks, np.uint16).reshape(len(rows), len(GENERATORS))
+    for i, name in enumerate(sent.counted):
+        rows["counts"][:, sent.boosts.index(name)] = found[f"count_{i}"]
+    raw = rows["raw"]
+    raw[:] = np.nan
+    for i, signal in enumerate(sent.signals):
+        raw[:, SIGNALS.index(signal)] = found[f"score_{i}"]  # NaN where it cannot score
+    vectors = None
+    if embeddings:
+        held = int(np.count_nonzero(rows["embedded"]))
+        vectors = np.frombuffer(embeddings, ">f2").reshape(held, -1).astype(HALF)
+    return Candidates(
+        query,
+        rows,
+        vectors,
+        sent.boosts,
+        forms,
+        **_statistics(findings),
+        expanded=len(query.related) if Signal.WORDNET in sent.signals else 0,
+        by_meaning=Signal.VECTOR in sent.signals,
+        languages=languages,
+        is_wide=sent.is_wide,
+    )
+
+
+def _statistics(findings: Mapping[str, Any]) -> dict[str, Any]:
+    """The query's statistics, as fields of Candidates."""
+    return {
+        "terms": tuple(TermStatistic(*values) for values in findings["terms"] or ()),
+        "left_out": findings["left_out"],
+        "unchecked": findings["unchecked"],
+        "unknown": tuple(findings["unknown"] or ()),
+        "readings": tuple(Reading(*values) for values in findings["readings"] or ()),
+    }
+
+
+def _forms(query: Query, places: Sequence[int]) -> tuple[Sequence[int], tuple[str, ...]]:
+    """Each candidate's form as an index into the forms found, ABSENT without one, and these."""
+    asked = tuple(forms_of(query))
+    if not asked:
+        return [ABSENT] * len(places), ()
+    found = tuple(dict.fromkeys(asked[place - 1] for place in list(places) if place))
+    at = [ABSENT, *(found.index(form) if form in found else ABSENT for form in asked)]
+    return [at[place] for place in list(places)], found
+
+
+def _languages(languages: Sequence[str]) -> tuple[Sequence[int], tuple[str, ...]]:
+    """Each candidate's language as an index into those found, ABSENT for none, and these."""
+    found = tuple(dict.fromkeys(filter(None, languages)))
+    at = {code: place for place, code in enumerate(found)}
+    return [at.get(code, ABSENT) for code in languages], found
