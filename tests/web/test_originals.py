@@ -6,7 +6,10 @@ import io
 import json
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +161,7 @@ def _of_nobody(bucket: Bucket) -> None:
 
 @pytest.mark.parametrize("happen", [_gone, _of_nobody])
 def test_an_upload_is_refused_and_nothing_is_lost(
-    bucket: Bucket, happen: Callable[[Bucket], None], administrator: User, settings: Any
+    bucket: Bucket, happen: Callable[[Bucket], None], administrator: User
 ) -> None:
     collection = make_collection()
     waiting = upload(collection, TEXT, title="Beam").version
@@ -185,6 +188,40 @@ def test_an_upload_is_refused_and_nothing_is_lost(
             download(waiting)
         shown = outages.unavailable(RequestFactory().get("/"), sentence=str(caught.value))
         assert shown.status_code == 503
+
+
+class Refusing(BaseHTTPRequestHandler):
+    """Answers everything with 403, or, while `hangs`, not at all."""
+
+    hangs = threading.Event()
+
+    def do_PUT(self) -> None:
+        if self.hangs.is_set():
+            time.sleep(1)
+        self.send_response(403)
+        self.end_headers()
+
+    do_HEAD = do_GET = do_POST = do_PUT  # noqa: N815
+
+    def log_message(self, *arguments: object) -> None: ...
+
+
+@pytest.mark.parametrize("hangs", [False, True], ids=["refuses", "hangs"])
+def test_a_server_that_refuses_or_hangs_is_said(
+    bucket: Bucket, hangs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ingestion.files.bucket.TIMEOUT", "0.1s")
+    monkeypatch.setattr("ingestion.files.bucket.RETRIES", {"max_retries": 0})
+    (Refusing.hangs.set if hangs else Refusing.hangs.clear)()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(StorageUnavailable, match="unavailable" if hangs else "refuses access"):
+            upload(make_collection(), TEXT)
+        assert not health.storage_answers()
+        assert [each.state for each in machine.originals()] == ["wrong"]
+        server.shutdown()
+    assert not Document.objects.exists()
 
 
 def test_the_doctor_writes_reads_and_deletes(bucket: Bucket) -> None:
