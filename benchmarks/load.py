@@ -28,6 +28,7 @@ from benchmarks.site import receive, site, wait_until_finished, worker
 from benchmarks.streams import HOST, Server, server
 
 FEW = 8
+SAMPLES = 10  # of the memory, during each part
 
 
 def main() -> None:
@@ -101,7 +102,8 @@ class Read:
     milliseconds: list[float] = field(default_factory=list)
     statuses: Counter[int | str] = field(default_factory=Counter)
     seconds: float = 0.0
-    megabytes: tuple[float, float] = (0.0, 0.0)
+    # Of each process of the site, ten times on the way: a leak goes on rising, a warm-up ends.
+    megabytes: list[list[float]] = field(default_factory=list)
 
     @property
     def p50(self) -> float:
@@ -112,8 +114,11 @@ class Read:
         print(f"\n{title}: {self.readers} readers, {self.seconds:.0f} s")
         print(f"  {dict(self.statuses)}; answered {self.statuses[200] / self.seconds:.1f}/s")
         print(f"  p50 {self.p50:.0f} ms  p95 {p95:.0f} ms  p99 {p99:.0f} ms")
-        first, last = self.megabytes
-        print(f"  memory of the processes: {first:.0f} MB, then {last:.0f} MB", flush=True)
+        if len({len(sample) for sample in self.megabytes}) == 1:
+            for process in zip(*self.megabytes, strict=True):
+                print("  memory of a process, MB:", *(f"{each:.0f}" for each in process))
+        if self.megabytes:
+            print("  of all, MB:", *(f"{sum(each):.0f}" for each in self.megabytes), flush=True)
 
 
 def read(
@@ -138,7 +143,7 @@ async def _read(
 ) -> None:
     numbers = count()
     began = time.perf_counter()
-    before = _megabytes(target)
+    found.megabytes.append(_megabytes(target))
 
     def is_over() -> bool:
         over = time.perf_counter() - began > seconds
@@ -160,9 +165,16 @@ async def _read(
             else:
                 await asyncio.sleep(wait)
 
+    async def weigh() -> None:
+        while True:
+            await asyncio.sleep(seconds / SAMPLES)
+            found.megabytes.append(_megabytes(target))
+
+    weighing = asyncio.create_task(weigh())
     await asyncio.gather(*(reader() for _ in range(found.readers)))
+    weighing.cancel()
     found.seconds = time.perf_counter() - began
-    found.megabytes = (before, _megabytes(target))
+    found.megabytes.append(_megabytes(target))
 
 
 async def ask(port: int, question: str) -> tuple[int, float]:
@@ -181,9 +193,10 @@ async def ask(port: int, question: str) -> tuple[int, float]:
     return int(head.split()[1]), float(wait or 1)
 
 
-def _megabytes(target: Server) -> float:
-    processes: list[psutil.Process] = target.process.children()
-    return sum(each.memory_info().rss for each in processes) / 1e6
+def _megabytes(target: Server) -> list[float]:
+    """Of each process of the site, by its number: what is its own and not shared."""
+    processes: list[psutil.Process] = sorted(target.process.children(), key=lambda one: one.pid)
+    return [each.memory_full_info().uss / 1e6 for each in processes]
 
 
 if __name__ == "__main__":

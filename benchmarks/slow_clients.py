@@ -70,7 +70,12 @@ async def _run(port: int, headers: int, bodies: int, seconds: float) -> tuple[Re
 async def _slow(port: int, first: bytes, then: bytes, kind: str, closed: Counter[str]) -> None:
     """One connection that never ends its request, opened again whenever it is closed."""
     while True:
-        reader, writer = await asyncio.open_connection(HOST, port)
+        try:
+            reader, writer = await asyncio.open_connection(HOST, port)
+        except OSError:  # as many as the site keeps
+            closed["refused"] += 1
+            await asyncio.sleep(PAUSE)
+            continue
         try:
             writer.write(first)
             while not reader.at_eof():

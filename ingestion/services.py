@@ -3,7 +3,7 @@
     receive  -> a document and a version, queued          (boundary: upload, API, command)
     advance  -> parsing, chunking, embedding, ready       (a worker; see `steps`)
     activate -> the new chunks replace the old in one transaction    (`activation`)
-    delete   -> the bin; restore undoes it, purge deletes permanently (`deletion`)
+    delete   -> the bin; restore undoes it (`deletion`), purge deletes permanently (`purging`)
     make_current -> a new version with the file of an older one      (`versions`)
     move -> another collection; annotate -> tags and metadata of many (`arranging`)
     edit_chunk -> a passage changed by hand, in place                (`editing`)
@@ -29,13 +29,11 @@ from ingestion.documents.deletion import (
     delete,
     delete_collection,
     keep_out_of_bin,
-    purge,
-    purge_bin,
-    purge_collection_later,
     restore,
     restore_collection,
 )
 from ingestion.documents.editing import Wish, edit_chunk, place, undo
+from ingestion.documents.purging import purge, purge_bin, purge_collection_later, purge_later
 from ingestion.documents.versions import add_version, file_of, held, latest_of, locked, make_current
 from ingestion.errors import QuotaUsedUp
 from ingestion.files import storage
@@ -61,6 +59,7 @@ __all__ = [
     "purge",
     "purge_bin",
     "purge_collection_later",
+    "purge_later",
     "receive",
     "replace",
     "reprocess",

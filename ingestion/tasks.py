@@ -10,13 +10,13 @@ from celery import shared_task
 
 from common import jobs
 from ingestion import idempotency
-from ingestion.documents import deletion, steps
+from ingestion.documents import purging, steps
 from ingestion.documents.underway import note_under_way
 from ingestion.intake.importing import runner
 from ingestion.intake.importing.services import forget_files
 from ingestion.intake.watching.scanning import scan
 from ingestion.lexical import terms
-from ingestion.models import DocumentVersion, Import, WatchedFolder
+from ingestion.models import DocumentVersion, Import, Purge, WatchedFolder
 from ingestion.spaces import backfill
 from ingestion.webhooks import sending
 from ingestion.webhooks.models import Webhook
@@ -48,10 +48,15 @@ def deliver_webhook(webhook_id: int) -> int:
 
 
 @shared_task
+def advance_purge(purge_id: int) -> bool:
+    return purging.advance(purge_id)
+
+
+@shared_task
 def sweep() -> int:
     idempotency.forget_expired()
     note_under_way()
-    swept = sum(jobs.sweep(model) for model in (DocumentVersion, Import, Webhook))
+    swept = sum(jobs.sweep(model) for model in (DocumentVersion, Import, Purge, Webhook))
     return swept + backfill.sweep_spaces()
 
 
@@ -69,4 +74,4 @@ def fold_statistics() -> bool:
 def purge_bin() -> tuple[int, int]:
     forget_files()
     sending.forget_old()
-    return deletion.purge_bin()
+    return purging.purge_bin()

@@ -109,7 +109,7 @@ def _excluded(pin: Pin) -> Iterator[str]:
         yield gettext("The question is not valid: %(error)s") % {"error": error}
         return
     document = Chunk.objects.filter(document=pin.document_id)
-    narrowed = Scope(lambda: document, Collection.objects.all()).narrowed_by(query).chunks
+    narrowed = Scope(lambda: document, Collection.objects.all).narrowed_by(query).chunks
     if narrowed is not document and document.exists() and not narrowed.exists():
         yield gettext(
             "The filters or exact phrases of the question exclude “%(document)s”, so that it would "

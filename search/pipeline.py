@@ -24,7 +24,7 @@ from common.observing import metrics
 from common.observing.tracing import span
 from ingestion.models.library import Viewer
 from search.domain import Candidates, TakesPart
-from search.engine import configuration
+from search.engine import repeated
 from search.engine.configuration import Configuration
 from search.engine.experiment import mixed_ranking, part_of, teams_of
 from search.engine.find import find, hiding_notes, scope_of
@@ -67,12 +67,12 @@ def search(
     those who show their texts.
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
-    Costs three queries: the configuration's stamp, the candidates, the page shown; one more for
-    the texts that a reranker reads, one for words that no searched text contains, one for a
-    collection of chosen groups that names its own profile, one if nothing is found with the phrases
-    and exclusions of the query, and three more to search its correction. The order never depends on
-    the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile,
-    NoActiveProfile.
+    Costs three queries: the state of configuration and library, the candidates, the page shown; the
+    first alone if the same was asked a moment ago (`repeated`). One more for the texts that a
+    reranker reads, one for words that no searched text contains, one for a collection of chosen
+    groups that names its own profile, one if nothing is found with the phrases and exclusions of
+    the query, and three more to search its correction. The order never depends on the page or its
+    size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile, NoActiveProfile.
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
@@ -86,7 +86,26 @@ def search(
 def _searched(
     text: str, asked: Request, configured: Configuration | None, started: float
 ) -> SearchResponse:
-    """The response to `text` or, if it has no results, to its correction; readers' are counted."""
+    """The response to `text`, perhaps the one of a moment ago; readers' searches are counted."""
+    key, is_saved = None, configured is None
+    if configured is None:
+        configured, key = repeated.prepared(text, asked)
+    response = None if key is None else repeated.kept(key)
+    if response is not None:
+        response = replace(response, milliseconds={"total": _since(started)})
+    else:
+        response = _made(text, asked, configured, started)
+        if key is not None:
+            repeated.keep(key, response)
+    # Not those of tuners and measurements, as in the events of analytics.
+    is_readers = is_saved and patience() is None and not response.forced
+    if is_readers and not response.query.is_empty:
+        _count(response)
+    return response
+
+
+def _made(text: str, asked: Request, configured: Configuration, started: float) -> SearchResponse:
+    """The response to `text` or, if it has no results, to its correction."""
     response, found = _answer(text, asked, configured)
     suggestion = _suggestion(response, found, asked)
     if suggestion and not response.total and not asked.choices.exact:
@@ -96,12 +115,7 @@ def _searched(
             original = response.query.original
             response, suggestion = replace(instead, corrected_from=original), ""
     milliseconds = {**response.milliseconds, "total": _since(started)}
-    response = replace(response, suggestion=suggestion, milliseconds=milliseconds)
-    # Not those of tuners and measurements, as in the events of analytics.
-    is_readers = configured is None and patience() is None and not response.forced
-    if is_readers and not response.query.is_empty:
-        _count(response)
-    return response
+    return replace(response, suggestion=suggestion, milliseconds=milliseconds)
 
 
 def _count(response: SearchResponse) -> None:
@@ -115,10 +129,9 @@ def _count(response: SearchResponse) -> None:
 
 
 def _answer(
-    text: str, asked: Request, configured: Configuration | None
+    text: str, asked: Request, configured: Configuration
 ) -> tuple[SearchResponse, Candidates]:
     """The response to `text` as typed, and its candidates; both empty for an empty query."""
-    configured = configured or configuration.current()
     query = read(text, configured, insist=asked.choices.insist)
     scope = of_scope(query, asked, configured)
     # An experiment compares the site's profiles, on the searches that they rank (ADR 42).

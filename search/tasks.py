@@ -14,8 +14,7 @@ from common import jobs
 from search.analytics import gathering, privacy
 from search.answers import budgets, feedback, retention
 from search.errors import PoolError, SearchError
-from search.qdrant import checking, rebuilding, syncing
-from search.qdrant.engines import breaker
+from search.qdrant import checking, engines, rebuilding, syncing
 from search.qdrant.models import PointCollection
 from search.qdrant.port import EngineError
 from search.readers import history, news
@@ -138,6 +137,6 @@ def check_points() -> int:
     try:
         return checking.check_if_due()
     except EngineError as error:
-        breaker.trip()
+        engines.breaker.trip()
         logger.warning("The points could not be compared: %s", error)
         return 0

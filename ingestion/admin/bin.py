@@ -28,8 +28,9 @@ from unfold.admin import ModelAdmin
 from common.admin.pages import OwnPages, ReadOnly, Row, Summary, actor, whole_number
 from ingestion import services
 from ingestion.admin.filters import CollectionFilter
+from ingestion.documents.purging import LONG_AGO
 from ingestion.errors import StateConflict
-from ingestion.models import Collection, DeletedDocument, Document
+from ingestion.models import Collection, DeletedDocument, Document, Purge
 
 
 def days_left(deleted: Document | Collection) -> int:
@@ -171,6 +172,8 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     @admin.display(description=_("restorable for"), ordering="deleted_at")
     def left(self, document: DeletedDocument) -> str:
+        if document.deleted_at == LONG_AGO:
+            return gettext("being deleted permanently")
         days = days_left(document)
         if not days:
             return gettext("deleted within the hour")
@@ -199,10 +202,12 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         collections = deleted_collections(request).annotate(document_count=Count("documents"))
-        rows = [(collection, days_left(collection)) for collection in collections]
+        purges = {purge.collection_id: purge for purge in Purge.objects.defer("collection")}
+        rows = [(each, days_left(each), purges.get(each.pk)) for each in collections]
         context = {
             "title": _("Bin"),
             "deleted_collections": rows,
+            "purge_of_documents": purges.get(None),
             "may_restore": request.user.has_perm("ingestion.change_collection"),
             "may_purge": request.user.has_perm("ingestion.delete_collection"),
             **(extra_context or {}),
@@ -225,13 +230,19 @@ class BinAdmin(ReadOnly, ModelAdmin):  # type: ignore[misc]
 
     @admin.action(description=_("Delete permanently"), permissions=["purge"])
     def purge_selected(self, request: HttpRequest, queryset: QuerySet[DeletedDocument]) -> None:
-        count = services.purge(_plain(queryset), acting_user=actor(request))
+        count, left = services.purge_later(_plain(queryset), acting_user=actor(request))
         done = ngettext(
             "%(count)d document was deleted permanently.",
             "%(count)d documents were deleted permanently.",
             count,
         )
-        self.message_user(request, done % {"count": count}, messages.SUCCESS)
+        begun = ngettext(
+            "%(count)d document is being deleted permanently. This page shows how far it is.",
+            "%(count)d documents are being deleted permanently. This page shows how far it is.",
+            left,
+        )
+        said = begun % {"count": left} if left else done % {"count": count}
+        self.message_user(request, said, messages.SUCCESS)
 
     def restore_collection_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         collection = self._collection(request, pk, "ingestion.change_collection")

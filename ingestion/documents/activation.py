@@ -121,7 +121,8 @@ def hide(document: Document) -> None:
     if document.current_id is None:
         return
     terms.count_out(document.current_id)
-    Chunk.objects.filter(version=document.current_id).update(searchable=False)
+    shown = Chunk.objects.filter(version=document.current_id, searchable=True)
+    shown.update(searchable=False)
     events.tell_of_index(document.current_id)
 
 

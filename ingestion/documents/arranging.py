@@ -18,7 +18,8 @@ from django.utils.translation import gettext
 
 from ingestion.audit import log
 from ingestion.documents import activation, versions
-from ingestion.documents.deletion import family_of, keep_out_of_bin
+from ingestion.documents.deletion import keep_out_of_bin
+from ingestion.documents.purging import family_of
 from ingestion.errors import IngestionError, InvalidMetadata, StateConflict
 from ingestion.lexical import terms
 from ingestion.metadata import MAX_FACET_KEYS, TAGS, edited

@@ -2,19 +2,18 @@
 
     delete   -> removed from search and BM25's statistics; files, chunks and embeddings stay
     restore  -> searchable as before, in one transaction
-    purge    -> erased: rows, files, statistics, titles in the audit
+    purge    -> erased: rows, files, statistics, titles in the audit (`purging`)
 
 A document's parts share its fate. A collection is only marked: its contents become unreadable, but
-its documents stay unchanged until a task removes them.
+its documents stay unchanged until a worker purges it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.contrib.admin.models import CHANGE, DELETION
@@ -23,23 +22,25 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from common.jobs import IMPORTS, enqueue, revoke, send
+from common.jobs import enqueue
 from ingestion import events
-from ingestion.audit import forget, log
+from ingestion.audit import log
 from ingestion.documents import activation, versions
-from ingestion.documents.activation import remove_unused
+from ingestion.documents.purging import (
+    LONG_AGO,
+    begin_purge,
+    family_of,
+    locked,
+    purge_later,
+    stop_purge,
+    stop_work,
+)
 from ingestion.errors import StateConflict
-from ingestion.lexical import terms
 from ingestion.models import Collection, Document, DocumentVersion
 from ingestion.models.versions import UNFINISHED
 
 if TYPE_CHECKING:
     from common.accounts.models import User
-
-
-def grace() -> timedelta:
-    """The time during which a deletion can be undone."""
-    return timedelta(days=settings.DELETION_GRACE_DAYS)
 
 
 def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
@@ -50,7 +51,7 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
     count = 0
     for given in documents:
         with transaction.atomic():
-            document = _locked(given.pk, deleted_at=None)
+            document = locked(given.pk, deleted_at=None)
             if document is None:
                 continue
             now = timezone.now()
@@ -59,7 +60,7 @@ def delete(documents: Iterable[Document], *, acting_user: User | None) -> int:
             log(acting_user, document, DELETION, "Put in the bin")
             count += 1
         if not settings.DELETION_GRACE_DAYS:
-            purge([given], acting_user=acting_user)
+            purge_later([given], acting_user=acting_user)
     return count
 
 
@@ -67,43 +68,23 @@ def restore(documents: Iterable[Document], *, acting_user: User | None) -> int:
     """Restore documents and their parts from the bin, searchable as before; return how many.
 
     Raises StateConflict for the first that cannot be restored: the collection now holds its file
-    or another document from its source, or its collection or parent document is in the bin.
+    or another document from its source, its collection or parent document is in the bin, or it is
+    being erased.
     """
     count = 0
     for given in documents:
         with _place_kept(str(given)), transaction.atomic():
-            document = _locked(given.pk)
+            document = locked(given.pk)
             if document is None or document.deleted_at is None:
                 continue
+            if document.deleted_at == LONG_AGO:
+                raise StateConflict(
+                    gettext("“%(document)s” is being deleted permanently.") % {"document": document}
+                )
             _check_place(document)
             for member in family_of(document, deleted_at=document.deleted_at):
                 _bring_back(member)
             log(acting_user, document, CHANGE, "Restored from the bin")
-            count += 1
-    return count
-
-
-def purge(documents: Iterable[Document], *, acting_user: User | None) -> int:
-    """Permanently delete documents and all data derived from them; return how many.
-
-    They need not be in the bin. A stored file that another version refers to is kept.
-    """
-    count = 0
-    for given in documents:
-        with transaction.atomic():
-            document = _locked(given.pk)
-            if document is None:
-                continue
-            family = family_of(document)
-            files: set[tuple[str, str]] = set()
-            for member in family:
-                if member.deleted_at is None and member.collection.deleted_at is None:
-                    events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
-                activation.hide(member)
-                files |= set(member.versions.values_list("file", "sha256"))
-                forget(acting_user, member)
-            document.delete()
-            transaction.on_commit(partial(remove_unused, files))
             count += 1
     return count
 
@@ -117,11 +98,11 @@ def delete_collection(collection: Collection, *, acting_user: User | None) -> No
             return
         row.deleted_at, row.deleted_by = timezone.now(), acting_user
         row.save(update_fields=["deleted_at", "deleted_by"])  # signals: searches forget its profile
-        _stop_work(Q(document__collection=collection))
+        stop_work(DocumentVersion.objects.filter(document__collection=collection))
         log(acting_user, collection, DELETION, "Put in the bin with its documents")
         events.tell_of_collection(events.COLLECTION_DELETED, row)
         if not settings.DELETION_GRACE_DAYS:
-            transaction.on_commit(_ask_for_purge)
+            begin_purge(row)
 
 
 def keep_out_of_bin(collection: Collection) -> None:
@@ -145,7 +126,10 @@ def keep_out_of_bin(collection: Collection) -> None:
 
 
 def restore_collection(collection: Collection, *, acting_user: User | None) -> None:
-    """Restore a collection and its documents. Raises StateConflict if its name is taken."""
+    """Restore a collection and its documents, of a purge under way those that are left.
+
+    Raises StateConflict if its name is taken.
+    """
     with _place_kept(collection.name), transaction.atomic():
         rows = Collection.objects.select_for_update(of=("self",))
         row = rows.filter(pk=collection.pk).exclude(deleted_at=None).first()
@@ -160,6 +144,7 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
                 )
                 % {"row": row.name, "slug": row.slug}
             )
+        stop_purge(row)
         row.deleted_at = row.deleted_by = None
         row.save(update_fields=["deleted_at", "deleted_by"])  # signals: searches may name it again
         waiting = DocumentVersion.objects.filter(
@@ -171,72 +156,11 @@ def restore_collection(collection: Collection, *, acting_user: User | None) -> N
         events.tell_of_collection(events.COLLECTION_RESTORED, row)
 
 
-def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
-    """Have a worker purge a collection in the bin now, before its grace period ends."""
-    with transaction.atomic():
-        # Expired, whatever the grace period.
-        long_ago = datetime(1970, 1, 1, tzinfo=timezone.get_current_timezone())
-        rows = Collection.objects.filter(pk=collection.pk).exclude(deleted_at=None)
-        if rows.update(deleted_at=long_ago):
-            log(acting_user, collection, DELETION, "Removed for good with its documents")
-            transaction.on_commit(_ask_for_purge)
-
-
-def _ask_for_purge() -> None:
-    """Ask a worker to purge expired items; if the message is lost, beat sends another."""
-    send("ingestion.tasks.purge_bin", queue=IMPORTS)
-
-
-def purge_bin(*, now: bool = False) -> tuple[int, int]:
-    """Purge the bin of expired items, or of all; return how many documents and collections."""
-    limit = timezone.now() - (timedelta(0) if now else grace())
-    expired = Document.objects.filter(deleted_at__lte=limit).only("pk")
-    documents = purge(_one_by_one(expired), acting_user=None)
-    collections = 0
-    for collection in Collection.objects.filter(deleted_at__lte=limit):
-        inside = Document.objects.filter(collection=collection).only("pk")
-        documents += purge(_one_by_one(inside), acting_user=None)
-        with transaction.atomic():
-            collection.delete()
-        collections += 1
-    if documents or collections:
-        terms.fold()
-    return documents, collections
-
-
-def _one_by_one(documents: Any) -> Iterator[Document]:
-    """The documents, by primary key alone and one at a time: a purge may take hours."""
-    pks = list(documents.order_by("pk").values_list("pk", flat=True))
-    for pk in pks:
-        yield Document(pk=pk)
-
-
-def _locked(pk: int, **wanted: object) -> Document | None:
-    rows = Document.objects.select_for_update(of=("self",)).select_related("collection")
-    return rows.filter(pk=pk, **wanted).first()
-
-
-def family_of(document: Document, **wanted: object) -> list[Document]:
-    """The document and its nested parts that match `wanted`, all locked."""
-    family, level = [document], [document]
-    while level:
-        rows = Document.objects.select_for_update(of=("self",)).order_by("pk")
-        level = list(rows.filter(parent__in=level, **wanted))
-        family += level
-    return family
-
-
 def _put_away(document: Document, now: datetime, acting_user: User | None) -> None:
     activation.hide(document)
     Document.objects.filter(pk=document.pk).update(deleted_at=now, deleted_by=acting_user)
-    _stop_work(Q(document=document))
+    stop_work(document.versions.all())
     events.tell_of_document(events.DOCUMENT_DELETED, document, state="deleted")
-
-
-def _stop_work(which: Q) -> None:
-    """Revoke the leases of these versions: their workers stop at the next write."""
-    unfinished = DocumentVersion.objects.filter(which, state__in=UNFINISHED)
-    revoke(unfinished)
 
 
 def _bring_back(document: Document) -> None:

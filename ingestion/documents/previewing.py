@@ -55,8 +55,10 @@ def ocr_of_settings(pages: int) -> Ocr:
 
 # Few: somebody is waiting for the preview.
 OCR_PAGES = 5
-# In the web process, whose thread waits for the parser and then cuts the text: seconds for each.
+# In the web process: seconds in which a thread waits for the parser's process.
 WEB_SECONDS = 4.0
+# Then it cuts the text into passages itself, while others wait for the interpreter: under a second.
+CUT_SECONDS = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +105,20 @@ def preview_chunks(
 ) -> ChunkPreview:
     """The chunks of the file at `path` as an upload would get them, for the active model.
 
-    The parser may take `seconds`, and so may what follows; with a limit one scanned page is read.
+    The parser may take `seconds`; with a limit one scanned page is read, and what follows may take
+    CUT_SECONDS.
 
     Raises IngestionError for a file that would be refused or would fail, ValueError with a
     message for incompatible sizes.
     """
     model = spaces.embedder()
     options = _options(chunk_tokens, overlap_tokens, model)
-    pages = OCR_PAGES if math.isinf(seconds) else 1
+    pages, cutting = (OCR_PAGES, math.inf) if math.isinf(seconds) else (1, CUT_SECONDS)
     parsed = open_file(path, file_name, parts_to=parts_to, ocr_pages=pages, seconds=seconds)
     title = parsed.title.strip() or title_from_file_name(file_name)
     said = primary_code(parsed.language) or detect_language(extracted_text(parsed.blocks)) or ""
     drafts = chunk_blocks(parsed.blocks, options, model.tokenizer, title=title)
-    chunks = tuple(_until(drafts, time.monotonic() + seconds))
+    chunks = tuple(_until(drafts, time.monotonic() + cutting))
     return ChunkPreview(
         title=title,
         language=language or said,

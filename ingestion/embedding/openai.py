@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotInTime
+from contextvars import copy_context
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,7 +112,9 @@ class OpenAIEmbedder:
             return self._query(text, self._config.deadline)
         # HTTP timeouts restart with each byte and name look-ups have none, so only a separate
         # thread can guarantee the limit.
-        waiting = self._queries.get().submit(self._query, text, timeout)
+        # It takes the context along: the ids of the request stand in what is logged there.
+        run = copy_context().run
+        waiting = self._queries.get().submit(run, self._query, text, timeout)
         try:
             return waiting.result(timeout)
         except NotInTime as error:

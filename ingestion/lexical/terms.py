@@ -9,15 +9,17 @@ A compound's joined reading is a lexeme more (`hyphens`) that does not count int
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from common import locks
 from ingestion import events
 from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
+from ingestion.lexical.stamps import mark_changed
 from ingestion.models import TermFrequency
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
@@ -29,6 +31,9 @@ MAX_DRIFT = 0.10
 # more distinct terms; the lightest ones beyond still match, but add nothing to BM25.
 MOST_TERMS = 900
 REWEIGH_BATCH = 2_000
+# The index of pending changes keeps the size of the largest burst between two folds, for an empty
+# table: of a million passages 35 MB. Above this it is built anew while its table is empty: a guess.
+MOST_INDEX_BYTES = 16_000_000
 
 _WITH_JOINED = with_joined_sql(
     "own.lexemes", "t.config", "concat_ws(E'\\n', %(title)s::text, t.headings, t.body)"
@@ -209,6 +214,7 @@ def fold() -> bool:
         cursor.execute(_FOLD_TERMS)
         cursor.execute(_FOLD_CHUNKS)
         TermFrequency.objects.filter(chunks__lte=0).delete()
+    _shrink_index()
     _reweigh_drifted()
     return True
 
@@ -230,6 +236,22 @@ def _count(version_id: int, chunk_id: int | None, sign: int) -> None:
     with connection.cursor() as cursor:
         for statement in (_COUNT_TERMS, _COUNT_CHUNKS):
             cursor.execute(statement, which)
+
+
+def _shrink_index() -> None:
+    """Build the index of pending changes anew if it is large and its table was vacuumed empty.
+
+    That takes milliseconds, with both locked: where somebody holds them, the next fold tries again.
+    """
+    with suppress(OperationalError), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_relation_size('ingestion_termchange') = 0"
+            " AND pg_relation_size('term_change_lexeme') > %s",
+            [MOST_INDEX_BYTES],
+        )
+        if cursor.fetchone()[0]:
+            cursor.execute("SET LOCAL lock_timeout = '100ms'")
+            cursor.execute("REINDEX INDEX term_change_lexeme")
 
 
 def _reweigh_drifted() -> None:
@@ -273,6 +295,7 @@ def _reweigh(collection_id: int, config: str, average: float) -> None:
                 last=last,
                 upper=upper,
             )
+            mark_changed(collection_id)
             cursor.execute(
                 "SELECT DISTINCT version_id FROM ingestion_chunk WHERE collection_id = %s"
                 " AND text_config = %s AND id > %s AND id <= %s AND searchable",

@@ -14,6 +14,7 @@ from ingestion.models.library import (
     Visibility,
 )
 from ingestion.models.patterns import IdentifierPattern
+from ingestion.models.purges import Purge
 from ingestion.models.statistics import (
     CorpusChange,
     CorpusStatistics,
@@ -41,6 +42,7 @@ __all__ = [
     "Import",
     "ImportItem",
     "Lane",
+    "Purge",
     "SourceKind",
     "State",
     "TermChange",

@@ -85,7 +85,10 @@ class Chunk(models.Model):
 
     collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
     document = models.ForeignKey(Document, models.CASCADE, related_name="chunks")
-    version = models.ForeignKey(DocumentVersion, models.CASCADE, related_name="chunks")
+    # Found by `chunk_ordinal_once`, which begins with it.
+    version = models.ForeignKey(
+        DocumentVersion, models.CASCADE, related_name="chunks", db_index=False
+    )
     ordinal = models.PositiveIntegerField()
     searchable = models.BooleanField(default=False)
     text = models.TextField()
@@ -105,8 +108,15 @@ class Chunk(models.Model):
     length = models.PositiveIntegerField(
         default=0, help_text=_("Number of term occurrences (BM25 document length).")
     )
+    # Found by `chunk_edit`: nearly all chunks have none.
     edit = models.ForeignKey(
-        ChunkEdit, models.SET_NULL, null=True, blank=True, related_name="chunks", editable=False
+        ChunkEdit,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="chunks",
+        editable=False,
+        db_index=False,
     )
     original = models.TextField(
         blank=True, editable=False, help_text=_("The parsed text, if it was edited by hand.")
@@ -132,7 +142,7 @@ class Chunk(models.Model):
                 # A pending list makes one search in many pay for the merge.
                 fastupdate=False,
             ),
-            models.Index(fields=("collection", "content_hash"), name="chunk_content_hash"),
+            models.Index(fields=("edit",), name="chunk_edit", condition=~Q(edit=None)),
         )
 
     def __str__(self) -> str:
@@ -260,7 +270,8 @@ class ChunkEmbedding(models.Model):
         chunk_id: int
 
     pk = models.CompositePrimaryKey("chunk_id", "space_id")
-    chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="embeddings")
+    # Found by the primary key, which begins with it.
+    chunk = models.ForeignKey(Chunk, models.CASCADE, related_name="embeddings", db_index=False)
     space = models.ForeignKey(EmbeddingSpace, models.CASCADE, related_name="embeddings")
     # Dimensions differ between spaces: each space's index casts to its own (ADR 4).
     vector = HalfVectorField()

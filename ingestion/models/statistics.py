@@ -16,7 +16,8 @@ from ingestion.models.library import Collection
 class TermFrequency(models.Model):
     """The number of searchable chunks of a collection with a lexeme, as of the last fold."""
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
+    # Without an index of its own: only the deletion of a collection looks for it alone.
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+", db_index=False)
     lexeme = models.TextField()
     chunks = models.BigIntegerField()
 
@@ -30,9 +31,13 @@ class TermFrequency(models.Model):
 
 
 class TermChange(models.Model):
-    """A pending change of a TermFrequency."""
+    """A pending change of a TermFrequency.
 
-    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+")
+    In the database `id` has no index: a row is written for each lexeme of a version, and read by
+    its lexeme or with all others.
+    """
+
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="+", db_index=False)
     lexeme = models.TextField()
     chunks = models.IntegerField()
 

@@ -17,6 +17,7 @@ from ingestion.parsing.isolation_report import isolation_report
 from ingestion.parsing.ocr import installed
 from kbsite.monitoring.logs import FORMATS
 from kbsite.monitoring.requests import networks
+from search.retrieval.backends import POSTGRES, QDRANT
 
 # Characters of METRICS_TOKEN: a shorter one could be guessed.
 LEAST_TOKEN = 16
@@ -92,6 +93,19 @@ def check_monitoring(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
         hint = "Use addresses (10.0.0.5) and networks (10.0.0.0/24), separated by commas."
         problems.append(Error(f"REQUEST_ID_PROXIES: {error}", hint=hint, id="steelyard.E033"))
     return problems
+
+
+@register()
+def check_retrieval(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """The backend of searches must be a known one, and Qdrant needs an address."""
+    backend = settings.RETRIEVAL_BACKEND
+    if backend not in {POSTGRES, QDRANT}:
+        text = f"RETRIEVAL_BACKEND is set to “{backend}”, which is unknown."
+        return [Error(text, hint="Set it to postgres or to qdrant.", id="steelyard.E060")]
+    if backend == QDRANT and not settings.QDRANT_URL:
+        text = "RETRIEVAL_BACKEND is qdrant, but QDRANT_URL is not set."
+        return [Error(text, hint="Set it: see docs/scale.md.", id="steelyard.E061")]
+    return []
 
 
 @register()

@@ -32,6 +32,7 @@ WITH_DATABASE: Sequence[Examination] = (
     servers.migrations,
     servers.indexes,
     servers.clocks,
+    servers.points,
     library.embedder,
     library.statistics,
     library.profile,

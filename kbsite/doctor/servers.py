@@ -22,6 +22,10 @@ from ingestion.models import EmbeddingSpace
 from ingestion.spaces.index import IndexState, indexes_of
 from kbsite.doctor.findings import Finding
 from kbsite.serving import health
+from search.qdrant.engines import engine
+from search.qdrant.models import PointCollection
+from search.qdrant.port import EngineError
+from search.qdrant.syncing import lag
 
 # Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
 DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
@@ -29,6 +33,8 @@ DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
 BEHIND = 10.0
 # For the answers of all workers.
 PATIENCE = 2.0
+# Beat passes changes on to Qdrant every two seconds.
+LATE = timedelta(minutes=5)
 
 
 def database() -> Iterator[Finding]:
@@ -50,20 +56,20 @@ def database() -> Iterator[Finding]:
 
 def read_replicas() -> Iterator[Finding]:
     """Whether each of DATABASE_REPLICA_URLS answers, and how far behind it is."""
-    for lag in replicas.lags():
-        if not lag.answers:
-            text, advice = f"{lag.name} does not answer", "Start it, or correct its address."
+    for each in replicas.lags():
+        if not each.answers:
+            text, advice = f"{each.name} does not answer", "Start it, or correct its address."
             yield Finding.wrong("replicas", f"{text}: searches read the primary", advice)
-        elif not lag.is_known:
-            text = f"{lag.name} is no standby of this database, and is not read"
+        elif not each.is_known:
+            text = f"{each.name} is no standby of this database, and is not read"
             advice = "Correct its address. After a failover, wait for its next restart point."
             yield Finding.wrong("replicas", text, advice)
-        elif lag.seconds > BEHIND:
-            text = f"{lag.name} is {lag.seconds:.0f} s and {lag.bytes:,.0f} bytes behind"
+        elif each.seconds > BEHIND:
+            text = f"{each.name} is {each.seconds:.0f} s and {each.bytes:,.0f} bytes behind"
             advice = "Look at its log: a long query, a paused replay, the network or its disk."
             yield Finding.look("replicas", text, advice)
         else:
-            yield Finding.ok("replicas", f"{lag.name} follows")
+            yield Finding.ok("replicas", f"{each.name} follows")
 
 
 def extensions() -> Iterator[Finding]:
@@ -156,6 +162,31 @@ def redis_server() -> Iterator[Finding]:
         text = f"{name} {release} drops messages when its memory is full ({policy})"
         yield Finding.look("redis eviction", text, "Set maxmemory-policy noeviction.")
     yield Finding.ok("redis", f"{name} {release}")
+
+
+def points() -> Iterator[Finding]:
+    """Whether Qdrant answers, and how far it is behind; nothing without one."""
+    if not settings.QDRANT_URL:
+        return
+    row = PointCollection.objects.filter(state=PointCollection.State.ACTIVE).first()
+    if row is None:
+        advice = "Run: manage.py qdrant rebuild, and then: manage.py qdrant switch"
+        yield Finding.look("qdrant", "no collection is in use", advice)
+        return
+    try:
+        held = engine().count(row.name)
+    except EngineError as error:
+        advice = "Start it, or correct QDRANT_URL. Until then searches find by keywords alone."
+        yield Finding.wrong("qdrant", str(error), advice)
+        return
+    behind = lag()
+    text = f"{row.name}: {held} points, {behind.waiting} changes wait"
+    if behind.seconds > LATE.total_seconds():
+        oldest = behind.seconds / 60
+        advice = "Look whether workers and beat run, and into the worker's log."
+        yield Finding.look("qdrant", f"{text}, the oldest for {oldest:.0f} minutes", advice)
+    else:
+        yield Finding.ok("qdrant", text)
 
 
 def workers() -> Iterator[Finding]:

@@ -127,8 +127,7 @@ def _of_database() -> Iterator[Metric]:
             size.samples.clear()
             size.add_metric([], size_now)
     yield from (rows, size, _of_backups(now))
-    if settings.QDRANT_URL:
-        yield from _of_points()
+    yield from _of_points()
 
 
 def _of_backups(now: datetime) -> Metric:
@@ -144,22 +143,23 @@ def _of_backups(now: datetime) -> Metric:
 
 
 def _of_points() -> Iterator[Metric]:
-    """How far Qdrant is behind Postgres, and what the last comparison found."""
+    """How far Qdrant is behind Postgres, and what the last comparison found; empty without it."""
     from search.qdrant.models import PointCollection  # when all models are loaded
     from search.qdrant.syncing import lag
 
-    behind = lag()
     waiting = GaugeMetricFamily("steelyard_points_waiting", "Changes that Qdrant lacks.")
-    waiting.add_metric([], behind.waiting)
     age = GaugeMetricFamily(
         "steelyard_points_lag_seconds", "Age of the oldest change that Qdrant lacks."
     )
-    age.add_metric([], behind.seconds)
-    differing = _gauge(
-        "steelyard_points_differing", "Points repaired after the last comparison.", "collection"
+    differing = GaugeMetricFamily(
+        "steelyard_points_differing", "Points repaired after the last comparison."
     )
-    for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
-        differing.add_metric([row.name], row.differing)
+    if settings.QDRANT_URL:
+        behind = lag()
+        waiting.add_metric([], behind.waiting)
+        age.add_metric([], behind.seconds)
+        for row in PointCollection.objects.filter(state=PointCollection.State.ACTIVE):
+            differing.add_metric([], row.differing)
     yield from (waiting, age, differing)
 
 

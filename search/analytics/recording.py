@@ -12,19 +12,20 @@ from datetime import timedelta
 from typing import Any
 
 from django.db import DatabaseError
-from django.db.models import F, Q, Subquery, Value
+from django.db.models import F, Q, Value
 from django.http import HttpRequest
 from django.utils import timezone
 
+from common.accounts.models import User
 from common.observing import ids
 from ingestion.models import Collection, Visibility
 from search.analytics.models import SearchEvent
 from search.analytics.privacy import is_recorded, visitor_of
-from search.models import SearchProfile
 from search.pipeline import SearchResponse
 from search.presentation.results import Result
 from search.query import MAX_QUERY_CHARS
 from search.query.expand import fold_query
+from search.retrieval.kept import Statement, run
 
 logger = logging.getLogger(__name__)
 
@@ -82,12 +83,7 @@ def record_search(
         fields["sources"] = sorted(_sources(response, request))
         if typing and _typed_on(visitor.key, fields):
             return
-        SearchEvent.objects.create(
-            visitor=visitor.key,
-            follows_id=_search_before(visitor.key, fields["folded"], fields["experiment"]),
-            profile_id=_profile(response),
-            **fields,
-        )
+        _insert(fields | {"visitor": visitor.key}, response)
     except DatabaseError as error:
         logger.warning("A search was not recorded: %s", error)
 
@@ -127,7 +123,10 @@ def _sources(response: SearchResponse, request: HttpRequest) -> set[int]:
     shown = {passage.collection_id for passage in _passages(response.results)}
     if shown and not response.low_confidence:
         return shown
-    readable = Collection.objects.visible_to(getattr(request, "user", None))
+    user = getattr(request, "user", None)
+    if user is None or not user.is_authenticated:
+        return shown  # a member of no group
+    readable = Collection.objects.visible_to(user)
     closed = readable.filter(visibility=Visibility.GROUPS).order_by()
     return shown | set(closed.values_list("pk", flat=True))
 
@@ -147,22 +146,48 @@ def _passages(results: Iterable[Result]) -> Iterable[Result]:
         yield from result.copies
 
 
-def _search_before(visitor: str, folded: str, experiment: int | None) -> Subquery:
-    """The visitor's earlier search with the same question, as a subquery of the INSERT.
+# The columns of an event that are given, with their types. Written out and prepared: Django takes
+# longer to compile the statement than Postgres to execute it.
+_COLUMNS = {
+    "search_id": "uuid", "at": "timestamptz", "channel": "text", "query": "text", "folded": "text",
+    "user_id": "bigint", "visitor": "text", "query_class": "text", "rule": "text",
+    "profile_name": "text", "collections": "text[]", "sources": "bigint[]", "page": "integer",
+    "total": "integer", "results": "uuid[]", "first_rank": "integer", "milliseconds": "float8",
+    "confidence": "float8", "unsure": "boolean", "corrected_from": "text", "degraded": "text[]",
+    "experiment": "bigint", "arm": "text", "teams": "text",
+}  # fmt: skip
+_INSERT = Statement(
+    f"""
+INSERT INTO analytics_searchevent
+    ({", ".join(_COLUMNS)}, follows_id, profile_id, anonymised, gathered)
+VALUES (
+    {", ".join(f"%({name})s::{kind}" for name, kind in _COLUMNS.items())},
+    -- The visitor's earlier search with the same question, only within the same experiment: other
+    -- searches showed other results.
+    (SELECT id FROM analytics_searchevent
+     WHERE visitor = %(visitor)s::text AND at >= %(since)s::timestamptz
+       AND folded = %(folded)s::text AND follows_id IS NULL
+       AND experiment IS NOT DISTINCT FROM %(experiment)s::bigint
+     ORDER BY at DESC, id DESC LIMIT 1),
+    (SELECT id FROM search_searchprofile
+     WHERE name = %(profile)s::text AND version = %(version)s::integer),
+    false, false
+) RETURNING id
+"""  # noqa: S608  # of the constants above
+)
+# A server that loses power may lose the events of its last second; nobody waits for its disk.
+_UNHURRIED = {"synchronous_commit": "'off'"}
 
-    Only within the same experiment: other searches showed other results.
-    """
-    since = timezone.now() - SAME_SEARCH
-    before = SearchEvent.objects.filter(
-        visitor=visitor, at__gte=since, folded=folded, follows=None, experiment=experiment
-    )
-    return Subquery(before.order_by("-at", "-pk").values("pk")[:1])
 
-
-def _profile(response: SearchResponse) -> Subquery:
-    profile = response.profile
-    found = SearchProfile.objects.filter(name=profile.name, version=profile.version)
-    return Subquery(found.values("pk")[:1])
+def _insert(fields: dict[str, Any], response: SearchResponse) -> None:
+    user: User | None = fields.pop("user")
+    values = fields | {
+        "user_id": user.pk if user else None,
+        "since": fields["at"] - SAME_SEARCH,
+        "profile": response.profile.name,
+        "version": response.profile.version,
+    }
+    run(_INSERT, values, _UNHURRIED)
 
 
 def _typed_on(visitor: str, fields: dict[str, Any]) -> bool:

@@ -93,6 +93,7 @@ class Candidates:
     is_wide: bool = False
     at: datetime | None = None
     milliseconds: Mapping[str, float] = field(default_factory=dict)
+    _kept: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -149,14 +150,18 @@ class Candidates:
         """The row of each candidate's embedding in `embeddings`."""
         return np.cumsum(self.rows["embedded"], dtype=np.int64) - 1
 
-    @cached_property
-    def lengths(self) -> Floats:
-        """The Euclidean lengths of the embeddings, never 0."""
+    def measured(self) -> tuple[Floats, Floats]:
+        """The embeddings in double precision, and their Euclidean lengths, never 0.
+
+        The lengths are kept for the next ranking, the embeddings not: they are large.
+        """
         if self.embeddings is None:
-            return np.zeros(0)
+            return np.zeros((0, 1)), np.zeros(0)
         wide = self.embeddings.astype(np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-        return np.asarray(np.maximum(lengths, np.finfo(np.float64).tiny))
+        if "lengths" not in self._kept:
+            lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+            self._kept["lengths"] = np.maximum(lengths, np.finfo(np.float64).tiny)
+        return wide, self._kept["lengths"]
 
     @cached_property
     def duplicates(self) -> Mapping[int, frozenset[int]]:

@@ -11,6 +11,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -60,7 +61,8 @@ class PluggedIn:
         if time.monotonic() < self._paused_until:
             raise ModelFailed(gettext("it failed just before"))
         try:
-            future = _pool.submit(self._answer, query)
+            # With the context: the ids of the request stand in what the model logs.
+            future = _pool.submit(copy_context().run, self._answer, query)
             found: Any = future.result(timeout=settings.QUERY_CLASSIFIER_TIMEOUT)
         except FutureTimeout:
             text = gettext("it took over %(seconds)s s")

@@ -18,7 +18,8 @@ from ingestion.metadata import Metadata, texts
 from ingestion.models import Chunk, Concept, Document
 from ingestion.models.library import Viewer
 from search.models import Hide
-from search.retrieval.filters import most_held, searchable
+from search.retrieval.filters import searchable
+from search.retrieval.metadata import most_held
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.

@@ -37,6 +37,7 @@ MAX_SENTENCES = 8  # of a passage, as a usual one has
 MARKED_CHARS = SNIPPET_CHARS * 2 // 3  # a mark longer than its snippet would not show
 SHORTEST = 12  # letters; shorter pieces are numbers and abbreviations
 KEPT_SECONDS = 7 * 24 * 3600
+Span = tuple[int, int]
 
 
 def with_nearest(
@@ -57,22 +58,25 @@ def with_nearest(
         held = _held(embedder, [results[place] for place in chosen])
         started = time.perf_counter()
         for place in chosen:
-            known = held.get(_key(embedder, results[place].text))
+            result = results[place]
+            known = held.get(_key(embedder, result.text))
             if known is None and time.perf_counter() - started > SECONDS:
                 logger.debug("No time for the nearest sentences of all results")
                 break
-            shown[place] = _marked(results[place], asked, _vectors(embedder, results[place], known))
+            if spans := sentences(result.text):
+                vectors = _vectors(embedder, result.text, spans, known)
+                shown[place] = _marked(result, spans, vectors @ asked)
     except EmbeddingError as error:
         logger.warning("The nearest sentences could not be found: %s", error)
     return tuple(shown)
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+def sentences(text: str) -> list[Span]:
     """The [start, end) of the first sentences of a text, without its shortest."""
     return list(_sentences(text))[:MAX_SENTENCES]
 
 
-def _sentences(text: str) -> Iterator[tuple[int, int]]:
+def _sentences(text: str) -> Iterator[Span]:
     for found in lexical.sentences(text):
         if _is_long(text[found.start : found.end]):
             yield found.start, found.end
@@ -109,30 +113,28 @@ def _held(embedder: CachedQueryEmbedder, results: Sequence[Result]) -> Mapping[s
         return {}
 
 
-def _vectors(embedder: CachedQueryEmbedder, result: Result, known: Any) -> Vectors:
-    """The vectors of a result's sentences, a row each, from the cache or the model."""
-    places = sentences(result.text)
-    shape = (len(places), embedder.card.dimensions)
+def _vectors(
+    embedder: CachedQueryEmbedder, text: str, spans: Sequence[Span], known: Any
+) -> Vectors:
+    """The vectors of the text's sentences, a row each, from the cache or the model."""
+    shape = (len(spans), embedder.card.dimensions)
     if isinstance(known, bytes) and len(known) == 2 * shape[0] * shape[1]:
         return np.frombuffer(known, "<f2").reshape(shape).astype(np.float32)
-    vectors = embedder.embed_documents([result.text[start:end] for start, end in places])
+    vectors = embedder.embed_documents([text[start:end] for start, end in spans])
     try:
-        cache.set(_key(embedder, result.text), vectors.astype("<f2").tobytes(), KEPT_SECONDS)
+        cache.set(_key(embedder, text), vectors.astype("<f2").tobytes(), KEPT_SECONDS)
     except Exception:  # as above
         logger.warning("Cannot write the cache of sentences", exc_info=True)
     return vectors
 
 
-def _marked(result: Result, asked: Vectors, vectors: Vectors) -> Result:
+def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:
     """The result with its nearest sentence marked, if that is nearer than the whole passage."""
-    if not len(vectors):
-        return result
-    cosines = vectors @ asked
     best = int(cosines.argmax())
     if cosines[best] < result.hit.candidate.raw[Signal.VECTOR]:
         return result
     text = result.text
-    start, end = sentences(text)[best]
+    start, end = spans[best]
     if end - start > MARKED_CHARS:
         end = max(text.rfind(" ", start, start + MARKED_CHARS), start + MARKED_CHARS // 2)
     marked = text[:start] + MARK_START + text[start:end] + MARK_END + text[end:]

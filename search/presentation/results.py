@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -166,13 +166,15 @@ def results_for(
         plain = () if mark_folded else missing - best
         by_id.update(read_rows(missing, viewer, terms, question, plain=plain))
     results = tuple(
-        replace(
-            best,
-            folded=tuple(_results(map(Group, parts.folded), by_id, FOLDED_CHARS)),
-            copies=tuple(_results(map(Group, parts.copies), by_id, FOLDED_CHARS)),
+        _result(
+            group,
+            by_id[group.best.chunk_id],
+            SNIPPET_CHARS,
+            folded=_folded(parts.folded, by_id),
+            copies=_folded(parts.copies, by_id),
         )
         for group, parts in zip(groups, shown, strict=True)
-        for best in _results([group], by_id, SNIPPET_CHARS)
+        if group.best.chunk_id in by_id
     )
     return _told_apart(results)
 
@@ -216,16 +218,23 @@ def _shown(group: Group[Hit]) -> Group[Hit]:
     return Group(group.best, group.folded[:SHOWN_FOLDED], tuple(copies[:SHOWN_FOLDED]))
 
 
-def _results(
-    groups: Iterable[Group[Hit]], rows: Mapping[int, Mapping[str, Any]], chars: int
-) -> Iterator[Result]:
-    for group in groups:
-        row = rows.get(group.best.chunk_id)
-        if row is not None:
-            yield _result(group, row, chars)
+def _folded(hits: Sequence[Hit], rows: Rows) -> tuple[Result, ...]:
+    """The results of folded passages, without those deleted since they were ranked."""
+    return tuple(
+        _result(Group(hit), rows[hit.chunk_id], FOLDED_CHARS)
+        for hit in hits
+        if hit.chunk_id in rows
+    )
 
 
-def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
+def _result(
+    group: Group[Hit],
+    row: Mapping[str, Any],
+    chars: int,
+    *,
+    folded: tuple[Result, ...] = (),
+    copies: tuple[Result, ...] = (),
+) -> Result:
     return Result(
         group=group,
         document_id=str(row["document__public_id"]),
@@ -250,6 +259,8 @@ def _result(group: Group[Hit], row: Mapping[str, Any], chars: int) -> Result:
         is_edited=bool(row["original"]),
         note=row.get("edit__note") or "",
         metadata=row["document__metadata"],
+        folded=folded,
+        copies=copies,
     )
 
 

@@ -15,10 +15,10 @@ from django.db.models.expressions import RawSQL
 
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
-from ingestion.models import Collection as Library
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
 from search.presentation.snippets import completed, marked
+from search.retrieval.filters import readable_to
 from search.retrieval.kept import Shapes, Statement, run
 from search.retrieval.signal_sql import named
 
@@ -51,8 +51,7 @@ def read_rows(
     """
     is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
     columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
-    collections = Library.objects.visible_to(viewer).order_by().values("pk")
-    readable, values = named(collections, "readable")
+    readable, values = readable_to(viewer, "readable")
     shape = (readable, is_staff, bool(terms))
     statement = _shapes.get(shape, lambda: _statement(readable, columns, is_marked=bool(terms)))
     values |= {
@@ -71,8 +70,9 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
         found |= {"marked": found["text"], "words": (0, 0)}
     elif question:
         found["marked"] = completed(found["marked"], question)
-    if isinstance(found["document__metadata"], str):
-        found["document__metadata"] = json.loads(found["document__metadata"])
+    metadata = found["document__metadata"]
+    if isinstance(metadata, str):
+        found["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence, Set
 from functools import lru_cache
 from html import escape
@@ -36,7 +35,8 @@ NAME_PARTS = re.compile(r"[^\W_]+")
 _JOINTS = re.compile(rf"{MARK_END}(\.|::|->){MARK_START}")
 
 
-@lru_cache(maxsize=128)  # a page asks twice for each of its results
+# A page asks for thirty, and twice for some; kept responses ask again. With texts some 3 MB.
+@lru_cache(maxsize=1024)
 def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     """About `length` characters with most of the query's words, as escaped HTML with <mark>.
 
@@ -191,21 +191,31 @@ def _fullest(
 
     Of the marks that lie entirely within it.
     """
-    words = [NAME_PARTS.findall(plain[start:end].lower()) for start, end in marks]
-    within: Counter[str] = Counter()  # how many marks have each word
-    first = last = most = 0
+    words = [_words(plain[start:end]) for start, end in marks]
+    within: dict[str, int] = {}  # how many marks have each word
+    first = last = most = distinct = 0
     best = starts[0]
     for start in starts:
         while last < len(marks) and marks[last][1] <= start + length:
-            within.update(words[last])
+            for word in words[last]:
+                times = within.get(word, 0)
+                within[word] = times + 1
+                distinct += not times
             last += 1
         while first < last and marks[first][0] < start:
-            within.subtract(words[first])
+            for word in words[first]:
+                within[word] -= 1
+                distinct -= not within[word]
             first += 1
-        distinct = sum(1 for times in within.values() if times)
         if distinct > most:
             best, most = start, distinct
     return best
+
+
+def _words(marked: str) -> Sequence[str]:
+    """The words of a marked piece, parts of names."""
+    word = marked.lower()
+    return (word,) if word.isalnum() else NAME_PARTS.findall(word)
 
 
 def _render(plain: str, marks: list[tuple[int, int]], start: int, end: int) -> str:

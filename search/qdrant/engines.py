@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,6 +47,24 @@ def _engine(url: str, _process: int) -> Engine:
         shards=settings.QDRANT_SHARDS,
         replicas=settings.QDRANT_REPLICAS,
     )
+
+
+_read: ContextVar[str] = ContextVar("qdrant_collection", default="")
+
+
+@contextmanager
+def reading_from(name: str) -> Iterator[None]:
+    """Within it searches use this collection, whatever the settings say: to measure it."""
+    token = _read.set(name)
+    try:
+        yield
+    finally:
+        _read.reset(token)
+
+
+def read_from() -> str:
+    """The collection of `reading_from`; "" outside of it."""
+    return _read.get()
 
 
 def ask(name: str, asks: Sequence[Ask]) -> Sequence[Scored]:

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from common.backoff import pause
 from common.locks import hold_name
-from search.qdrant import points
-from search.qdrant.engines import breaker, engine
+from search.qdrant import engines, points
+from search.qdrant.engines import engine
 from search.qdrant.models import PointChange, PointCollection
 from search.qdrant.port import EngineError
 
@@ -55,7 +55,7 @@ def sync() -> int:
     Workers that do this at once take different rows.
     """
     done = 0
-    while not breaker.is_open:
+    while not engines.breaker.is_open:
         try:
             taken = _take()
         except _Failed as failed:
@@ -109,7 +109,7 @@ def _write(version: int) -> None:
 
 def _postpone(failed: _Failed) -> None:
     """Leave the rows for later, and the engine alone for a moment."""
-    breaker.trip()
+    engines.breaker.trip()
     logger.warning("Points could not be written, %d rows wait: %s", len(failed.rows), failed)
     attempts = PointChange.objects.filter(pk__in=failed.rows).order_by("-attempts")
     most = attempts.values_list("attempts", flat=True).first() or 0

@@ -34,11 +34,11 @@ def likeness(prepared: Prepared, order: Integers) -> Floats | None:
         examples.setdefault(int(prepared.documents[column]), column)
         if len(examples) == EXAMPLES:
             break
-    vectors = candidates.embeddings.astype(np.float64)
+    vectors, lengths = candidates.measured()
     at = candidates.embedding_rows[prepared.rows]
     chosen = at[list(examples.values())]
-    centre = (vectors[chosen] / candidates.lengths[chosen, None]).mean(axis=0)
-    cosines = np.round(vectors @ centre / candidates.lengths, COSINE_DIGITS)
+    centre = (vectors[chosen] / lengths[chosen, None]).mean(axis=0)
+    cosines = np.round(vectors @ centre / lengths, COSINE_DIGITS)
     return np.where(held, cosines[at], np.nan)
 
 

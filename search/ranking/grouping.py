@@ -6,7 +6,7 @@ of their best hits. It reads the whole ranking, so that it does not depend on th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -40,6 +40,8 @@ def grouped(prepared: Prepared, order: Integers) -> list[Group[int]]:
     """
     duplicates = prepared.candidates.duplicates
     documents, rows = prepared.documents.tolist(), prepared.rows.tolist()
+    if not duplicates:
+        return _by_document(order.tolist(), documents)
     gathered: list[tuple[int, list[int], list[int]]] = []
     by_document: dict[int, int] = {}
     by_row: dict[int, int] = {}
@@ -59,6 +61,14 @@ def grouped(prepared: Prepared, order: Integers) -> list[Group[int]]:
             gathered.append((column, [], []))
         by_row[row] = group
     return [Group(best, tuple(folded), tuple(copies)) for best, folded, copies in gathered]
+
+
+def _by_document(order: Sequence[int], documents: Sequence[int]) -> list[Group[int]]:
+    """The groups where nothing is a near-duplicate."""
+    gathered: dict[int, list[int]] = {}
+    for column in order:
+        gathered.setdefault(documents[column], []).append(column)
+    return [Group(best, tuple(folded)) for best, *folded in gathered.values()]
 
 
 def leaders(prepared: Prepared, order: Integers) -> list[int]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
+from contextvars import copy_context
 from functools import lru_cache
 from typing import Any
 
@@ -118,7 +119,8 @@ class GuardedReranker:
                 raise _Crowded("The reranker has too many questions before this one.")
             return self._reranker.strengths(query, passages, seconds=left)
 
-        future = self._pool.get().submit(ask)
+        # With the context: the trace and the ids of the request go on in the thread.
+        future = self._pool.get().submit(copy_context().run, ask)
         try:
             found = future.result(timeout=seconds)
         except FutureTimeout as late:

@@ -8,6 +8,7 @@ from django.conf import settings
 
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, Profile, Query
+from search.qdrant import engines
 from search.retrieval import distributed, statement
 from search.retrieval.filters import Scope
 from search.retrieval.statement import Wanted
@@ -29,5 +30,6 @@ def retrieve(
 
     Without an embedding the vector signal does not run. `degraded` names it if the engine failed.
     """
-    find = distributed.retrieve if settings.RETRIEVAL_BACKEND == QDRANT else statement.retrieve
+    is_asked = settings.RETRIEVAL_BACKEND == QDRANT or engines.read_from()
+    find = distributed.retrieve if is_asked else statement.retrieve
     return find(query, scope, profile, space=space, embedding=embedding, wanted=wanted)

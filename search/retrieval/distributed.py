@@ -50,10 +50,14 @@ WITH readable(id) AS MATERIALIZED ({readable}),
 {phrased}
 {tables}
 SELECT ARRAY(SELECT id FROM readable), (SELECT chunks FROM corpus),
-       (SELECT name FROM qdrant_pointcollection WHERE state = 'active'),
-       (SELECT spaces FROM qdrant_pointcollection WHERE state = 'active'),
+       (SELECT name FROM {points}), (SELECT spaces FROM {points}),
        {few}, {weights}
 """
+# The collection in use; or one that is measured.
+_POINTS = """
+(SELECT name, spaces FROM qdrant_pointcollection
+ WHERE CASE %(collection)s WHEN '' THEN state = 'active' ELSE name = %(collection)s END) points
+""".strip()
 _WEIGHTS = {
     Signal.KEYWORD: ("question", ""),
     Signal.SYNONYM: ("expansion", SYNONYM_TABLES),
@@ -207,6 +211,7 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
         **phrase_params,
         **lexical.params(asked.query, (), asked.space.languages if asked.space else ()),
         "budget": asked.profile.keyword_budget,
+        "collection": engines.read_from(),
         **(synonym_params(asked.query) if Signal.SYNONYM in words else {}),
         **(wordnet_params(asked.query) if Signal.WORDNET in words else {}),
     }
@@ -219,6 +224,7 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
             phrased=phrased,
             tables=",\n".join(filter(None, tables)),
             few=few,
+            points=_POINTS,
             weights=", ".join(weights) or "NULL",
         )
 

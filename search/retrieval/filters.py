@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from collections.abc import Collection as Container
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property, reduce
-from operator import or_
+from functools import cache, cached_property
 from typing import Any, Self, TypeVar
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import BooleanField, F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models import F, Model, Q, QuerySet
 
-from common.replicas import connection
-from ingestion.metadata import read_value
 from ingestion.models import Chunk, Collection, Concept, Document
 from ingestion.models.index import EqualsAny
 from ingestion.models.library import Viewer
-from search.domain import Comparison, MetadataFilter, Query, QueryFilters
+from search.domain import MetadataFilter, Query, QueryFilters
 from search.models import Hide
+from search.retrieval.metadata import fits, fitting
 from search.retrieval.phrases import PHRASED, contains, lacks, lacks_exactly, phrased, titled
 from search.retrieval.signal_sql import named
 
@@ -51,17 +50,30 @@ class Filters:
 class Scope:
     """The chunks that a question may return, and the collections of its statistics.
 
-    `made` makes the queryset of the chunks, when it is first read. `narrowed`: the chunks may be
-    fewer than those of the collections; `is_whole`: they are exactly those. All of them contain
-    `phrases`, and are among `before_phrases`.
+    `made` and `made_collections` make the querysets when they are first read. `narrowed`: the
+    chunks may be fewer than those of the collections; `is_whole`: they are exactly those;
+    `is_public`: the collections are all those that anonymous visitors may read. All of the chunks
+    contain `phrases`, and are among `before_phrases`.
     """
 
     made: Callable[[], QuerySet[Chunk]]
-    collections: QuerySet[Collection]
+    made_collections: Callable[[], QuerySet[Collection]]
     narrowed: bool = False
     phrases: tuple[str, ...] = ()
     before_phrases: QuerySet[Chunk] | None = None
     is_whole: bool = False
+    is_public: bool = False
+
+    @cached_property
+    def collections(self) -> QuerySet[Collection]:
+        """The collections whose statistics weigh the question's words."""
+        return self.made_collections()
+
+    def readable(self, prefix: str) -> tuple[str, dict[str, Any]]:
+        """SQL for the ids of the collections, and its parameters, whose names have the prefix."""
+        if self.is_public:
+            return readable_to(None, prefix)
+        return named(self.collections.order_by().values("pk"), prefix)
 
     @cached_property
     def chunks(self) -> QuerySet[Chunk]:
@@ -75,11 +87,13 @@ class Scope:
         def readable() -> QuerySet[Chunk]:
             return Chunk.objects.visible_to(viewer, collections=filters.collections)
 
-        collections = Collection.objects.visible_to(viewer)
-        if filters.collections:
-            collections = collections.filter(slug__in=filters.collections)
+        def collections() -> QuerySet[Collection]:
+            found = Collection.objects.visible_to(viewer)
+            return found.filter(slug__in=filters.collections) if filters.collections else found
+
         if filters == Filters(collections=filters.collections):
-            return cls(readable, collections, is_whole=True)
+            is_public = _is_anonymous(viewer) and not filters.collections
+            return cls(readable, collections, is_whole=True, is_public=is_public)
         chunks = readable()
         fitting = fitting_rows(chunks, filters)
         if filters.documents:
@@ -129,7 +143,7 @@ class Scope:
         for phrase in query.phrases:
             chunks = chunks.filter(contains(phrase))
         narrowed = self.narrowed or chunks is not readable_chunks
-        return type(self)(lambda: chunks, collections, narrowed, query.phrases, before)
+        return type(self)(lambda: chunks, lambda: collections, narrowed, query.phrases, before)
 
     def with_phrases_found(self) -> tuple[Self, str, dict[str, Any]]:
         """The scope as a condition on common tables, the tables, and their parameters.
@@ -142,7 +156,7 @@ class Scope:
         tables, params = phrased(self.before_phrases, self.phrases)
         # The partial indexes of chunks are for searchable ones.
         chunks = Chunk.objects.filter(PHRASED, searchable=True)
-        return type(self)(lambda: chunks, self.collections, narrowed=True), tables, params
+        return type(self)(lambda: chunks, self.made_collections, narrowed=True), tables, params
 
     def without(self, documents: Container[int]) -> Self:
         """The scope without these documents, by id."""
@@ -153,6 +167,26 @@ class Scope:
         if before is not None:
             before = before.exclude(document_id__in=hidden)
         return replace(self, made=lambda: chunks, before_phrases=before, is_whole=False)
+
+
+def readable_to(viewer: Viewer, prefix: str) -> tuple[str, dict[str, Any]]:
+    """SQL for the ids of the collections that `viewer` may read, and its parameters by name.
+
+    Compiled for each reader; for anonymous visitors, who are all alike, once in a process.
+    """
+    if _is_anonymous(viewer):
+        sql, params = _public(prefix)
+        return sql, dict(params)
+    return named(Collection.objects.visible_to(viewer).order_by().values("pk"), prefix)
+
+
+def _is_anonymous(viewer: Viewer) -> bool:
+    return viewer is None or isinstance(viewer, AnonymousUser)
+
+
+@cache
+def _public(prefix: str) -> tuple[str, dict[str, Any]]:
+    return named(Collection.objects.visible_to(None).order_by().values("pk"), prefix)
 
 
 def fitting_rows(
@@ -207,99 +241,3 @@ def _named(names: tuple[str, ...], *, empty: bool = True) -> Q:
     for name in names:
         named |= Q(slug__iexact=name) | Q(name__iexact=name)
     return named
-
-
-_COLUMN = "document__metadata"
-# A date or a date and time, as `ingestion.metadata` writes them. They compare as text.
-_DATE = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
-# Sorts after any time of a day, so that all times of a day count as that day.
-_LATER = "~"
-_LATE_BOUNDS = (Comparison.AT_MOST, Comparison.ABOVE)
-
-# Equal values are counted before lists are unnested: most documents share few values.
-_VALUES = """
-WITH held AS (
-    SELECT key, metadata -> key AS value, count(*) AS documents
-    FROM ({documents}) document(id, metadata), unnest(%(keys)s::text[]) key
-    WHERE metadata ? key
-    GROUP BY 1, 2
-),
-counted AS (
-    SELECT key, value, sum(documents)::bigint AS documents,
-           row_number() OVER (PARTITION BY key ORDER BY sum(documents) DESC, value) AS place
-    FROM (SELECT key, jsonb_path_query(value, '$[*]') #>> '{{}}' AS value, documents FROM held) one
-    GROUP BY key, value
-)
-SELECT key, value, documents FROM counted WHERE place <= %(most)s
-ORDER BY key, documents DESC, value
-"""
-
-
-def fitting(conditions: Sequence[MetadataFilter], column: str = _COLUMN) -> Q:
-    """The conditions combined: any of the values that a key may equal, and all comparisons.
-
-    `column` is the path from the filtered rows to a document's metadata.
-    """
-    equal = [one for one in conditions if one.comparison is Comparison.IS]
-    compared = [one for one in conditions if one.comparison is not Comparison.IS]
-    wanted = Q()
-    for key in dict.fromkeys(one.key for one in equal):
-        wanted &= reduce(or_, (fits(one, column) for one in equal if one.key == key))
-    for one in compared:
-        wanted &= fits(one, column)
-    return wanted
-
-
-def fits(condition: MetadataFilter, column: str = _COLUMN) -> Q:
-    """The condition as a Q on chunks, or on the rows from which `column` leads to metadata."""
-    if condition.comparison is not Comparison.IS:
-        # The index finds documents by key; it does not support paths like these.
-        has_key = Q(**{f"{column}__has_key": condition.key})
-        return has_key & Q(_PathFinds(F(column), _Path(Value(_path(condition)))))
-    key, value = condition.key, condition.value
-    number = read_value(value)
-    typed = [number] if isinstance(number, int | float) else []
-    held = [{key: one} for one in (value, [value], *typed)]
-    return reduce(or_, (Q(**{f"{column}__contains": one}) for one in held))
-
-
-def most_held(
-    documents: QuerySet[Document], keys: Iterable[str], *, most: int
-) -> list[tuple[str, str, int]]:
-    """Each key's `most` frequent values, with the number of documents that have them.
-
-    By key, the most frequent first. One query.
-    """
-    sql, params = named(documents.order_by().values("pk", "metadata"), "documents")
-    values = {**params, "keys": sorted(keys), "most": most}
-    with connection.cursor() as cursor:
-        cursor.execute(_VALUES.format(documents=sql), values)
-        return list(cursor.fetchall())
-
-
-class _Path(Func):
-    template = "(%(expressions)s)::jsonpath"
-    output_field = TextField()
-
-
-class _PathFinds(Func):
-    """`metadata @? path`: whether the path matches anything; never an error."""
-
-    template = "(%(expressions)s)"
-    arg_joiner = " @? "
-    arity = 2
-    output_field = BooleanField()
-
-
-def _path(condition: MetadataFilter) -> str:
-    """The JSON path to matching values: numbers, also as text; dates, also with a time.
-
-    Key and value need no quoting: see `MetadataFilter`.
-    """
-    operator, tests = condition.comparison.value, []
-    if condition.number:
-        tests.append(f"(@.double() {operator} {condition.number})")
-    if condition.day:
-        bound = condition.day + (_LATER if condition.comparison in _LATE_BOUNDS else "")
-        tests.append(f'(@ like_regex "{_DATE}" && @ {operator} "{bound}")')
-    return f'$."{condition.key}" ? ({" || ".join(tests)})'

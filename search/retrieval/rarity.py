@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from common.replicas import connection
-from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.retrieval.signal_sql import named
+from search.retrieval.filters import readable_to
+from search.retrieval.signal_sql import SEARCHED_CONFIGS
 
-_STATEMENT = """
-WITH readable(id) AS MATERIALIZED ({readable}),
-config AS (
-    SELECT text_config FROM ingestion_corpusstatistics
-    WHERE collection_id IN (SELECT id FROM readable)
-    UNION
-    SELECT text_config FROM ingestion_corpuschange
-    WHERE collection_id IN (SELECT id FROM readable)
-),
+_STATEMENT = f"""
+WITH readable(id) AS MATERIALIZED ({{readable}}),
+{SEARCHED_CONFIGS}
 asked AS (
     SELECT DISTINCT word, l.lexeme
     FROM unnest(%(words)s::text[]) word, config,
@@ -41,8 +35,7 @@ def passages_with(words: Sequence[str], viewer: Viewer) -> Mapping[str, int]:
     """For each word the number of readable passages with its stem; unknown words are missing."""
     if not words:
         return {}
-    collections = Collection.objects.visible_to(viewer).order_by().values("pk")
-    readable, params = named(collections, "readable_")
+    readable, params = readable_to(viewer, "readable_")
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT.format(readable=readable), {"words": list(words), **params})
         return {word: int(count) for word, count in cursor.fetchall() if count and count > 0}

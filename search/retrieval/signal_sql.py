@@ -11,6 +11,16 @@ from django.db.models import QuerySet
 
 from ingestion.models import Chunk
 
+# Common table: the text configurations of the collections in `readable`, each once.
+SEARCHED_CONFIGS = """config AS (
+    SELECT text_config FROM ingestion_corpusstatistics
+    WHERE collection_id IN (SELECT id FROM readable)
+    UNION
+    SELECT text_config FROM ingestion_corpuschange
+    WHERE collection_id IN (SELECT id FROM readable)
+),
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class SignalSQL:

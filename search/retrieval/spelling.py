@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from common.replicas import connection
 from search.query.expand import Neighbour, is_ordinary
 from search.retrieval.filters import Scope
-from search.retrieval.signal_sql import named
+from search.retrieval.signal_sql import SEARCHED_CONFIGS, named
 
 # The first letter is rarely misspelt (Pollock & Zamora 1984), and requiring it is fast: of 137,000
 # stems a trigram index leaves 25,000 to compare, the plain index of a letter some 6,000.
@@ -29,13 +29,7 @@ MOST_DIFFERENCE = 2
 
 _STATEMENT = f"""
 WITH readable(id) AS MATERIALIZED ({{readable}}),
-config AS (
-    SELECT text_config FROM ingestion_corpusstatistics
-    WHERE collection_id IN (SELECT id FROM readable)
-    UNION
-    SELECT text_config FROM ingestion_corpuschange
-    WHERE collection_id IN (SELECT id FROM readable)
-),
+{SEARCHED_CONFIGS}
 asked AS (
     SELECT DISTINCT word, stem
     FROM unnest(%(words)s::text[]) word, LATERAL (
@@ -99,7 +93,7 @@ def neighbours(words: Sequence[str], scope: Scope) -> Mapping[str, Sequence[Neig
     words = [word for word in words if not is_ordinary(word)]
     if not words:
         return {}
-    readable, readable_params = named(scope.collections.order_by().values("pk"), "readable_")
+    readable, readable_params = scope.readable("readable_")
     chunks, chunk_params = named(scope.chunks.order_by().values("pk"), "chunks_")
     statement = _STATEMENT.format(readable=readable, chunks=chunks)
     found: dict[str, list[Neighbour]] = defaultdict(list)

@@ -113,7 +113,7 @@ def retrieve(
     scope, phrased, phrase_params = scope.with_phrases_found()
     asked = _Asked(query, scope, profile, space, embedding, wanted, phrased, brought)
     boosts, boost_params = counts(wanted.boosts, query)
-    readable, readable_params = named(scope.collections.order_by().values("pk"), "readable")
+    readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
         **lexical.params(query, wanted.words, space.languages if space else ()),

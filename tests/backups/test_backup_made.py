@@ -17,7 +17,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.management import CommandError, call_command
 from psycopg.conninfo import make_conninfo
 
-from ingestion.documents import deletion
+from ingestion.documents import purging
 from ingestion.models import Collection, Document
 from kbsite.backups import database, reading, services, splitting, writing
 from kbsite.backups.errors import BackupDamaged, BackupError
@@ -116,7 +116,7 @@ def test_a_file_that_was_purged_meanwhile_makes_it_take_another_snapshot(
         found = database.originals(self.connection)
         if not taken:
             late = upload(library, b"# Late\n\nComes and goes.", file_name="late.md")
-            deletion.purge([late.version.document], acting_user=None)
+            purging.purge([late.version.document], acting_user=None)
             found.add(str(late.version.file.name))
         taken.append(found)
         return found

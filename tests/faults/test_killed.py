@@ -12,8 +12,12 @@ import psutil
 import pytest
 from django.db import connection
 
-from ingestion.models import Chunk, ChunkEmbedding, Document, State
+from common.jobs import RELEASED
+from ingestion import services
+from ingestion.documents import purging
+from ingestion.models import Chunk, ChunkEmbedding, Document, Purge, State
 from kbsite.embedded import EmbeddedServers
+from search.pipeline import search
 from tests.faults.harness import (
     LONG,
     NOTE,
@@ -34,12 +38,14 @@ from tests.faults.harness import (
 )
 from tests.faults.holding import SWAP, endless, held_bytes, hold, waiting_for_locks
 from tests.support.factories import make_collection, make_document, upload
+from tests.support.long_documents import make_long_document
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.usefixtures("clean_cache", "empty_queues", "short_leases"),
 ]
 
+NOTE_OF_SHIPS = "# Ledger\n\nThe harbour master enters every ship by name and tonnage."
 UNDER_WAY = [State.QUEUED, State.PARSING, State.CHUNKING, State.EMBEDDING]
 
 
@@ -180,3 +186,23 @@ def archive_of(texts: list[str]) -> bytes:
         for number, text in enumerate(texts):
             archive.writestr(f"{number}.md", text)
     return packed.getvalue()
+
+
+def test_a_worker_killed_while_it_erases_a_collection_is_followed_by_another() -> None:
+    archive = make_collection("Archive")
+    make_long_document(archive, NOTE_OF_SHIPS, 2_500)
+    other = make_document(make_collection("Log"), NOTE)
+    services.delete_collection(archive, acting_user=None)
+    services.purge_collection_later(archive, acting_user=None)
+    erased = Purge.objects.filter(erased__gt=0)
+    with worker(1) as doomed:
+        wait_for(lambda: erased.exists() or not Purge.objects.exists())
+        assert [hit.candidate.document_id for hit in search("pump", viewer=None).hits][:1] == [
+            other.pk
+        ]
+        kill(doomed)
+    Purge.objects.update(**RELEASED)
+    while pk := Purge.objects.values_list("pk", flat=True).first():
+        purging.advance(pk)
+    assert list(Document.objects.all()) == [other]
+    assert_nothing_lost_or_doubled(documents=1)

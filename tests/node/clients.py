@@ -85,6 +85,7 @@ createServer((request, response) => {
 @pytest.fixture
 def site(clean_cache: None, transactional_db: None) -> Iterator[tuple[str, str]]:
     """The address of a running site, and a token of a user who may read its one document."""
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)  # the site warns if it is missing
     make_document(make_collection(visibility=Visibility.SIGNED_IN), CONNECTIONS)
     user = User.objects.create_user("programmer", password="pw-programmer")
     with live_site(with_agents=True) as address:

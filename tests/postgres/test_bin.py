@@ -21,7 +21,7 @@ from redis import Redis
 from common.accounts.models import User
 from common.jobs import LeaseLost, claim, sweep
 from ingestion import services
-from ingestion.documents import deletion, steps
+from ingestion.documents import purging, steps
 from ingestion.documents.progress import Watch
 from ingestion.errors import StateConflict
 from ingestion.lexical import terms
@@ -153,7 +153,7 @@ def test_the_bin_is_emptied_of_what_is_past_its_grace_period(capsys: Any) -> Non
     collection = make_collection()
     old, young = (make_document(collection, PUMPS + word) for word in ("Old.", "Young."))
     services.delete([old, young], acting_user=None)
-    long_ago = timezone.now() - deletion.grace() - timedelta(minutes=1)
+    long_ago = timezone.now() - purging.grace() - timedelta(minutes=1)
     Document.objects.filter(pk=old.pk).update(deleted_at=long_ago)
     call_command("purge")
     assert list(Document.objects.values_list("pk", flat=True)) == [young.pk]

@@ -21,6 +21,8 @@ from search.pipeline import search
 from search.query import parse
 from search.ranking.boosts import by_sought
 from search.retrieval import Filters, Scope, Wanted, kept, retrieve, vector
+from search.retrieval.filters import readable_to
+from search.retrieval.signal_sql import named
 from tests.support.factories import make_collection, make_document
 from tests.support.laws import examples
 
@@ -212,3 +214,14 @@ def test_constants_are_written_as_sql() -> None:
         assert kept.run(found, {"c": 3}) == [("it's 5 %", pytest.approx(0.25), 2, 3)]
     with pytest.raises(TypeError):
         kept.Statement.with_constants("SELECT %(a)s", {"a": [1]})
+
+
+def test_anonymous_visitors_read_what_none_reads() -> None:
+    """Their collections are compiled once in a process: both must mean the same."""
+    asked = Collection.objects.visible_to(AnonymousUser()).order_by().values("pk")
+    sql, params = named(asked, "x")
+    for viewer in (None, AnonymousUser()):
+        assert readable_to(viewer, "x") == (sql, params)
+        assert Scope.of(viewer, Filters()).readable("x") == (sql, params)
+    readable_to(None, "x")[1].clear()
+    assert readable_to(None, "x") == (sql, params)

@@ -222,3 +222,25 @@ def recounted() -> dict[str, int]:
             " unnest(tsvector_to_array(lexemes)) lexeme WHERE searchable GROUP BY lexeme"
         )
         return dict(cursor.fetchall())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fold_takes_the_space_of_a_burst_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    def size() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_relation_size('term_change_lexeme')")
+            return int(cursor.fetchone()[0])
+
+    monkeypatch.setattr(terms, "MOST_INDEX_BYTES", 100_000)
+    collection = make_collection()
+    TermChange.objects.bulk_create(
+        TermChange(collection=collection, lexeme=f"burst{number}", chunks=1)
+        for number in range(5_000)
+    )
+    assert terms.fold()
+    assert size() > 100_000
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ingestion_termchange")
+    assert terms.fold()
+    assert size() < 100_000
+    assert TermFrequency.objects.filter(lexeme__startswith="burst").count() == 5_000

@@ -18,11 +18,20 @@ PODS = {
     for item in OBJECTS
     if item["kind"] in {"Deployment", "Job"}
 }
+QDRANT = list(
+    yaml.safe_load_all((ROOT / "deploy" / "kubernetes" / "qdrant.yaml").read_text("utf-8"))
+)
+QDRANT_COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.qdrant.yaml").read_text("utf-8"))
+QDRANT_PODS = {
+    item["kind"]: item["spec"].get("jobTemplate", item)["spec"]["template"]["spec"]
+    for item in QDRANT
+    if item["kind"] in {"StatefulSet", "CronJob"}
+}
 OURS = {name: part for name, part in COMPOSE["services"].items() if part["image"] == "steelyard"}
 
 
 @pytest.mark.parametrize(
-    "item", OBJECTS, ids=lambda item: f"{item['kind']}-{item['metadata']['name']}"
+    "item", [*OBJECTS, *QDRANT], ids=lambda item: f"{item['kind']}-{item['metadata']['name']}"
 )
 def test_the_schema_of_kubernetes_accepts_it(item: dict[str, Any]) -> None:
     kubernetes_validate.validate(item, kubernetes_validate.latest_version(), strict=True)
@@ -34,9 +43,9 @@ def test_the_schema_refuses_a_field_that_does_not_exist() -> None:
         kubernetes_validate.validate(item, kubernetes_validate.latest_version(), strict=True)
 
 
-@pytest.mark.parametrize("name", PODS)
+@pytest.mark.parametrize("name", [*PODS, *QDRANT_PODS])
 def test_every_pod_is_confined(name: str) -> None:
-    pod = PODS[name]
+    pod = (PODS | QDRANT_PODS)[name]
     assert pod["securityContext"]["runAsNonRoot"]
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
@@ -87,3 +96,21 @@ def test_the_same_programs_run_everywhere() -> None:
         assert commands[f"steelyard-{part}"] == OURS[part]["command"]
         unit = (ROOT / "deploy" / "systemd" / f"steelyard-{part}.service").read_text("utf-8")
         assert OURS[part]["command"].partition(" ")[2].replace("%h", "%%h") in unit
+
+
+def test_qdrant_keeps_two_copies_on_three_nodes_and_asks_one_at_a_time_to_leave() -> None:
+    kinds = {item["kind"]: item["spec"] for item in QDRANT}
+    assert kinds["StatefulSet"]["replicas"] == 3
+    assert kinds["PodDisruptionBudget"]["maxUnavailable"] == 1
+    nodes = [name for name in QDRANT_COMPOSE["services"] if name[-1].isdigit()]
+    assert nodes == ["qdrant-0", "qdrant-1", "qdrant-2"]
+    for name in nodes:
+        assert QDRANT_COMPOSE["services"][name]["cap_drop"] == ["ALL"]
+
+
+def test_every_part_of_ours_gets_the_same_engine() -> None:
+    given = {name: QDRANT_COMPOSE["services"][name]["environment"] for name in OURS}
+    assert len({tuple(sorted(each.items())) for each in given.values()}) == 1
+    assert given["web"]["QDRANT_REPLICAS"] == "2"
+    wanted = QDRANT_COMPOSE["services"]["web"]["build"]["args"]["REQUIREMENTS"]
+    assert (ROOT / wanted).exists()

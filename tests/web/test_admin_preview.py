@@ -98,7 +98,7 @@ def test_the_upload_page_and_the_collection_page_lead_here(admin: Client) -> Non
 
 def test_a_large_file_shows_its_beginning(admin: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread of the web server does not cut all of it into passages."""
-    clock = count(0, 3)
+    clock = count(0, 0.5)
     monkeypatch.setattr(
         "ingestion.documents.previewing.time", SimpleNamespace(monotonic=lambda: next(clock))
     )

@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 from django.db import connections, transaction
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.urls import reverse
 from pytest import approx
+from rest_framework.serializers import Serializer
 from rest_framework.test import APIClient
 
 from common.accounts.models import User
-from search.api.serializers.results import wants_legacy
-from search.models import SearchProfile
+from ingestion.models import Document
+from search.api.serializers.results import ResultSerializer, wants_legacy
+from search.api.serializers.searches import SearchResponseSerializer
+from search.models import Pin, SearchProfile
+from search.pipeline import search
 from tests.support.factories import make_collection, make_document
 
 SEARCH = "/api/v1/search/"
@@ -43,6 +47,22 @@ def results(api: APIClient, **parameters: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = response.json()["results"]
     assert found
     return found
+
+
+@pytest.mark.parametrize("options", [{}, {"legacy": False}, {"explain": False, "legacy": False}])
+def test_results_are_written_as_their_declared_fields_would_be(
+    options: dict[str, bool], rf: RequestFactory
+) -> None:
+    Pin.objects.create(query="systems nodes", document=Document.objects.order_by("pk")[0])
+    found = search("systems nodes", viewer=None, group=True)
+    context = {"request": rf.get("/"), **options}
+    for result in found.results:
+        written = ResultSerializer(context=context).to_representation(result)
+        declared = Serializer.to_representation(ResultSerializer(context=context), result)
+        assert list(written.items()) == list(declared.items())
+    whole = SearchResponseSerializer(context=context)
+    declared = Serializer.to_representation(SearchResponseSerializer(context=context), found)
+    assert list(whole.to_representation(found).items()) == list(declared.items())
 
 
 class TestLegacyFields:

@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -25,6 +25,11 @@ from ingestion.tasks import advance_version
 from kbsite.monitoring import logs, tasks
 from kbsite.serving.dispatch import Site
 from search.analytics import recording
+from search.domain import Query
+from search.engine.classifying import PluggedIn
+from search.query import parse
+from search.reranking.guarded import GuardedReranker
+from search.reranking.protocol import Kind, Passage, RerankerConfig
 from tests.faults.asgi import scope
 from tests.support.factories import make_collection, make_document, upload
 
@@ -290,3 +295,29 @@ def test_an_unknown_form_is_reported(settings: Any) -> None:
     settings.LOG_FORMAT = "yaml"
     with pytest.raises(Exception, match="LOG_FORMAT is set to “yaml”"):
         call_command("check")
+
+
+class Telling:
+    """A reranker and a query classifier that log, as other people's may."""
+
+    is_pointwise = True
+
+    def strengths(self, query: str, passages: Sequence[Passage], *, seconds: float) -> list[float]:
+        logging.getLogger("other.people").warning("Reranking")
+        return [0.5 for _ in passages]
+
+    def classify(self, query: Query) -> None:
+        logging.getLogger("other.people").warning("Classifying")
+
+
+def test_models_in_threads_of_their_own_log_the_request(
+    written: io.StringIO, clean_cache: None
+) -> None:
+    guarded = GuardedReranker(RerankerConfig(Kind.COHERE, "http://127.0.0.1:1/rerank"), Telling())
+    plugged = PluggedIn(f"{__name__}.Telling")
+    with ids.bound(request_id="request-of-a-model"):
+        assert guarded.strengths("pumps", [Passage(1, "A pump.", 0.5)]) == {1: 0.5}
+        assert plugged.classify(parse("pumps", ())) is None
+    told = [line for line in lines(written) if line["logger"] == "other.people"]
+    assert [line["message"] for line in told] == ["Reranking", "Classifying"]
+    assert {line["request_id"] for line in told} == {"request-of-a-model"}

@@ -14,7 +14,7 @@ from django.test import Client
 from PIL import Image, ImageDraw, ImageFont
 
 from common.accounts.models import User
-from ingestion.documents import deletion, pictures
+from ingestion.documents import pictures, purging
 from ingestion.models import Document, Visibility
 from ingestion.parsing.ocr import installed
 from tests.samples import builders, sheets_and_slides
@@ -233,7 +233,7 @@ def test_pictures_go_with_their_document(
     client.get(pictured(handbook, 1))
     assert kept(tmp_path)
     with django_capture_on_commit_callbacks(execute=True):
-        deletion.purge([handbook], acting_user=None)
+        purging.purge([handbook], acting_user=None)
     assert kept(tmp_path) == []
 
 

@@ -18,6 +18,7 @@ from rest_framework.test import APIClient
 from common.accounts.models import User
 from search.analytics import recording
 from search.analytics.models import Interaction, SearchEvent
+from search.engine import repeated
 from search.models import SearchProfile
 from tests.support.factories import make_collection, make_document
 from tests.support.library import lasting_library
@@ -54,6 +55,21 @@ def report(client: Client, search_id: object, **fields: object) -> Any:
 
 
 class TestRecording:
+    def test_a_search_that_was_answered_from_memory(
+        self, api: APIClient, client: Client, settings: Any
+    ) -> None:
+        settings.RESULT_CACHE_SECONDS = 300
+        repeated.forget()
+        answers = [api.get("/api/v1/search/", {"q": "connection"}).json() for _ in range(2)]
+        pages = [client.get("/", {"q": "connection"}).content.decode() for _ in range(2)]
+        repeated.forget()
+
+        assert answers[0]["results"] == answers[1]["results"]
+        shown = [*(answer["search_id"] for answer in answers), *map(shown_id, pages)]
+        recorded = SearchEvent.objects.filter(query="connection").order_by("pk")
+        assert [str(event.search_id) for event in recorded] == shown
+        assert len({tuple(event.results) for event in recorded}) == 1
+
     def test_a_search_on_the_page(self, client: Client, library: SimpleNamespace) -> None:
         html = client.get("/", {"q": "Connection  pool"}).content.decode()
 
@@ -133,7 +149,7 @@ class TestRecording:
         def refuse(*args: object, **kwargs: object) -> None:
             raise DatabaseError("the disk is full")
 
-        monkeypatch.setattr(SearchEvent.objects, "create", refuse)
+        monkeypatch.setattr(recording, "run", refuse)
         response = client.get("/", {"q": "connection"})
 
         assert response.status_code == 200

@@ -190,7 +190,7 @@ class FoldedSerializer(serializers.Serializer[Result]):
             "document": {
                 "id": instance.document_id,
                 "title": instance.title,
-                "url": self._link.get_url(instance),
+                "url": self.link.get_url(instance),
             },
             "chunk": instance.chunk,
             "heading_path": list(instance.heading_path),
@@ -199,8 +199,11 @@ class FoldedSerializer(serializers.Serializer[Result]):
         }
 
     @cached_property
-    def _link(self) -> DocumentLinkSerializer:
+    def link(self) -> DocumentLinkSerializer:
         return DocumentLinkSerializer(context=self.context)
+
+
+_CREATED, _METADATA = serializers.DateTimeField(), MetadataField()
 
 
 class ResultSerializer(serializers.Serializer[Result]):
@@ -252,6 +255,50 @@ class ResultSerializer(serializers.Serializer[Result]):
             fields |= legacy_fields()
         return fields
 
+    def to_representation(self, instance: Result) -> dict[str, Any]:
+        """The fields above, without a call of each: they took two thirds of a cached search."""
+        hit = instance.hit
+        shown = {
+            "rank": hit.rank,
+            "score": hit.score,
+            "document": self._document(instance),
+            "collection": {"slug": instance.collection_slug, "name": instance.collection},
+            "chunk": instance.chunk,
+            "heading_path": list(instance.heading_path),
+            "page": instance.page,
+            "snippet": str(instance.snippet),
+            "text": instance.text,
+            "edited": instance.is_edited,
+            "note": instance.note,
+            "contributions": self.get_contributions(instance),
+            "adjustments": self.get_adjustments(instance),
+            "tier": hit.explanation.tier.reason,
+            "folded": self.get_folded(instance),
+            "folded_count": instance.folded_count,
+        }
+        if self.context.get("explain", True):
+            shown["explanation"] = self._explanation.to_representation(hit.explanation)
+        shown["team"] = self.get_team(instance)
+        if self.context.get("legacy", True):
+            shown |= {name: score(hit.explanation) for name, (score, _) in _SCORES.items()}
+        return shown
+
+    def _document(self, result: Result) -> dict[str, Any]:
+        return {
+            "id": result.document_id,
+            "title": result.title,
+            "url": self._folded.link.get_url(result),
+            "file_name": result.file_name,
+            "media_type": result.media_type,
+            "language": result.language,
+            "created": _CREATED.to_representation(result.created),
+            "metadata": _METADATA.to_representation(result.metadata),
+        }
+
+    @cached_property
+    def _explanation(self) -> ExplanationSerializer:
+        return ExplanationSerializer()
+
     @extend_schema_field({"type": "string", "enum": ["a", "b", ""]})
     def get_team(self, result: Result) -> str:
         teams: dict[int, str] = self.context.get("teams", {})
@@ -276,4 +323,7 @@ class ResultSerializer(serializers.Serializer[Result]):
 
     @extend_schema_field(SignalValuesSerializer)
     def get_contributions(self, result: Result) -> dict[str, float]:
-        return {signal.value: result.hit.explanation.share(signal) for signal in Signal}
+        shares = {signal.value: 0.0 for signal in Signal}
+        for part in result.hit.explanation.contributions:
+            shares[part.signal.value] += part.value
+        return shares

@@ -14,6 +14,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Container
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from uuid import UUID
 
@@ -223,9 +224,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class MeasuredProfile:
-    """One profile's results on the golden set, by query key."""
+    """One profile's results on the golden set, by query key; its searches run `within`."""
 
     profile: Profile
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
     answers: dict[str, GoldenRanking] = field(default_factory=dict)
     milliseconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     values: dict[str, dict[str, float]] = field(default_factory=dict)
@@ -259,13 +261,15 @@ def compare(
     baseline: Profile | None,
     *,
     progress: Progress = lambda done, total: None,
+    within: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> MeasuredPair:
     """Measure the golden set under both profiles.
 
+    The candidate's searches run `within` a context, which may be all that differs.
     `progress` gets the number of searches done and their total.
     Raises RunFailed if the embedding model or the reranker does not answer.
     """
-    sides = [MeasuredProfile(candidate), *([MeasuredProfile(baseline)] if baseline else [])]
+    sides = [MeasuredProfile(candidate, within), *([MeasuredProfile(baseline)] if baseline else [])]
     rounds = min(LATENCY_ROUNDS, -(-LATENCY_SEARCHES // max(1, len(goldens))))
     total = rounds * len(goldens)
     warm_up()
@@ -292,7 +296,8 @@ def _embedding_time(golden: Golden) -> float | None:
 
 
 def _ask(side: MeasuredProfile, golden: Golden, embedding: float | None) -> None:
-    answer = ask(golden, side.profile, embedding=embedding)
+    with side.within():
+        answer = ask(golden, side.profile, embedding=embedding)
     if answer.problem:
         raise RunFailed(answer.problem)
     side.answers.setdefault(golden.key, answer)

@@ -5,16 +5,18 @@ The decision itself is in `gate`, which is pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Collection, Visibility
-from search.tuning.evaluation.golden import SYNTHETIC, golden_set
+from search.models import SearchProfile
+from search.tuning.evaluation.golden import SYNTHETIC, MeasuredProfile, compare, golden_set
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate
 from search.tuning.publishing import gate
 from search.tuning.publishing.gate import Decision, First, Measured, Rules
@@ -93,6 +95,37 @@ def verdict(run: EvaluationRun) -> Decision:
     """The gate's decision on a finished run, compared with its baseline."""
     settings = gate_row()
     return gate.decide(_rules(settings), _measured(run, settings))
+
+
+def judged_within(within: Callable[[], AbstractContextManager[None]]) -> Decision:
+    """The gate's decision on the active profile within a context, against itself outside of it.
+
+    For a change of what is behind all profiles. Raises RunFailed.
+    """
+    settings = gate_row()
+    goldens = golden_set(origins=_origins(settings)) if settings.enabled else ()
+    if not goldens:
+        return gate.note(unmeasured())
+    profile = SearchProfile.objects.get(state=SearchProfile.State.ACTIVE).as_profile()
+    measured = compare(goldens, profile, profile, within=within)
+    ours, theirs = measured.candidate, cast(MeasuredProfile, measured.baseline)
+    firsts = {
+        each.key: First(
+            holds=ours.answers[each.key].first == each.must_be_first,
+            held=theirs.answers[each.key].first == each.must_be_first,
+        )
+        for each in goldens
+        if each.must_be_first
+    }
+    found = Measured(
+        values=ours.values,
+        before=theirs.values,
+        firsts=firsts,
+        p95=ours.latency.get("p95"),
+        p95_before=theirs.latency.get("p95"),
+        names={each.key: each.text for each in goldens},
+    )
+    return gate.decide(_rules(settings), found)
 
 
 def _origins(settings: PublishGate) -> Sequence[str] | None:

@@ -1,0 +1,293 @@
+"""Erase what is in the bin for good: in batches, each its own transaction, so that nobody waits.
+
+    purge                  -> documents, now
+    purge_later            -> documents by a worker, if they are many or long
+    purge_collection_later -> a collection with its documents, by a worker
+    advance                -> a worker's slice of a Purge; the next one continues
+    purge_bin              -> all that has expired
+
+Search leaves all of it out from the first transaction on. Where a worker dies, the rows that are
+left say what is left to do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.admin.models import DELETION
+from django.db import transaction
+from django.db.models import F, QuerySet, Sum
+from django.utils import timezone
+from django.utils.translation import gettext
+
+from common.jobs import MAX_ATTEMPTS, Lease, enqueue, revoke, work_on
+from ingestion import events
+from ingestion.audit import forget, log
+from ingestion.documents import activation
+from ingestion.documents.activation import remove_unused
+from ingestion.lexical import terms
+from ingestion.models import Chunk, Collection, Document, DocumentVersion, Purge
+from ingestion.models.versions import UNFINISHED
+
+if TYPE_CHECKING:
+    from common.accounts.models import User
+
+# When documents were deleted that are being erased: past any retention period, never restored.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+# Passages erased in one transaction, of a document with more of them: about a second's work, most
+# of it in the indexes. A guess.
+AT_ONCE = 1_000
+# Documents with more passages than this in sum are left to a worker. A guess: some seconds.
+MOST_WAITED_FOR = 2_000
+# As an import: long enough to come forward, short enough for those who share the worker.
+SLICE_SECONDS = 10.0
+
+
+def grace() -> timedelta:
+    """The time during which a deletion can be undone."""
+    return timedelta(days=settings.DELETION_GRACE_DAYS)
+
+
+def purge(
+    documents: Iterable[Document],
+    *,
+    acting_user: User | None,
+    erased: Callable[[int], object] = lambda passages: None,
+) -> int:
+    """Permanently delete documents and all data derived from them; return how many.
+
+    They need not be in the bin. A stored file that another version refers to is kept. `erased` is
+    called with the number of passages in each transaction that erases some.
+    """
+    count = 0
+    for given in documents:
+        _erase_passages(given, erased)
+        with transaction.atomic():
+            document = locked(given.pk)
+            if document is None:
+                continue
+            family = family_of(document)
+            files: set[tuple[str, str]] = set()
+            for member in family:
+                if member.deleted_at is None and member.collection.deleted_at is None:
+                    events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
+                if member.current_id is not None:
+                    terms.count_out(member.current_id)
+                    events.tell_of_index(member.current_id)
+                files |= set(member.versions.values_list("file", "sha256"))
+                forget(acting_user, member)
+            erased(_passages_of(family).count())
+            document.delete()
+            transaction.on_commit(partial(remove_unused, files))
+            count += 1
+    return count
+
+
+def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> tuple[int, int]:
+    """Purge documents, by a worker if that takes long; return how many are gone, and are left."""
+    given = {document.pk for document in documents}
+    if _stated(Document.objects.filter(pk__in=given)) <= MOST_WAITED_FOR:
+        return purge([Document(pk=pk) for pk in sorted(given)], acting_user=acting_user), 0
+    left = 0
+    for pk in sorted(given):
+        with transaction.atomic():
+            document = locked(pk)
+            if document is not None:
+                _condemn(document)
+                log(acting_user, document, DELETION, "Deleted permanently")
+                left += 1
+    begin_purge(None)
+    return 0, left
+
+
+def purge_collection_later(collection: Collection, *, acting_user: User | None) -> None:
+    """Have a worker purge a collection in the bin now, before its grace period ends."""
+    with transaction.atomic():
+        rows = Collection.objects.filter(pk=collection.pk).exclude(deleted_at=None)
+        if rows.update(deleted_at=LONG_AGO):
+            log(acting_user, collection, DELETION, "Removed for good with its documents")
+            begin_purge(collection)
+
+
+def purge_bin(*, now: bool = False) -> tuple[int, int]:
+    """Purge the bin of expired items, or of all; return how many documents and collections.
+
+    What a worker is erasing is left to it.
+    """
+    limit = timezone.now() - (timedelta(0) if now else grace())
+    expired = Document.objects.filter(deleted_at__lte=limit).exclude(deleted_at=LONG_AGO)
+    documents = purge(_one_by_one(expired), acting_user=None)
+    collections = 0
+    for collection in Collection.objects.filter(deleted_at__lte=limit):
+        begin_purge(collection)
+    if Document.objects.filter(deleted_at=LONG_AGO).exists():
+        begin_purge(None)
+    for pk, collection_id in list(Purge.objects.values_list("pk", "collection_id")):
+        found = work_on(Purge, pk, partial(_work, ends=float("inf")), state=Purge.State.RUNNING)
+        if found is not None:
+            gone, is_done = found
+            documents += gone
+            collections += is_done and collection_id is not None
+    if documents or collections:
+        terms.fold()
+    return documents, collections
+
+
+def advance(purge_id: int, *, seconds: float = SLICE_SECONDS) -> bool:
+    """Erase for `seconds`; True if nothing of this Purge is left, which ends its row too."""
+    ends = time.monotonic() + seconds
+    found = work_on(Purge, purge_id, partial(_work, ends=ends), state=Purge.State.RUNNING)
+    if found is None:
+        return False
+    if not found[1]:
+        enqueue(Purge, purge_id)
+        return False
+    terms.fold()
+    return True
+
+
+def stop_purge(collection: Collection) -> None:
+    """End the Purge of a collection that is restored: its worker stops at its next write.
+
+    A long document of which it had erased a part is erased whole.
+    """
+    Purge.objects.filter(collection=collection).delete()
+    if Document.objects.filter(collection=collection, deleted_at=LONG_AGO).exists():
+        begin_purge(None)
+
+
+def locked(pk: int, **wanted: object) -> Document | None:
+    """The document, locked until the transaction ends; None if it does not match `wanted`."""
+    rows = Document.objects.select_for_update(of=("self",)).select_related("collection")
+    return rows.filter(pk=pk, **wanted).first()
+
+
+def family_of(document: Document, **wanted: object) -> list[Document]:
+    """The document and its nested parts that match `wanted`, all locked."""
+    family, level = [document], [document]
+    while level:
+        rows = Document.objects.select_for_update(of=("self",)).order_by("pk")
+        level = list(rows.filter(parent__in=level, **wanted))
+        family += level
+    return family
+
+
+def stop_work(versions: QuerySet[DocumentVersion]) -> None:
+    """Revoke the leases of unfinished versions: their workers stop at the next write."""
+    revoke(versions.filter(state__in=UNFINISHED))
+
+
+def begin_purge(collection: Collection | None) -> None:
+    """Create the job that erases the collection, or single documents, unless there is one."""
+    inside = _inside(collection)
+    with transaction.atomic():
+        row, is_new = Purge.objects.get_or_create(
+            collection=collection, defaults={"passages": _stated(inside)}
+        )
+        if is_new:
+            enqueue(Purge, row.pk)
+            return
+        rows = Purge.objects.filter(pk=row.pk)
+        # Others than when it began: single documents are added while a worker erases the first.
+        rows.update(passages=F("erased") + _stated(inside))
+        again = {"state": Purge.State.QUEUED, "error": "", "attempts": 0}
+        if rows.filter(state=Purge.State.FAILED).update(**again):
+            enqueue(Purge, row.pk)
+
+
+def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
+    """Erase until `ends`; return how many documents are gone, and whether all are."""
+    of = lease.row
+    if lease.keeps_crashing:
+        lease.finish(Purge.State.FAILED, error=_crashed())
+        return 0, False
+    collection = of.collection
+
+    def note(passages: int) -> None:
+        # In the transaction that erases them: it comes to nothing if the purge was stopped.
+        lease.update(erased=F("erased") + passages, attempts=0)
+
+    count = 0
+    for document in _one_by_one(_inside(collection)):
+        if not _erase_passages(document, note, ends):
+            return count, False
+        count += purge([document], acting_user=None, erased=note)
+        if time.monotonic() >= ends:
+            return count, False
+    # Uploads into it are refused: no document has come meanwhile.
+    with lease.writing():
+        if collection is not None:
+            collection.delete()
+        Purge.objects.filter(pk=of.pk).delete()
+    return count, True
+
+
+def _inside(collection: Collection | None) -> QuerySet[Document]:
+    """The documents to erase: of the collection, or single ones."""
+    if collection is None:
+        return Document.objects.filter(deleted_at=LONG_AGO)
+    return Document.objects.filter(collection=collection)
+
+
+def _crashed() -> str:
+    return gettext(
+        "Erasing stopped unexpectedly %(max_attempts)s times. The worker's log says why. Fix the "
+        "cause, then run `manage.py purge`."
+    ) % {"max_attempts": MAX_ATTEMPTS}
+
+
+def _erase_passages(
+    given: Document, erased: Callable[[int], object], ends: float = float("inf")
+) -> bool:
+    """Hide a document of very many passages and its parts, and erase these in batches.
+
+    False if some are left at the time `ends`.
+    """
+    with transaction.atomic():
+        document = locked(given.pk)
+        if document is None:
+            return True
+        family = family_of(document)
+        if not _passages_of(family)[AT_ONCE:].exists():
+            return True
+        _condemn(document)
+    while pks := list(_passages_of(family).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
+        with transaction.atomic():
+            # Locked as everywhere, ahead of its chunks; a family's members are never restored now.
+            locked(given.pk)
+            Chunk.objects.filter(pk__in=pks).delete()
+            erased(len(pks))
+        if time.monotonic() >= ends:
+            return False
+    return True
+
+
+def _condemn(document: Document) -> None:
+    """Take a document and its parts out of search, never to be restored; in a transaction."""
+    for member in family_of(document):
+        if member.deleted_at is None and member.collection.deleted_at is None:
+            events.tell_of_document(events.DOCUMENT_DELETED, member, state="deleted")
+        activation.hide(member)
+        Document.objects.filter(pk=member.pk).update(deleted_at=LONG_AGO)
+        stop_work(member.versions.all())
+
+
+def _passages_of(family: Iterable[Document]) -> QuerySet[Chunk]:
+    return Chunk.objects.filter(document__in=[member.pk for member in family]).order_by()
+
+
+def _stated(documents: QuerySet[Document]) -> int:
+    """The passages that the documents' current versions have, as these say."""
+    return int(documents.aggregate(found=Sum("current__chunk_count"))["found"] or 0)
+
+
+def _one_by_one(documents: Any) -> Iterator[Document]:
+    """The documents, by primary key alone and one at a time: a purge may take hours."""
+    pks = list(documents.order_by("pk").values_list("pk", flat=True))
+    for pk in pks:
+        yield Document(pk=pk)

@@ -1,0 +1,113 @@
+"""`manage.py qdrant`: fill Qdrant from Postgres, switch to what was filled, compare both."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from search.errors import RunFailed
+from search.qdrant import checking, rebuilding, syncing
+from search.qdrant.engines import reading_from
+from search.qdrant.models import PointCollection
+from search.qdrant.port import EngineError
+from search.tuning.publishing import gate_inputs
+
+State = PointCollection.State
+
+
+class Command(BaseCommand):
+    help = (
+        "status: what Qdrant holds and how far it is behind. rebuild: fill a new collection beside "
+        "the one in use; workers do it, or this command with --here. switch: use the collection "
+        "that was filled last, if the golden queries pass the gate; back: use the one before "
+        "again. check: compare all points with Postgres and have repaired what differs. sync: "
+        "pass on what waits, now."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("action", choices=[*_ACTIONS])
+        parser.add_argument("--here", action="store_true", help="rebuild: fill it in this process.")
+        parser.add_argument(
+            "--ungated", action="store_true", help="switch: without measuring golden queries."
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if not settings.QDRANT_URL:
+            raise CommandError("QDRANT_URL is not set: see docs/scale.md.")
+        try:
+            for line in _ACTIONS[options["action"]](options):
+                self.stdout.write(line)
+        except (EngineError, rebuilding.NotReady, RunFailed) as error:
+            raise CommandError(str(error)) from error
+
+
+def _status(options: dict[str, Any]) -> list[str]:
+    rows = PointCollection.objects.order_by("pk")
+    lines = [
+        f"{row.name}: {row.get_state_display().lower()}, {row.filled} points written when filled"
+        + (f", {row.differing} repaired at {row.checked_at:%Y-%m-%d %H:%M}" * bool(row.checked_at))
+        + (f"; {row.error}" if row.error else "")
+        for row in rows
+    ]
+    lag = syncing.lag()
+    behind = f"{lag.waiting} changes wait, the oldest for {lag.seconds:.0f} s"
+    return [*(lines or ["no collection: run manage.py qdrant rebuild"]), behind]
+
+
+def _rebuild(options: dict[str, Any]) -> list[str]:
+    row = rebuilding.begin()
+    if not options["here"]:
+        return [f"{row.name} is being filled; manage.py qdrant status says when it is."]
+    rebuilding.advance(row.pk)
+    row.refresh_from_db()
+    if row.state != State.READY:
+        raise CommandError(row.error or f"{row.name} is being filled by a worker.")
+    return [f"{row.name} is filled: {row.filled} points."]
+
+
+def _switch(options: dict[str, Any]) -> list[str]:
+    row = PointCollection.objects.filter(state=State.READY).order_by("-pk").first()
+    if row is None:
+        raise CommandError("No collection is filled: run manage.py qdrant rebuild first.")
+    lines = []
+    if not options["ungated"]:
+        decision = gate_inputs.judged_within(partial(reading_from, row.name))
+        lines = [finding.text for finding in decision.findings]
+        if not decision.passed:
+            raise CommandError(
+                "\n".join([*lines, f"{row.name} is not used: it would rank worse than now."])
+            )
+    before = rebuilding.switch(row)
+    kept = f"; {before} is kept for {settings.QDRANT_KEEP_HOURS:g} hours" if before else ""
+    return [*lines, f"Searches use {row.name}{kept}."]
+
+
+def _back(options: dict[str, Any]) -> list[str]:
+    row = PointCollection.objects.filter(state=State.PREVIOUS).first()
+    if row is None:
+        raise CommandError("There is no collection to go back to: set RETRIEVAL_BACKEND=postgres.")
+    rebuilding.switch(row)
+    return [f"Searches use {row.name} again."]
+
+
+def _check(options: dict[str, Any]) -> list[str]:
+    rows = PointCollection.objects.filter(state__in=(State.READY, State.ACTIVE, State.PREVIOUS))
+    return [f"{row.name}: {checking.check(row)} points differ, to be repaired" for row in rows]
+
+
+def _sync(options: dict[str, Any]) -> list[str]:
+    done, lag = syncing.sync(), syncing.lag()
+    return [f"{done} changes passed on, {lag.waiting} wait"]
+
+
+_ACTIONS = {
+    "status": _status,
+    "rebuild": _rebuild,
+    "switch": _switch,
+    "back": _back,
+    "check": _check,
+    "sync": _sync,
+}

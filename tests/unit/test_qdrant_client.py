@@ -1,0 +1,63 @@
+"""Qdrant's client against a server of the tests' own: what is sent, and what fails."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from search.qdrant.client import ClientEngine
+from search.qdrant.port import TERMS, Ask, EngineError, Sparse
+from tests.support.fake_openai import Behaviour, JSONServer, Reply, dropped, garbage, status
+
+ASK = Ask(TERMS, Sparse([1, 7], [1.0, 0.5]), 3, [2, 4], ids=[5])
+FOUND = {"result": [{"points": [{"id": 5, "version": 1, "score": 1.5}]}], "status": "ok", "time": 0}
+
+
+class FakeQdrant(JSONServer):
+    """A server that finds one point, unless it misbehaves."""
+
+    def __init__(self, *script: Behaviour) -> None:
+        super().__init__(*script)
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def answer(self, path: str, authorization: str, body: dict[str, Any]) -> Reply:
+        with self._lock:
+            self.asked.append((path, body))
+            behaviour = self._next(lambda request: Reply(json.dumps(FOUND).encode()))
+        reply = behaviour(body)  # type: ignore[arg-type]
+        self._stopping.wait(reply.delay)
+        return reply
+
+
+def late(seconds: float) -> Behaviour:
+    return lambda request: Reply(json.dumps(FOUND).encode(), delay=seconds)
+
+
+@pytest.mark.parametrize("behaviour", [status(503), status(404), dropped(), garbage(), late(5)])
+def test_every_failure_is_the_same_to_a_search(behaviour: Behaviour) -> None:
+    with FakeQdrant(behaviour) as server:
+        engine = ClientEngine.at(server.base, seconds=1)
+        with pytest.raises(EngineError, match="Qdrant"):
+            engine.ask("kb", [ASK])
+        assert engine.ask("kb", [ASK]) == [[(5, 1.5)]]
+
+
+def test_nobody_listens() -> None:
+    with pytest.raises(EngineError):
+        ClientEngine.at("http://127.0.0.1:9", seconds=1).count("kb")
+
+
+def test_what_is_sent_is_what_qdrant_documents() -> None:
+    with FakeQdrant() as server:
+        ClientEngine.at(server.base, seconds=1).ask("kb", [ASK])
+    ((path, body),) = server.asked
+    assert path == "/collections/kb/points/query/batch"
+    (sent,) = body["searches"]
+    assert sent == {
+        "query": {"nearest": {"indices": [1, 7], "values": [1.0, 0.5]}},
+        "using": "terms",
+        "limit": 3,
+        "filter": {"must": [{"key": "collection", "match": {"any": [2, 4]}}, {"has_id": [5]}]},
+    }
