@@ -22,7 +22,7 @@ from rest_framework.test import APIClient
 
 from common.accounts.models import User
 from ingestion.documents import steps
-from ingestion.documents.deletion import purge
+from ingestion.documents.purging import purge
 from ingestion.errors import StorageUnavailable
 from ingestion.files.bucket import PART_BYTES, BucketStorage
 from ingestion.files.storage import download
