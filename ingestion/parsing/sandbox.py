@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import json
 import logging
-import os
 import re
 import shutil
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from ingestion.files.filetypes import HEAD_BYTES, FileType, sniff
 from ingestion.parsing.child import BLOCKS_FILE, OUTCOME_FILE, decode_blocks
 
 from . import stages
+from .deaths import death
 from .forking import run_in_child
 from .limits import MIB, ParseLimits
 from .marks import Word
@@ -46,7 +45,6 @@ _KILLED = (
     "Process the document again when it is less busy, or split the file."
 )
 _PART_NAME = re.compile(r"\d{6,8}")
-_LIMIT_SIGNALS = {signal.SIGXCPU, signal.SIGKILL}
 _FAILURES = {
     failure.__name__: failure
     for failure in (
@@ -218,7 +216,7 @@ def _run_child(job: Job, place: _Place) -> None:
             "was stopped. Split it into smaller files, or export it again."
         )
     if status != 0 or not (scratch / OUTCOME_FILE).exists():
-        raise _death(status, file_type, scratch)
+        raise death(status, file_type, scratch)
 
 
 def _status(wire: dict[str, Any], limits: ParseLimits) -> int | None:
@@ -236,48 +234,6 @@ def _status(wire: dict[str, Any], limits: ParseLimits) -> int | None:
         if status == -signal.SIGKILL:
             raise errors.ParseLimitExceeded(_KILLED)
     return status
-
-
-def _death(status: int, file_type: FileType, scratch: Path) -> errors.ParseFailed:
-    complaint = _complaint(scratch)
-    logger.warning(
-        "The parser of %s ended with %s: %s", file_type.media_type, status, _places(complaint)
-    )
-    logger.debug("What it wrote: %s", complaint)
-    if status == -signal.SIGXFSZ:
-        return errors.ParseLimitExceeded(
-            f"Reading this {file_type.label} needed more disk space than is allowed for one file. "
-            "Split it into smaller files, or export it again."
-        )
-    if -status in _LIMIT_SIGNALS:
-        return errors.ParseLimitExceeded(
-            f"Reading this {file_type.label} used up the time or memory allowed for one file. "
-            "Split it into smaller files, or export it again."
-        )
-    return errors.DamagedFile(
-        f"This {file_type.label} is damaged or too large to be read. Open it in the program it "
-        "was made with, save it again and upload the new file."
-    )
-
-
-def _complaint(scratch: Path) -> str:
-    """The end of the child's standard error."""
-    try:
-        with opened_result(scratch / "stderr", sys.maxsize) as file:
-            file.seek(-min(file.seek(0, os.SEEK_END), 4_000), os.SEEK_CUR)
-            return file.read().decode("utf-8", "replace")
-    except errors.DamagedFile:
-        return "no error output"
-
-
-# A line of a traceback that names a place in the code, and the one that names the exception.
-_PLACE = re.compile(r'  File ".*", line \d+, in \S+|[A-Za-z_][\w.]*(?:Error|Exception|Exit)(?=:|$)')
-
-
-def _places(complaint: str) -> str:
-    """The complaint without messages: those of libraries quote the file."""
-    found = [match[0].strip() for line in complaint.splitlines() if (match := _PLACE.match(line))]
-    return "; ".join(found) or "no traceback"
 
 
 def _outcome(scratch: Path) -> dict[str, Any]:

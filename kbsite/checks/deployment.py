@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from csp.constants import UNSAFE_EVAL, UNSAFE_INLINE
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, register
@@ -159,5 +160,22 @@ def check_servers(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
             f"{' and '.join(embedded)} not set: an embedded server is used, which nobody "
             "backs up, watches or upgrades for you.",
             "Set both to servers of your own (docs/operations.md).",
+        )
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_policy(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
+    """Pages must name the scripts that a browser may run (docs/adr/0062)."""
+    policy: Any = settings.CONTENT_SECURITY_POLICY
+    sources = {*policy["DIRECTIVES"].get("script-src", ["*"])}
+    is_sent = any("ContentSecurityPolicy" in name for name in settings.MIDDLEWARE)
+    if is_sent and not sources & {"*", "http:", "https:", "data:", UNSAFE_EVAL, UNSAFE_INLINE}:
+        return []
+    return [
+        warning(
+            50,
+            "The Content-Security-Policy lets pages run any script.",
+            "Leave CONTENT_SECURITY_POLICY and MIDDLEWARE as they are in kbsite/settings/site.py.",
         )
     ]

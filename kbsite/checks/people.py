@@ -82,6 +82,9 @@ def _weak() -> Iterator[tuple[int, str, str]]:
         if not one["settings"]["server_url"].startswith("https://"):
             text = f"The sign-on provider {one['provider_id']} is asked without TLS."
             yield 22, text, "Use its address with https://."
+    if settings.SAML_METADATA_URL.startswith("http://"):
+        text = "SAML_METADATA_URL is asked without TLS: it brings the key that people's sign-on is"
+        yield 22, f"{text} checked with.", "Use its address with https://."
     if settings.SSO_SIGN_UP == "open" and "/common/" in settings.OIDC_SERVER:
         hint = "Put your tenant's id in place of “common”, or set SSO_SIGN_UP=mapped."
         yield 23, "Everybody with a Microsoft account gets an account here.", hint

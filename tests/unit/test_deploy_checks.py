@@ -37,6 +37,7 @@ CHECKS = (
     deployment.check_secrets,
     deployment.check_debugging,
     deployment.check_servers,
+    deployment.check_policy,
 )
 
 
@@ -57,6 +58,9 @@ def test_a_site_as_the_manual_says_has_no_warning(site: Settings) -> None:
     ("name", "value", "expected"),
     [
         ("ALLOWED_HOSTS", ["*"], "W040"),
+        ("CONTENT_SECURITY_POLICY", {"DIRECTIVES": {"script-src": ["'unsafe-inline'"]}}, "W050"),
+        ("CONTENT_SECURITY_POLICY", {"DIRECTIVES": {}}, "W050"),
+        ("MIDDLEWARE", [], "W050"),
         ("CSRF_TRUSTED_ORIGINS", ["https://elsewhere.example.org"], "W041"),
         ("CSRF_TRUSTED_ORIGINS", ["https://*.example.org"], "W041"),
         ("SITE_URL", "http://localhost:8000", "W042"),

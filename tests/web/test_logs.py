@@ -238,7 +238,7 @@ def test_a_walk_leaves_no_question_and_no_text_in_the_log(
         int(CANARY)
 
     with monkeypatch.context() as patch:
-        patch.setattr(recording.SearchEvent.objects, "create", lambda **_: _raise_of(refused))
+        patch.setattr(recording, "_insert", lambda *_: _raise_of(refused))
         browser.get("/", {"q": f"another {CANARY}"})
     browser.raise_request_exception = False
     for fault in (odd,):
