@@ -20,6 +20,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 ANY_DEPTH = 10
+Passage = tuple[str, int]
 
 
 def main() -> None:
@@ -121,16 +122,16 @@ def _compare(queries: int, rounds: int) -> None:
     print(f"Of the first {ANY_DEPTH} results the two share {statistics.mean(shared):.3f}.")
 
 
-def _with(backend: str) -> Callable[[str], Sequence[int]]:
+def _with(backend: str) -> Callable[[str], Sequence[Passage]]:
     from django.conf import settings
 
     from search.pipeline import search
 
-    def run(question: str) -> Sequence[int]:
+    def run(question: str) -> Sequence[Passage]:
         settings.RETRIEVAL_BACKEND = backend
         response = search(question, viewer=None)
         assert not response.degraded, response.degraded
-        return [result.group.best.chunk_id for result in response.results]
+        return [(result.document_id, result.chunk) for result in response.results]
 
     return run
 
@@ -147,6 +148,9 @@ def _print_sizes(folder: Path, chunks: int) -> None:
             " 'ingestion_termfrequency') ORDER BY 1"
         )
         tables = ", ".join(f"{name} {size:.0f}" for name, size in cursor.fetchall())
+        cursor.execute("SELECT avg(cardinality(tsvector_to_array(lexemes))) FROM ingestion_chunk")
+        (terms,) = cursor.fetchone()
+    print(f"{terms:.0f} different terms a chunk, on average")
     print(f"Disk, MB: engine {blocks:.0f} ({blocks / chunks * 1000:.2f} kB a chunk); {tables}")
 
 

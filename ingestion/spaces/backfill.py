@@ -15,6 +15,7 @@ import time
 from datetime import timedelta
 from functools import partial
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F, Max, Min
 from django.utils import timezone
@@ -85,7 +86,7 @@ def make_index(space: EmbeddingSpace) -> bool:
 
 
 def _index(space: EmbeddingSpace) -> None:
-    if index_of(space).state is not IndexState.READY:
+    if settings.VECTOR_INDEX and index_of(space).state is not IndexState.READY:
         build_index(space)
         logger.info("The index of %s is ready", space)
 
@@ -116,7 +117,8 @@ def _is_waiting(space: EmbeddingSpace) -> bool:
     behind = lacking(space).filter(pk__gt=space.filling_after)
     if space.state != State.ACTIVE and behind.exists():
         return True
-    return index_of(space).state in (IndexState.NONE, IndexState.INVALID)
+    missing = (IndexState.NONE, IndexState.INVALID)
+    return settings.VECTOR_INDEX and index_of(space).state in missing
 
 
 def _fill(lease: Lease[EmbeddingSpace], seconds: float) -> float | None:

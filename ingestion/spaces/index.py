@@ -75,7 +75,12 @@ def _read(valid: bool, phase: str | None, share: float | None) -> Index:
 
 
 def create_index(space: EmbeddingSpace) -> None:
-    """Create the index within the caller's transaction, for a space without vectors."""
+    """Create the index within the caller's transaction, for a space without vectors.
+
+    None where the settings leave the search of vectors to another engine.
+    """
+    if not settings.VECTOR_INDEX:
+        return
     with connection.cursor() as cursor:
         cursor.execute(_statement(space, "IF NOT EXISTS"))
 

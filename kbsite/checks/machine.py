@@ -105,6 +105,10 @@ def check_retrieval(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     if backend == QDRANT and not settings.QDRANT_URL:
         text = "RETRIEVAL_BACKEND is qdrant, but QDRANT_URL is not set."
         return [Error(text, hint="Set it: see docs/scale.md.", id="steelyard.E061")]
+    if backend == POSTGRES and not settings.VECTOR_INDEX:
+        text = "VECTOR_INDEX is off: searches by meaning read every vector."
+        hint = "Set VECTOR_INDEX=1, and run: manage.py embedding_space index NUMBER"
+        return [CheckWarning(text, hint=hint, id="steelyard.W062")]
     return []
 
 

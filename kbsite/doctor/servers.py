@@ -96,6 +96,8 @@ def indexes() -> Iterator[Finding]:
         text = f"{name} is incomplete after a failed build and is not used"
         yield Finding.wrong("indexes", text, f"Run in psql: REINDEX INDEX CONCURRENTLY {name}")
     active = EmbeddingSpace.objects.filter(state=EmbeddingSpace.State.ACTIVE).first()
+    if not settings.VECTOR_INDEX:
+        active = None  # Qdrant has it
     if active is not None and indexes_of([active])[active.pk].state is IndexState.NONE:
         text = f"the vectors of {active} have no index: searches by meaning read all of them"
         advice = f"Run: manage.py embedding_space index {active.pk}"

@@ -32,6 +32,8 @@ QDRANT_COLLECTION = env.str("QDRANT_COLLECTION", default="steelyard")
 # Of new collections: shards (0: as Qdrant chooses) and copies of each.
 QDRANT_SHARDS = env.int("QDRANT_SHARDS", default=0)
 QDRANT_REPLICAS = env.int("QDRANT_REPLICAS", default=1)
+# Whether Postgres indexes vectors, too. Without, only what Qdrant has is found by meaning.
+VECTOR_INDEX = env.bool("VECTOR_INDEX", default=True)
 # How long the collection before a switch is kept, in hours.
 QDRANT_KEEP_HOURS = env.float("QDRANT_KEEP_HOURS", default=24.0)
 

@@ -10,7 +10,17 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException
 from qdrant_client.http.exceptions import ApiException
 
-from search.qdrant.port import TERMS, Ask, EngineError, Held, Point, Scored, Sparse
+from search.qdrant.port import (
+    GRAPH_BEAM,
+    OVERSAMPLING,
+    TERMS,
+    Ask,
+    EngineError,
+    Held,
+    Point,
+    Scored,
+    Sparse,
+)
 
 PAYLOAD = ("collection", "version", "stamp")
 
@@ -42,7 +52,12 @@ class ClientEngine:
             self._client.create_collection(
                 name,
                 vectors_config={key: _dense(size) for key, size in spaces.items()},
-                sparse_vectors_config={TERMS: models.SparseVectorParams()},
+                # Mapped: the words that are asked for stay warm, and the rest costs no memory.
+                sparse_vectors_config={
+                    TERMS: models.SparseVectorParams(
+                        index=models.SparseIndexParams(memory=models.Memory.CACHED)
+                    )
+                },
                 quantization_config=models.ScalarQuantization(
                     scalar=models.ScalarQuantizationConfig(
                         type=models.ScalarType.INT8, memory=models.Memory.PINNED
@@ -153,8 +168,10 @@ def _filter(ask: Ask) -> models.Filter:
 
 def _params(*, exact: bool) -> models.SearchParams:
     """Rescored with the vectors themselves, so that scores do not depend on quantization."""
-    quantized = models.QuantizationSearchParams(ignore=exact, rescore=True, oversampling=2.0)
-    return models.SearchParams(exact=exact, quantization=quantized)
+    quantized = models.QuantizationSearchParams(
+        ignore=exact, rescore=True, oversampling=OVERSAMPLING
+    )
+    return models.SearchParams(exact=exact, hnsw_ef=GRAPH_BEAM, quantization=quantized)
 
 
 @contextmanager

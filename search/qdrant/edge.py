@@ -15,7 +15,17 @@ from typing import Any
 
 import qdrant_edge as edge
 
-from search.qdrant.port import TERMS, Ask, EngineError, Held, Point, Scored, Sparse
+from search.qdrant.port import (
+    GRAPH_BEAM,
+    OVERSAMPLING,
+    TERMS,
+    Ask,
+    EngineError,
+    Held,
+    Point,
+    Scored,
+    Sparse,
+)
 
 _ALIASES = "aliases.json"
 _KEYS = ("collection", "version", "stamp")
@@ -36,7 +46,7 @@ class EdgeEngine:
         path.mkdir(parents=True)
         config = edge.EdgeConfig(
             vectors={key: _dense(size) for key, size in spaces.items()},
-            sparse_vectors={TERMS: edge.EdgeSparseVectorParams()},
+            sparse_vectors={TERMS: edge.EdgeSparseVectorParams(memory=edge.Memory.Cached)},
         )
         with _named_errors(), self._lock:
             shard = self._open[name] = edge.EdgeShard.create(str(path), config)
@@ -161,8 +171,8 @@ def _filter(ask: Ask) -> edge.Filter:
 
 
 def _params(*, exact: bool) -> edge.SearchParams:
-    quantized = edge.QuantizationSearchParams(ignore=exact, rescore=True, oversampling=2.0)
-    return edge.SearchParams(exact=exact, quantization=quantized)
+    quantized = edge.QuantizationSearchParams(ignore=exact, rescore=True, oversampling=OVERSAMPLING)
+    return edge.SearchParams(hnsw_ef=GRAPH_BEAM, exact=exact, quantization=quantized)
 
 
 @contextmanager

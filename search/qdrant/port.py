@@ -8,6 +8,12 @@ from typing import Protocol
 
 TERMS = "terms"
 """The name of the sparse vector; dense ones are named by `space_name`."""
+GRAPH_BEAM = 800
+"""How many points a search of the graph keeps. Of the exact 100 of 20,000 chunks it finds .967 in
+.5 ms, Qdrant's default .860 in .3 and 400 .923 (docs/scale.md)."""
+OVERSAMPLING = 2.0
+"""How many times the limit is taken by the 8-bit vectors, then rescored by the vectors themselves.
+A guess: 1 and 3 found as much."""
 
 
 class EngineError(Exception):

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 
 from ingestion.models import EmbeddingSpace
 from search.domain import Candidates, KeywordScorer, Profile, Query, Signal
@@ -83,12 +84,17 @@ def retrieve(
     asked = _Asked(query, scope, profile, space, embedding, wanted)
     degraded: tuple[Signal, ...] = ()
     brought: Brought | None = None
+    has_failed = False
     try:
         brought = _bring(asked)
     except EngineError as error:
         logger.warning("Candidates come from Postgres alone: %s", error)
-        if embedding is not None and space is not None:
-            degraded, embedding = (Signal.VECTOR,), None
+        has_failed = True
+    # With an index Postgres searches a space that the engine lacks.
+    lacks = brought is None or Signal.VECTOR not in brought.found
+    if has_failed or (lacks and not settings.VECTOR_INDEX):
+        runs = space is not None and embedding is not None
+        degraded, embedding = (Signal.VECTOR,) * runs, None
     waited = (time.perf_counter() - started) * 1000
     found = statement.retrieve(
         query, scope, profile, space=space, embedding=embedding, wanted=wanted, brought=brought

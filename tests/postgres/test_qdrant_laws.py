@@ -40,7 +40,8 @@ from search.domain.questions import Relative
 from search.query import parse
 from search.ranking.boosts import by_sought
 from search.ranking.fusion import OPTIONAL
-from search.retrieval import Filters, Scope, Wanted, pruning, retrieve, statement
+from search.retrieval import Filters, Scope, Wanted, distributed, pruning, retrieve, statement
+from search.retrieval import vector as vectors
 from search.retrieval.kept import Shapes
 from tests.support.engines import KINDS, LOCAL, build, open_space, opened, use
 from tests.support.factories import make_collection
@@ -205,6 +206,30 @@ def test_both_backends_find_the_same_candidates_with_the_same_scores(
         theirs = retrieve(query, scope, profile, **given)
         assert not theirs.degraded
         assert_alike(ours, theirs, profile)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "w1 w2 w3",
+        '"w1 w2" w3',
+        "w3 -w1",
+        "title:w4 w1 w2",
+    ],
+)
+def test_a_narrow_scope_of_many_chunks_is_filled_by_asking_for_more(
+    space: EmbeddingSpace, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    monkeypatch.setattr(vectors, "SMALL_SCOPE", 2)
+    monkeypatch.setattr(statement, "_shapes", Shapes(0))
+    monkeypatch.setattr(distributed, "MORE", 1.0)
+    profile = replace(PROFILE, depth=3)
+    query = parse(asked, ())
+    for filters in (Filters(), Filters(languages=("de",)), Filters(collections=("public",))):
+        scope = Scope.of(None, filters).narrowed_by(query)
+        vector = unit(np.random.default_rng(5))
+        ours = statement.retrieve(query, scope, profile, space=space, embedding=vector)
+        assert_alike(ours, retrieve(query, scope, profile, space=space, embedding=vector), profile)
 
 
 def assert_alike(ours: Candidates, theirs: Candidates, profile: Profile) -> None:

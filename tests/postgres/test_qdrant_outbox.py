@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.db import connections, transaction
 from django.utils import timezone
 
 from common.accounts.models import User
-from ingestion.documents import arranging, deletion, editing
+from ingestion.documents import arranging, deletion, editing, purging
 from ingestion.documents.editing import Wish
 from ingestion.models import Chunk, Collection, Document
 from search.domain import Signal
@@ -97,7 +99,7 @@ def test_the_points_follow_uploads_edits_moves_and_deletions(
     syncing.sync()
     assert held(engine) == wanted()
     deletion.restore(Document.objects.filter(pk=document.pk), acting_user=administrator)
-    deletion.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
+    purging.purge(Document.objects.filter(pk=document.pk), acting_user=administrator)
     assert syncing.sync() > 0
     assert held(engine) == wanted()
     assert checking.check(PointCollection.objects.get()) == 0
@@ -238,3 +240,39 @@ class TestRebuilding:
         syncing.sync()
         call_command("qdrant", "switch")
         assert self.state_of(second) == STATE.ACTIVE
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_at_once_take_different_rows(
+    edge: Any, shelf: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second worker passes on its rows while the first is held up in the engine."""
+    make_document(shelf, BEAM)
+    build()
+    PointChange.objects.bulk_create([PointChange(version=-1 - each) for each in range(3)])
+    monkeypatch.setattr(syncing, "AT_ONCE", 1)
+    held_up, go_on = threading.Event(), threading.Event()
+    keep_only = edge.keep_only
+
+    def slow(name: str, version: int, ids: Any) -> None:
+        if version == -1:
+            held_up.set()
+            assert go_on.wait(20)
+        keep_only(name, version, ids)
+
+    monkeypatch.setattr(edge, "keep_only", slow)
+
+    def work() -> int:
+        try:
+            return syncing.sync()
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(work)
+        assert held_up.wait(20)
+        assert syncing.sync() == 2
+        assert list(PointChange.objects.values_list("version", flat=True)) == [-1]
+        go_on.set()
+        assert first.result() == 1
+    assert not PointChange.objects.exists()
