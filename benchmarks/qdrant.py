@@ -41,12 +41,14 @@ def main() -> None:
     from django.core.management import call_command
 
     from kbsite.servers import ensure_servers
+    from search.qdrant.engines import engine
 
     ensure_servers()
     call_command("migrate", verbosity=0)
     _fill_postgres(arguments.chunks)
     _fill_engine(folder)
     _compare(arguments.queries, arguments.rounds)
+    engine().close()  # type: ignore[attr-defined]  # what it replaced goes only now
     _print_sizes(folder, arguments.chunks)
 
 
