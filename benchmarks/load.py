@@ -110,10 +110,11 @@ class Read:
         return statistics.median(self.milliseconds)
 
     def show(self, title: str) -> None:
-        p95, p99 = (statistics.quantiles(self.milliseconds, n=100)[at] for at in (94, 98))
         print(f"\n{title}: {self.readers} readers, {self.seconds:.0f} s")
         print(f"  {dict(self.statuses)}; answered {self.statuses[200] / self.seconds:.1f}/s")
-        print(f"  p50 {self.p50:.0f} ms  p95 {p95:.0f} ms  p99 {p99:.0f} ms")
+        if len(self.milliseconds) > 1:
+            p95, p99 = (statistics.quantiles(self.milliseconds, n=100)[at] for at in (94, 98))
+            print(f"  p50 {self.p50:.0f} ms  p95 {p95:.0f} ms  p99 {p99:.0f} ms")
         if len({len(sample) for sample in self.megabytes}) == 1:
             for process in zip(*self.megabytes, strict=True):
                 print("  memory of a process, MB:", *(f"{each:.0f}" for each in process))

@@ -1,10 +1,49 @@
-"""Processor time and memory of groups of processes, from Linux's /proc."""
+"""Processes that answer requests; processor time and memory of groups of them (Linux's /proc)."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Child:
+    """A process that answers requests, each one line of JSON in and one out."""
+
+    def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, env=environment
+        )
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        """The answer to a request. Raises RuntimeError if the process has ended."""
+        assert self._process.stdin
+        assert self._process.stdout
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        if not answer:
+            raise RuntimeError("The process that searches has ended: see its error above.")
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End the process, and wait for it."""
+        assert self._process.stdin
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
+
 
 TICK = os.sysconf("SC_CLK_TCK")
 
@@ -35,6 +74,18 @@ def lifetime_seconds(root: int) -> float:
     An ended descendant counts if its parent has waited for it, as Postgres and gunicorn do.
     """
     return sum(_stat(pid).seconds for pid in tree(root) if Path(f"/proc/{pid}").exists())
+
+
+def timed(run: Callable[[], T], others: list[int]) -> tuple[float, float, T]:
+    """Milliseconds of the call on the clock and of processor, and what it returns.
+
+    Processor time is that of this process and of `others`, with their descendants.
+    """
+    theirs, ours, started = running_seconds(others), time.process_time(), time.perf_counter()
+    found = run()
+    elapsed, ours = time.perf_counter() - started, time.process_time() - ours
+    theirs = running_seconds(others) - theirs
+    return elapsed * 1e3, (ours + theirs) * 1e3, found
 
 
 def running_seconds(roots: list[int]) -> float:

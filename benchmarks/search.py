@@ -13,7 +13,6 @@ time is that of Postgres, the web server and the searching process together.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import statistics
@@ -24,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from benchmarks.processes import Child
 from benchmarks.site import ROOT, set_up
 
 WAYS = ("statement", "pipeline", "HTTP")
@@ -99,48 +99,21 @@ def build(size: int) -> None:
     )
 
 
-class _Server:
-    """The process that searches the library of one size: see `benchmarks.searching`."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
-
-    def ask(self, request: dict[str, Any]) -> Any:
-        """The answer to a request, each one line of JSON."""
-        assert self._process.stdin
-        assert self._process.stdout
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise RuntimeError("The process that searches has ended: see its error above.")
-        return json.loads(answer)
-
-
 @contextmanager
-def _server(size: int, queries: Sequence[str]) -> Iterator[_Server]:
+def _server(size: int, queries: Sequence[str]) -> Iterator[Child]:
     environment = {"THROTTLE_ANONYMOUS": "100000000/min", "DATABASE_POOL": "4"} | os.environ
-    process = subprocess.Popen(
-        [*_command("--serve", size), *queries],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    server = Child([*_command("--serve", size), *queries], environment)
     try:
-        server = _Server(process)
         server.ask({"questions": True})
         yield server
     finally:
-        assert process.stdin
-        process.stdin.close()
-        process.wait()
+        server.close()
 
 
 _Times = dict[tuple[int, str], list[tuple[float, float]]]
 
 
-def _times(servers: dict[int, _Server], rounds: int) -> _Times:
+def _times(servers: dict[int, Child], rounds: int) -> _Times:
     """Milliseconds on the clock and of processor of every call, by size and way.
 
     After a round unmeasured. Size and way take turns in shuffled order at every question.

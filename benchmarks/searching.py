@@ -8,13 +8,13 @@ from __future__ import annotations
 import gc
 import http.client
 import json
-import os
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,7 +28,7 @@ WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')
 
 def serve(queries: int) -> None:
     """Answer requests until standard input ends."""
-    from benchmarks.processes import postmaster, running_seconds
+    from benchmarks.processes import postmaster, timed
     from benchmarks.texts import questions
     from kbsite.serving.garbage import spare_collections
 
@@ -41,14 +41,12 @@ def serve(queries: int) -> None:
         }
         gc.collect()
         spare_collections()
-        roots = [os.getpid(), postmaster()]
+        others = [web, postmaster()]
         for line in sys.stdin:
             request = json.loads(line)
             if "way" in request:
-                before, started = running_seconds(roots), time.perf_counter()
-                ways[request["way"]](request["question"])
-                elapsed = time.perf_counter() - started
-                answer: Any = [elapsed * 1e3, (running_seconds(roots) - before) * 1e3]
+                way = partial(ways[request["way"]], request["question"])
+                answer: Any = timed(way, others)[:2]
             else:
                 answer = _report(web) if "report" in request else len(asked)
             print(json.dumps(answer), flush=True)

@@ -4,7 +4,7 @@
 
 All servers run on one database and take turns; refusals are off. The processor's time a search is
 that of the server's own processes: what else the machine does changes it little. Without kept
-results, but for the last one, whose readers ask the same 200 questions. The corpus of
+results, but for the last one, whose readers ask the same 100 questions. The corpus of
 `benchmarks.processor` at this size, built once and kept.
 """
 
@@ -50,7 +50,7 @@ def main() -> None:
 
     from benchmarks import texts
 
-    questions = texts.questions(200)
+    questions = texts.questions(100)  # a process keeps 128 responses
     with ExitStack() as stack:
         servers = {name: stack.enter_context(_serving(name)) for name in KINDS}
         for target in servers.values():

@@ -35,6 +35,7 @@ def site(name: str) -> Iterator[Path]:
     settings.EMBEDDED.stop()  # what a killed run left behind
     shutil.rmtree(var, ignore_errors=True)
     ensure_servers()
+    settings.STATIC_ROOT.mkdir(exist_ok=True)
     try:
         call_command("migrate", verbosity=0)
         yield var

@@ -47,6 +47,8 @@ def load() -> None:
     """Import the libraries."""
     import pypdfium2  # noqa: F401
 
+    from .drawing import slide  # noqa: F401  # and with it Pillow
+
 
 def draw(source: Source, page: int) -> dict[str, object]:
     """Write the picture of page `page` (from 1) and its words; return the picture's size.

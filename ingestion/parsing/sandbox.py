@@ -131,13 +131,13 @@ def recognise_page(
     """
     ocr = ocr.wanting([page])
     job = Job(path, _type_of(path, file_name), ocr.allowing(limits), ocr, page=page)
-    with scratch_directory() as scratch:
-        _run_child(job, scratch)
+    with _place() as place:
+        _run_child(job, place)
         try:
-            outcome = _outcome(scratch)
+            outcome = _outcome(place.scratch)
             if "error" in outcome:
                 raise errors.PageNotDrawn(outcome["message"])
-            return _words(scratch)
+            return _words(place.scratch)
         except (ValueError, KeyError, TypeError) as error:
             raise errors.DamagedFile(STRANGE_RESULT) from error
 

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 
 from ingestion.documents import pictures
 from ingestion.errors import IngestionError, PicturesBusy
+from ingestion.files.filetypes import PPTX
 from ingestion.files.storage import download
 from ingestion.models import Chunk, Document, DocumentVersion
 from ingestion.parsing.marks import SCALE
@@ -53,6 +54,7 @@ def document(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "q": query,
         "leaves": leaves_of(reading, pages) if is_beside else (),
         "has_pictures": bool(pages),
+        "is_deck": version is not None and version.media_type == PPTX.media_type,
         "tail": "".join(f"&{urlencode({name: said})}" for name, said in asked_for.items() if said),
         "metadata": metadata_shown(shown.metadata),
         "concepts": shown.concepts.all()[:CONCEPTS_OF_DOCUMENT],

@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from django.conf.locale import LANG_INFO
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, QuerySet
 from django.utils.translation import gettext
 
 from ingestion.files.filetypes import SUPPORTED
@@ -20,6 +20,7 @@ from ingestion.models.library import Viewer
 from search.models import Hide
 from search.retrieval.filters import searchable
 from search.retrieval.metadata import most_held
+from search.retrieval.shared import shared_concepts
 
 # Guesses: the keys of most documents, and of each key its most frequent values. A search can name
 # any other.
@@ -154,11 +155,8 @@ def concepts_of(
     By the sum of their weights in them: mere frequency would name the words of every page. Of one
     that all have there is nothing to choose, and one document's own say nothing of others.
     """
-    held = Concept.objects.visible_to(viewer).filter(document__in=documents)
-    rows = held.exclude(key__in=chosen).counted().filter(documents__gt=1)
-    shared = rows.filter(documents__lt=len(documents)).annotate(sum_of_weights=Sum("weight"))
-    shared = shared.order_by("-sum_of_weights", "key")[:MOST_VALUES]
-    return tuple(Option(row["key"], row["label"], row["documents"]) for row in shared)
+    found = shared_concepts(documents, viewer, chosen=chosen, most=MOST_VALUES)
+    return tuple(Option(*each) for each in found)
 
 
 def chosen_concepts(keys: Sequence[str], viewer: Viewer) -> tuple[Option, ...]:

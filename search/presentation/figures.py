@@ -6,10 +6,12 @@ as long for each as an f-string (ADR 81).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from django.utils.html import escape as escaped
@@ -17,7 +19,17 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
-from search.domain import Contribution, Fusion, Hit, KeywordScorer, Operation, Profile, Signal
+from search.domain import (
+    Contribution,
+    Fusion,
+    Hit,
+    KeywordScorer,
+    Leaf,
+    Node,
+    Operation,
+    Profile,
+    Signal,
+)
 from search.presentation.results import (
     ADDED,
     ADDED_LABEL,
@@ -25,6 +37,7 @@ from search.presentation.results import (
     SIGNAL_LABELS,
     bar_parts,
 )
+from search.ranking.boosts import BOOST
 
 _MEASURES: Mapping[Signal, Any] = {
     Signal.VECTOR: _("cosine"),
@@ -94,7 +107,7 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
         f'<tr><th scope="row" colspan="4">{_ADDED_DOT if operation is Operation.SUM else ""}'
         f"{escape(part.label)}</th><td>{_SIGNS[operation]} {_amount(operation, part.value, full)}"
         "</td></tr>"
-        for operation, part in explanation.adjustments
+        for operation, part in joined(explanation.adjustments)
     )
     head = words.head_by_rank if profile.fusion is Fusion.RRF else words.head
     total = words.largest if profile.fusion is Fusion.MAX else words.score
@@ -103,6 +116,23 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
         f'<tbody>{rows}</tbody><tfoot><tr><th scope="row" colspan="4">{total}</th>'
         f"<td>{figure(hit.score, full)}</td></tr></tfoot></table></div>"
     )
+
+
+def joined(adjustments: Iterable[tuple[Operation, Node]]) -> Iterator[tuple[Operation, Node]]:
+    """The adjustments; factors of boosts that follow each other as one, since steps are several."""
+    for is_boost, run in groupby(adjustments, key=_is_boost):
+        parts = list(run)
+        if not is_boost or len(parts) == 1:
+            yield from parts
+            continue
+        names = ", ".join(part.label.removeprefix(BOOST) for _, part in parts)
+        factor = math.prod(part.value for _, part in parts)
+        yield Operation.PRODUCT, Leaf(f"{BOOST}{names}", factor)
+
+
+def _is_boost(adjustment: tuple[Operation, Node]) -> bool:
+    operation, part = adjustment
+    return operation is Operation.PRODUCT and part.label.startswith(BOOST)
 
 
 def figure(number: float, full: float) -> str:

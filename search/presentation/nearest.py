@@ -26,7 +26,7 @@ from ingestion.lexical import sentences as lexical
 from ingestion.models import EmbeddingSpace
 from search.domain import Signal
 from search.presentation.results import Result
-from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS
+from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS, shows_a_mark
 
 logger = logging.getLogger(__name__)
 
@@ -95,8 +95,7 @@ def _is_long(sentence: str) -> bool:
 
 def _has_no_word(result: Result) -> bool:
     raw = result.hit.candidate.raw
-    has_none = MARK_START not in result.marked or "<mark>" not in result.snippet
-    return has_none and Signal.VECTOR in raw
+    return not shows_a_mark(result.marked, result.chars) and Signal.VECTOR in raw
 
 
 def _key(embedder: CachedQueryEmbedder, text: str) -> str:

@@ -43,10 +43,24 @@ def snippet(marked: str, length: int = SNIPPET_CHARS) -> SafeString:
     `marked` has each matched word between MARK_START and MARK_END. The snippet begins and ends at
     word boundaries, with an ellipsis for omitted text and a dot between joined blocks.
     """
+    return mark_safe(_render(*_cut(marked, length)))  # noqa: S308  # escaped piece by piece
+
+
+def shows_a_mark(marked: str, length: int = SNIPPET_CHARS) -> bool:
+    """Whether the snippet of the marked text has a mark."""
+    if MARK_START not in marked:
+        return False
+    _, marks, first, last = _cut(marked, length)
+    return any(first <= start and end <= last for start, end in marks)
+
+
+@lru_cache(maxsize=64)  # of the results of a page, before their snippets
+def _cut(marked: str, length: int) -> tuple[str, list[tuple[int, int]], int, int]:
+    """The text in one line without its marks, the marks' places, and the window to show."""
     flowing = _BLOCK_BREAK.sub(_block_break, marked.strip())
     plain, marks = _unmark(" ".join(flowing.split()))
     start, end = _window(plain, marks, length)
-    return mark_safe(_render(plain, marks, start, end))  # noqa: S308  # escaped piece by piece
+    return plain, marks, start, end
 
 
 def _block_break(found: re.Match[str]) -> str:

@@ -30,6 +30,8 @@ from search.domain import (
     QueryClass,
 )
 
+BOOST = "boost: "
+"""The beginning of a boost's label in an explanation."""
 MAX_BOOSTS = 20
 # A question names few codes; in a pasted page not every number is meant.
 MAX_ANCHORS = 10
@@ -73,7 +75,7 @@ def with_boosts(
     """One candidate's score after all boosts as a tree; the score itself if none applies."""
     for boost in applicable(boosts, query_class):
         if times := candidate.boosts.get(sought(boost), 0):
-            leaves = (Leaf(f"boost: {boost.name}", boost.amount),) * times
+            leaves = (Leaf(f"{BOOST}{boost.name}", boost.amount),) * times
             operation = Operation.PRODUCT if boost.multiply else Operation.SUM
             score = Combination("boosted", operation, (score, *leaves))
     return score

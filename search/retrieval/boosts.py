@@ -16,6 +16,7 @@ from search.retrieval.lexical import bm25
 from search.retrieval.phrases import literal_pattern
 from search.retrieval.signal_sql import SignalSQL, literally
 
+ANYTHING = ("",)  # the patterns of a boost without one
 _WISHED = sought(WISHED)  # its name in a retrieval
 # A short passage without a heading is the rest of a running text, and a document that is one short
 # passage is whole: neither says little of what a longer one explains. The length comes from a join,
@@ -26,7 +27,7 @@ CROSS JOIN LATERAL (
     SELECT CASE WHEN cardinality(c.heading_path) > 0 THEN length(c.text) END AS chars OFFSET 0
 ) section
 """
-_SHORT = """CASE WHEN section.chars < %(boost_chars_{place})s AND
+_SHORT = """CASE WHEN section.chars < {most} AND
     (SELECT v.chunk_count > 1 FROM ingestion_documentversion v WHERE v.id = c.version_id)
     THEN {count} ELSE 0 END"""
 
@@ -42,6 +43,10 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
         regexes = wishes(query) if boost.name == _WISHED else patterns(boost, query.original)
         if not regexes:
             continue
+        if boost.shorter_than and regexes == ANYTHING and not boost.kinds:
+            # Of the profile alone: written out, so that no search sends it.
+            expressions[boost.name] = _SHORT.format(most=int(boost.shorter_than), count="1")
+            continue
         params[f"boost_{place}"] = list(regexes)
         params[f"boost_kinds_{place}"] = list(boost.kinds)
         kinds = f"c.kind = ANY(%(boost_kinds_{place})s::text[]) AND " if boost.kinds else ""
@@ -49,8 +54,7 @@ def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[
             f"(SELECT count(*) FROM unnest(%(boost_{place})s::text[]) p WHERE {kinds}c.text ~ p)"
         )
         if boost.shorter_than:
-            params[f"boost_chars_{place}"] = boost.shorter_than
-            count = _SHORT.format(place=place, count=count)
+            count = _SHORT.format(most=int(boost.shorter_than), count=count)
         expressions[boost.name] = count
     return expressions, params
 
@@ -67,7 +71,7 @@ def wishes(query: Query) -> tuple[str, ...]:
 def patterns(boost: Boost, text: str) -> tuple[str, ...]:
     """The Postgres regular expressions of a boost for a query, one per anchor.
 
-    Empty: nothing can match; ("",): every chunk of the boost's kinds does.
+    Empty: nothing can match; ANYTHING: every chunk of the boost's kinds does.
     """
     if not boost.anchor:
         return (boost.pattern,)

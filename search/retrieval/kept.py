@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import count
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -102,16 +103,29 @@ def run(statement: Statement, values: Mapping[str, Any], local: Mapping[str, str
         return send(statement.text, values, local)
     # The values are arguments of the prepared statement: no plan could be better for knowing them.
     local = {**local, "plan_cache_mode": "'force_generic_plan'"}
-    given = ", ".join(f"%({name})s" for name in statement.names)
-    arguments = f"({given})" if given else ""
     try:
-        return send(f"EXECUTE {_prepared(statement)}{arguments}", values, local)
+        return send(_executed(statement, local), values, {})
     except DatabaseError as error:
         if not isinstance(error.__cause__, InvalidSqlStatementName) or connection.in_atomic_block:
             raise
         # A pooler handed over another connection, or the statements were deallocated.
         _held_by.pop(connection.connection, None)
-        return send(f"EXECUTE {_prepared(statement)}{arguments}", values, local)
+        return send(_executed(statement, local), values, {})
+
+
+def _executed(statement: Statement, local: Mapping[str, str]) -> str:
+    """The message that runs the statement with its settings, both prepared on this connection."""
+    first = _prepared(_setting(tuple(local.items())))
+    given = ", ".join(f"%({name})s" for name in statement.names)
+    arguments = f"({given})" if given else ""
+    return f"EXECUTE {first};EXECUTE {_prepared(statement)}{arguments}"
+
+
+@lru_cache(maxsize=64)
+def _setting(local: tuple[tuple[str, str], ...]) -> Statement:
+    """The statement that makes these settings, SQL expressions by name, for its transaction."""
+    set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local)
+    return Statement(f"SELECT {set_all}")
 
 
 _as_text: ContextVar[bool] = ContextVar("_as_text", default=False)
@@ -130,8 +144,7 @@ def sent_as_text() -> Iterator[None]:
 def send(sql: str, values: Mapping[str, Any], local: Mapping[str, str]) -> Rows:
     """The rows of one statement, sent with its settings (SQL expressions) in one message."""
     if local:
-        set_all = ", ".join(f"set_config('{name}', {to}, true)" for name, to in local.items())
-        sql = f"SELECT {set_all};{sql}"
+        sql = f"{_setting(tuple(local.items())).text};{sql}"
     with connection.cursor() as cursor:
         cursor.execute(sql, values)
         while cursor.nextset():

@@ -31,6 +31,7 @@ from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from search.domain import K3, KeywordScorer, Profile, Query, TitleScorer
 from search.query.language import SURE, configs_of
+from search.retrieval import textsearch
 from search.retrieval.pruning import pruned
 from search.retrieval.signal_sql import SignalSQL
 
@@ -316,12 +317,14 @@ _SCORES = {
 _FOUND_BY = {KeywordScorer.BM25_FIXED: KeywordScorer.BM25}
 
 
-def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
+def keyword(chunks: QuerySet[Chunk], profile: Profile, *, by_textsearch: bool) -> SignalSQL:
     """The keyword signal: raw scores of 0 or more; 0 for a chunk without a term of the query.
 
-    `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1].
+    `bm25` and the Postgres ranks are unbounded above; `overlap` lies in [0, 1]. `by_textsearch`:
+    pg_textsearch finds the candidates of BM25, if the chunks are a whole scope.
     """
     scorer = profile.keyword_scorer
+    by_textsearch = by_textsearch and _FOUND_BY.get(scorer, scorer) is KeywordScorer.BM25
     score = _SCORES[scorer]
     order = _SCORES[_FOUND_BY.get(scorer, scorer)]
     tables, find, found = pruned(
@@ -329,7 +332,10 @@ def keyword(chunks: QuerySet[Chunk], profile: Profile) -> SignalSQL:
         profile,
         order=order.format(c="ingestion_chunk"),
         bm25=bm25("ingestion_chunk"),
+        needed=textsearch.OWN_IS_NEEDED if by_textsearch else "true",
     )
+    if by_textsearch:
+        tables, find = textsearch.tables() + tables, textsearch.find(profile, otherwise=find)
     return SignalSQL(
         score=f"coalesce({score.format(c='c')}, 0)", find=find, score_params=found, tables=tables
     )

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from ingestion.models import Collection
 from ingestion.models.library import Viewer
-from search.retrieval.signal_sql import named
+from search.retrieval.filters import readable_to
 
 # A row of the totals is known by its transaction and place, because totals can return to what they
 # were; a pending change by its id, which no other ever has. Sums of hashes need no order.
@@ -44,8 +43,7 @@ class LibraryState:
 
 def library_state(viewer: Viewer) -> LibraryState:
     """The state of the viewer's library now."""
-    collections = Collection.objects.visible_to(viewer).order_by().values("pk")
-    readable, values = named(collections, "readable")
+    readable, values = readable_to(viewer, "readable")
     with connection.cursor() as cursor:
         cursor.execute(_STATEMENT.format(readable=readable), values)
         number, found, counted, pending = cursor.fetchone()

@@ -67,8 +67,12 @@
     picture.closest("a").replaceWith(reason);
   };
   const failed = (picture) => {
-    if (picture.closest?.(".sheet")) explain(picture).catch(() => {});
+    if (!picture.closest?.(".sheet")) return;
+    // A mark that is not there yet must not lie over the page as a broken picture.
+    if (picture.classList.contains("place")) picture.classList.add("is-awaited");
+    explain(picture).catch(() => {});
   };
+  document.addEventListener("load", (event) => event.target.classList?.remove("is-awaited"), true);
   // Errors of pictures do not bubble; some have happened before this file was there.
   document.addEventListener("error", (event) => failed(event.target), true);
   for (const picture of document.querySelectorAll(".sheet img")) {

@@ -10,6 +10,7 @@ from search.domain import (
     Candidate,
     Fusion,
     IdentifierMatch,
+    Leaf,
     Normaliser,
     Operation,
     Profile,
@@ -17,6 +18,7 @@ from search.domain import (
     Signal,
     Weights,
 )
+from search.presentation.figures import joined
 from search.ranking import applicable
 from search.ranking.boosts import anchors, as_json, parse_boosts, sought
 from search.retrieval.boosts import patterns
@@ -219,3 +221,18 @@ class TestPins:
     def test_pins_keep_their_order_whatever_the_scores(self) -> None:
         found = [candidate(1, vector=0.9, pin=1), candidate(2, vector=0.1, pin=0)]
         assert order(rank(found, Weights(1, 0, 0), options())) == [2, 1]
+
+
+def test_factors_of_steps_are_shown_as_one() -> None:
+    """A short passage meets several limits of length: one line says by how much it counts less."""
+    steps = [Leaf(f"boost: shorter than {most}", 0.9) for most in (600, 400)]
+    factors = [(Operation.PRODUCT, step) for step in steps]
+    feedback = (Operation.SUM, Leaf("similarity to the first results", 0.1))
+    (operation, one), last = joined([*factors, feedback])
+    assert (operation, one.label) == (
+        Operation.PRODUCT,
+        "boost: shorter than 600, shorter than 400",
+    )
+    assert one.value == approx(0.81)
+    assert last == feedback
+    assert list(joined([factors[0], feedback])) == [factors[0], feedback]

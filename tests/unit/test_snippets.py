@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from ingestion.lexical import sentences as lexical
 from search.presentation import snippets
 from search.presentation.nearest import MAX_SENTENCES, SHORTEST, sentences
-from search.presentation.snippets import MARK_END, MARK_START, highlight, mark_names, snippet
+from search.presentation.snippets import (
+    MARK_END,
+    MARK_START,
+    highlight,
+    mark_names,
+    shows_a_mark,
+    snippet,
+)
 from tests.support.laws import examples
 
 
@@ -107,3 +114,14 @@ def test_the_window_is_the_earliest_with_the_most_distinct_words(
     starts = [0, *(max(0, start - length // 5) for start, _ in marks)]
     expected = max(starts, key=lambda start: (held(start), -start))
     assert snippets._fullest(starts, plain, marks, length) == expected
+
+
+@given(
+    st.lists(
+        st.sampled_from(["word ", "<mark>", "a_b ", "\n\n", marked("x"), marked("_"), "y " * 90])
+    ),
+    st.integers(20, 300),
+)
+def test_a_mark_is_shown_where_the_snippet_has_one(parts: list[str], length: int) -> None:
+    text = "".join(parts)
+    assert shows_a_mark(text, length) == ("<mark>" in snippet(text, length))

@@ -4,9 +4,11 @@ Make one when a release is tagged, from a checkout of the tag:
 
     python -m tests.upgrades.release 0.1.0
 
-It fills a new library through the services that people use, and writes two files beside this one:
-`0.1.0.sql.gz`, the output of `pg_dump`, and `0.1.0.json`, the results of some searches.
-`test_upgrade.py` restores every dump, migrates it, compares all rows, and searches again.
+It fills a new library through the services that people use, and writes three files beside this
+one: `0.1.0.sql.gz`, the output of `pg_dump`, `0.1.0.json`, the results of some searches, and
+`0.1.0.searches.gz`, the statements that the release's code sent for them, their values included.
+`test_upgrade.py` restores every dump and migrates it while these statements go on, as those of web
+servers of the release do; then it compares all rows, and searches again.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -82,9 +85,29 @@ def results() -> dict[str, list[tuple[str, int, float]]]:
     }
 
 
+def statements() -> list[str]:
+    """What this checkout's code asks the database for the searches, in a process that has none."""
+    from django.db import connection
+    from psycopg import ClientCursor
+
+    sent: list[str] = []
+
+    def note(execute: Any, sql: Any, params: Any, many: bool, context: Any) -> Any:
+        cursor = ClientCursor(connection.connection)
+        sent.append(cursor.mogrify(sql, params) if params else str(sql))
+        return execute(sql, params, many, context)
+
+    connection.ensure_connection()
+    with connection.execute_wrapper(note):
+        results()
+    return [each for each in sent if not each.startswith(("INSERT", "UPDATE", "SAVEPOINT"))]
+
+
 def environment(var: Path) -> dict[str, str]:
     """The environment of a process whose data is under `var` alone."""
-    return {**os.environ, "STEELYARD_VAR": str(var), "DATABASE_POOL": "0", "LOG_LEVEL": "ERROR"}
+    ours = {"STEELYARD_VAR": str(var), "DATABASE_POOL": "0", "LOG_LEVEL": "ERROR"}
+    # The first search loads the model.
+    return {**os.environ, **ours, "QUERY_EMBEDDING_TIMEOUT": "60"}
 
 
 def run(var: Path, *arguments: str) -> str:
@@ -125,6 +148,7 @@ def write(version: str) -> None:
             run(var, "manage.py", "migrate", "--verbosity", "0")
             run(var, "-m", "tests.upgrades.release", "--fill")
             seen = run(var, "-m", "tests.upgrades.release", "--search")
+            sent = run(var, "-m", "tests.upgrades.release", "--statements")
             dump = subprocess.run(
                 [postgres_program("pg_dump"), "--no-owner", "--no-privileges", *connect_to(var)],
                 check=True, stdout=subprocess.PIPE,
@@ -133,6 +157,7 @@ def write(version: str) -> None:
             EmbeddedServers(var).stop()
     (HERE / f"{version}.sql.gz").write_bytes(gzip.compress(dump, mtime=0))
     (HERE / f"{version}.json").write_text(json.dumps(json.loads(seen), indent=1) + "\n")
+    (HERE / f"{version}.searches.gz").write_bytes(gzip.compress(sent.encode(), mtime=0))
 
 
 def main() -> None:
@@ -140,6 +165,7 @@ def main() -> None:
     parser.add_argument("version", nargs="?", help="the release, such as 0.1.0")
     parser.add_argument("--fill", action="store_true", help="fill the database of the settings")
     parser.add_argument("--search", action="store_true", help="print the results of the searches")
+    parser.add_argument("--statements", action="store_true", help="print what they ask")
     given = parser.parse_args()
     if given.version:
         write(given.version)
@@ -152,6 +178,8 @@ def main() -> None:
         fill()
     if given.search:
         print(json.dumps(results()))
+    if given.statements:
+        print(json.dumps(statements()))
 
 
 if __name__ == "__main__":

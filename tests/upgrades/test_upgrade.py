@@ -6,13 +6,14 @@ import gzip
 import json
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from django.apps import apps
 from django.core.files.storage import FileSystemStorage
 from psycopg import sql
 
@@ -49,7 +50,7 @@ def var(tmp_path: Path) -> Iterator[Path]:
     servers.stop()
 
 
-@pytest.mark.parametrize("dump", release.dumps(), ids=lambda path: path.name.split(".sql")[0])
+@pytest.mark.parametrize("dump", release.dumps(), ids=lambda path: _name(path))
 def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> None:
     subprocess.run(
         [release.postgres_program("psql"), "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1",
@@ -60,7 +61,9 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
     before = _rows(var)
     needed = _required(var)
     backup = _backed_up(var)
-    with old_readers(var, before) as refused:
+    with old_readers(var, before, _searches(dump)) as refused:
+        _fail_halfway(var, before)
+        assert refused == {}, "A failed migration stops the version before."
         release.run(var, "manage.py", "migrate", "--verbosity", "0")
     assert refused == {}, "The version before can no longer read this: keep it for one release."
     _assert_nothing_lost(before, _rows(var))
@@ -73,6 +76,32 @@ def test_a_release_upgrades_with_its_rows_and_results(dump: Path, var: Path) -> 
     _assert_nothing_lost(before, _rows(var))
 
 
+def _searches(dump: Path) -> list[str]:
+    """What the release's own code asked the database for some searches."""
+    return list(
+        json.loads(gzip.decompress(dump.with_name(_name(dump) + ".searches.gz").read_bytes()))
+    )
+
+
+def _name(dump: Path) -> str:
+    return dump.name.removesuffix(".sql.gz")
+
+
+def _fail_halfway(var: Path, before: Rows) -> None:
+    """A migration that fails: a table of the middle of all new ones is in its way, for now."""
+    new = sorted(
+        {model._meta.db_table for model in apps.get_models()} - before.keys() - DJANGOS_OWN
+    )
+    if not new:
+        return
+    obstacle = sql.Identifier(new[len(new) // 2])
+    with psycopg.connect(**_address(var), autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE TABLE {} ()").format(obstacle))
+        with pytest.raises(subprocess.CalledProcessError):
+            release.run(var, "manage.py", "migrate", "--verbosity", "0")
+        connection.execute(sql.SQL("DROP TABLE {}").format(obstacle))
+
+
 def _assert_nothing_lost(before: Rows, after: Rows) -> None:
     for table, rows in before.items():
         assert table in after, f"The table {table} is gone: say here where its rows went."
@@ -83,7 +112,7 @@ def _assert_nothing_lost(before: Rows, after: Rows) -> None:
 
 
 def _assert_found_as_then(dump: Path, var: Path) -> None:
-    then = json.loads(dump.with_name(dump.name.replace(".sql.gz", ".json")).read_text())
+    then = json.loads(dump.with_name(_name(dump) + ".json").read_text())
     now = json.loads(release.run(var, "-m", "tests.upgrades.release", "--search"))
     for question, results in then.items():
         assert [r[:2] for r in now[question]] == [r[:2] for r in results], question
@@ -114,14 +143,16 @@ def _backed_up(var: Path) -> list[str]:
 
 
 @contextmanager
-def old_readers(var: Path, before: Rows) -> Iterator[dict[str, str]]:
-    """Read, again and again while the block runs, all columns that there were before.
+def old_readers(var: Path, before: Rows, searches: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Read and search as the old version does, again and again while the block runs.
 
-    Yields the errors by table: a column that is gone, or one that was locked for longer than a
-    reader waits. At least one round is read after the block.
+    All columns are read that there were before, and its own statements are sent. Yields the errors
+    by table and search: a column that is gone, one that was locked for longer than a reader waits,
+    or other rows than at first. One round at least is before the block, one after it.
     """
     refused: dict[str, str] = {}
-    ended = threading.Event()
+    begun, ended = threading.Event(), threading.Event()
+    found: dict[str, list[Any]] = {}
     wanted = {
         table: [name for name in rows[0] if f"{table}.{name}" not in GONE]
         for table, rows in before.items() if rows
@@ -135,7 +166,7 @@ def old_readers(var: Path, before: Rows) -> Iterator[dict[str, str]]:
             connection.execute("SET lock_timeout = '10s'")
             is_last = False
             while not is_last:
-                is_last = ended.wait(0.05)
+                is_last = ended.wait(0.2)
                 for table, names in wanted.items():
                     columns = sql.SQL(", ").join(map(sql.Identifier, names))
                     query = sql.SQL("SELECT {} FROM {} LIMIT 3")
@@ -143,14 +174,33 @@ def old_readers(var: Path, before: Rows) -> Iterator[dict[str, str]]:
                         connection.execute(query.format(columns, sql.Identifier(table)))
                     except psycopg.Error as error:
                         refused[table] = str(error)
+                for search in searches:
+                    try:
+                        with connection.transaction():
+                            rows = _last_rows(connection.execute(search.encode()))
+                        # A release may install other presets; passages stay what they were.
+                        is_same = rows == found.setdefault(search, rows)
+                        if "ingestion_chunk" in search and not is_same:
+                            refused[search[:200]] = f"{found[search]} became {rows}"
+                    except psycopg.Error as error:
+                        refused[search[:200]] = str(error)
+                begun.set()
 
     reader = threading.Thread(target=read)
     reader.start()
+    begun.wait(60)
     try:
         yield refused
     finally:
         ended.set()
         reader.join()
+
+
+def _last_rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
+    """The rows of the last of several statements: settings of the search come first."""
+    while cursor.nextset():
+        pass
+    return cursor.fetchall()
 
 
 def _required(var: Path) -> set[tuple[str, str]]:

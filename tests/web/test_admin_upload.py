@@ -62,7 +62,7 @@ def test_every_file_gets_a_result_of_its_own(handbook: Collection, administrator
     assert "GIF" in outcomes["photo.gif"].message
     assert set(Document.objects.values_list("title", flat=True)) == {"Held", "good", "last"}
     text = response.content.decode()
-    assert "2 of 7 files queued" in text
+    assert "2 of 7 files uploaded" in text
     assert f"/admin/ingestion/document/{held.pk}/change/" in text
     for outcome in outcomes.values():
         assert outcome.file_name in text

@@ -186,7 +186,8 @@ def test_slides_are_pictures_with_the_passage_marked(
     deck = sheets_and_slides.make_pptx([("The beam", ARM * 2, ""), ("The hook", "Of iron.", "")])
     document = make_document(make_collection(), deck, file_name="beam.pptx")
     html = client.get(document.get_absolute_url(), {"view": "original"}).content.decode()
-    assert re.findall(r'class="page" loading="lazy" src="[^"]+/pages/(\d)/"', html) == ["1", "2"]
+    seen = re.findall(r'class="page wide" loading="lazy" src="[^"]+/pages/(\d)/"', html)
+    assert seen == ["1", "2"]
     picture = client.get(pictured(document, 2))
     assert picture["Content-Type"] == "image/webp"
     assert Image.open(io.BytesIO(picture.content)).size == (1200, 675)

@@ -1,0 +1,1 @@
+"""Other retrievers beside Steelyard: each a module with a `Searcher` (`shared.Peer`)."""

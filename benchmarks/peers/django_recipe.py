@@ -1,0 +1,44 @@
+"""The usual Django recipe: SearchVector and SearchRank with the words joined by OR, and pgvector.
+
+As the SQL that Django sends for them, fused in Python.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from pgvector import HalfVector
+
+from benchmarks.peers.postgres import Server
+from benchmarks.peers.shared import DEPTH, KEPT, Library, Vector, fused
+
+SETTINGS = "GIN, ts_rank, english, words joined by OR; HNSW, ef_search 100; RRF k 60 of 100 each"
+
+_WORDS = f"""
+SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query
+ORDER BY ts_rank(words, query) DESC LIMIT {DEPTH}
+"""
+_MEANING = f"SELECT id FROM chunk ORDER BY vector <=> %s LIMIT {DEPTH}"
+
+
+class Searcher:
+    """Two statements a question."""
+
+    def __init__(self, library: Library, folder: Path) -> None:
+        server = Server(
+            folder / "django",
+            library,
+            "ALTER TABLE chunk ADD words tsvector"
+            " GENERATED ALWAYS AS (to_tsvector('english', text)) STORED",
+            "CREATE INDEX ON chunk USING gin (words)",
+        )
+        self._connection, self.processes = server.connection, server.processes
+        self._server = server
+
+    def search(self, question: str, vector: Vector) -> list[str]:
+        either = " | ".join(re.findall(r"\w+", question))
+        run = self._connection.execute
+        by_words = [str(pk) for (pk,) in run(_WORDS, [either])]
+        by_meaning = [str(pk) for (pk,) in run(_MEANING, [HalfVector(vector)])]
+        return fused(by_words, by_meaning)[:KEPT]

@@ -1,0 +1,35 @@
+"""The process of one peer: answers requests, lines of JSON on standard input and output."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from functools import partial
+from pathlib import Path
+
+from benchmarks.peers.shared import RESULTS, Library
+from benchmarks.processes import timed
+
+
+def main() -> None:
+    name, folder = sys.argv[1], Path(sys.argv[2])
+    answers, sys.stdout = sys.stdout, sys.stderr  # packages print
+    module = importlib.import_module(f"benchmarks.peers.{name}")
+    library = Library.read(folder)
+    searcher = module.Searcher(library, folder)
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = module.SETTINGS
+        if request:
+            i = request["question"]
+            search = partial(searcher.search, library.questions[i], library.asked[i])
+            elapsed, processor, found = timed(search, searcher.processes)
+            if name != "steelyard":  # it returns passages, the others chunks
+                found = list(dict.fromkeys(library.ids[int(each)] for each in found))
+            answer = [elapsed, processor, found[:RESULTS]]
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
