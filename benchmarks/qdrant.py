@@ -33,6 +33,7 @@ def main() -> None:
     folder = var / "qdrant"
     os.environ["STEELYARD_VAR"] = str(var)
     os.environ.setdefault("MODELS_DIR", str(ROOT / "var" / "models"))
+    os.environ["RESULT_CACHE_SECONDS"] = "0"  # it answers what was asked a moment ago
     os.environ["QDRANT_URL"] = f"edge:{folder}"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbsite.settings")
     import django
@@ -41,12 +42,14 @@ def main() -> None:
     from django.core.management import call_command
 
     from kbsite.servers import ensure_servers
+    from search.qdrant.engines import engine
 
     ensure_servers()
     call_command("migrate", verbosity=0)
     _fill_postgres(arguments.chunks)
     _fill_engine(folder)
     _compare(arguments.queries, arguments.rounds)
+    engine().close()  # type: ignore[attr-defined]  # what it replaced goes only now
     _print_sizes(folder, arguments.chunks)
 
 

@@ -50,6 +50,13 @@ class NotStored(IngestionError):
     code = "not_stored"
 
 
+class StorageUnavailable(NotStored, OSError):
+    """The object storage of the originals does not answer, or refuses this site."""
+
+    code = "storage_unavailable"
+    retry_after: float | None = None
+
+
 class ParseFailed(IngestionError):
     """The stored file cannot be parsed; a retry will not help."""
 

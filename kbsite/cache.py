@@ -81,5 +81,6 @@ class GuardedRedisCache(RedisCache):
 
         A count ends so many seconds after its first. One round trip, and atomic.
         """
-        counted: tuple[int, int] = self._cache.count(self.make_and_validate_key(key), seconds)
+        client: Any = self._cache
+        counted: tuple[int, int] = client.count(self.make_and_validate_key(key), seconds)
         return counted

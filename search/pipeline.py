@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from django.conf import settings
 
+from common import replicas
 from common.backoff import patience
 from common.observing import metrics
 from common.observing.tracing import span
@@ -79,7 +80,7 @@ def search(
         viewer, filters, choices, group, page, page_size, takes_part, newest_first, mark_folded
     )
     with span("search"):
-        return _searched(text, asked, configured, started)
+        return replicas.read(lambda: _searched(text, asked, configured, started))
 
 
 def _searched(

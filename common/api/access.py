@@ -182,6 +182,8 @@ class _Counted(SimpleRateThrottle):
     each of them (ADR 81).
     """
 
+    num_requests: int
+    duration: int
     seconds_left = 0
 
     def allow_request(self, request: Request, view: Any) -> bool:

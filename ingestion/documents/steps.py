@@ -41,6 +41,7 @@ from ingestion.errors import (
     IngestionError,
     NoText,
     RepeatedCrash,
+    StorageUnavailable,
 )
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
@@ -83,7 +84,7 @@ def _attempt(lease: Lease[DocumentVersion]) -> bool:
         try:
             _run(lease)
             metrics.count(metrics.DOCUMENT_BYTES, lease.row.size, format=kind)
-        except EmbeddingUnavailable as error:
+        except (EmbeddingUnavailable, StorageUnavailable) as error:
             _postpone(lease, error)
             outcome = "postponed"
         except IngestionError as error:
@@ -116,7 +117,9 @@ def _run(lease: Lease[DocumentVersion]) -> None:
         _embed(lease)  # another space has become active
 
 
-def _postpone(lease: Lease[DocumentVersion], error: EmbeddingUnavailable) -> None:
+def _postpone(
+    lease: Lease[DocumentVersion], error: EmbeddingUnavailable | StorageUnavailable
+) -> None:
     """Release the version with the reason and the earliest time of the next attempt."""
     delay = backoff.pause(lease.row.attempts, error.retry_after)
     message = gettext("%(error)s Trying again in about %(seconds)d seconds.") % {

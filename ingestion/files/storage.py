@@ -23,7 +23,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext
 
 from common import locks
-from ingestion.errors import EmptyFile, FileTooLarge, NotStored
+from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
 from ingestion.files.filetypes import FileType, sniff
 from ingestion.models import DocumentVersion
 
@@ -98,6 +98,9 @@ def store(file: IO[bytes], examined: Examined) -> StoredFile:
     try:
         if not default_storage.exists(name):
             name = _save(name, file)
+    except StorageUnavailable as error:
+        logger.warning("Could not store %s: %s", name, error.__cause__)
+        raise
     except OSError as error:
         logger.exception("Could not store %s", name)
         reason = error.strerror or type(error).__name__
@@ -189,8 +192,14 @@ def local_copy(name: str) -> Iterator[Path]:
 
 
 def remove(name: str) -> None:
-    """Delete a stored file that no version refers to."""
-    default_storage.delete(name)
+    """Delete a stored file that no version refers to.
+
+    An object storage that is unavailable keeps it: the rows are gone already, and nobody finds it.
+    """
+    try:
+        default_storage.delete(name)
+    except StorageUnavailable as error:
+        logger.warning("%s was not deleted and belongs to no document: %s", name, error.__cause__)
 
 
 # Types that a browser might execute: sent as plain bytes.
@@ -200,7 +209,7 @@ RUNNABLE = ("html", "/xml", "+xml", "javascript")
 def download(version: DocumentVersion) -> FileResponse:
     """A version's original file as a download under its original name.
 
-    Raises Http404 if it is no longer stored. Callers check the permissions.
+    Raises Http404 if it is no longer stored, StorageUnavailable. Callers check the permissions.
     """
     if not version.file:
         raise Http404

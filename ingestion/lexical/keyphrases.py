@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ingestion.lexical.ngrams import IN_RUN
 
@@ -159,6 +160,7 @@ def _runs(text: str, read: Mapping[str, str]) -> Iterator[Run]:
         yield run
 
 
+@lru_cache(maxsize=16_384)  # of a document's words nine in ten were there before
 def _is_content(word: str) -> bool:
     """Whether the word can be part of a phrase."""
     if len(word) > MAX_WORD or not any(map(str.isalpha, word)) or IN_RUN.search(word):
@@ -171,10 +173,15 @@ def _count(found: dict[Key, _Found], run: Run, text: str, place: int) -> None:
     for size in range(1, min(len(run), MAX_WORDS) + 1):
         for first in range(len(run) - size + 1):
             part = run[first : first + size]
-            label = " ".join(text[part[0][1] : part[-1][2]].split())
+            label = text[part[0][1] : part[-1][2]]
+            if size > 1:
+                label = " ".join(label.split())
             if len(label) > MAX_CHARS:
                 continue
-            each = found.setdefault(tuple(lexeme for lexeme, _, _ in part), _Found(place))
+            key = tuple([lexeme for lexeme, _, _ in part])
+            each = found.get(key)
+            if each is None:
+                each = found[key] = _Found(place)
             each.count += 1
             each.is_run = each.is_run or size == len(run)
             each.forms[label] += 1

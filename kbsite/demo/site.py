@@ -121,7 +121,7 @@ def collect_static(say: Callable[[str], None]) -> None:
 
 def _static_fingerprint() -> str:
     """A digest that changes with any static file and with the storage backend."""
-    digest = hashlib.sha256(settings.STORAGES["staticfiles"]["BACKEND"].encode())
+    digest = hashlib.sha256(str(settings.STORAGES["staticfiles"]["BACKEND"]).encode())
     for finder in get_finders():
         for name, storage in finder.list([]):
             found = Path(storage.path(name)).stat()

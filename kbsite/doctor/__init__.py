@@ -20,12 +20,14 @@ ALONE: Sequence[Examination] = (
     machine.versions,
     machine.settings_,
     machine.disks,
+    machine.originals,
     machine.parser,
     machine.mail,
     servers.database,
     servers.redis_server,
 )
 WITH_DATABASE: Sequence[Examination] = (
+    servers.read_replicas,
     servers.extensions,
     servers.migrations,
     servers.indexes,

@@ -17,6 +17,7 @@ from django.core.mail import get_connection
 from packaging.requirements import Requirement
 
 from ingestion.errors import ParseFailed
+from ingestion.files.bucket import BucketStorage
 from ingestion.parsing import ParseLimits, parse_file
 from ingestion.parsing.isolation_report import isolation_report
 from kbsite.doctor.findings import Finding
@@ -75,6 +76,20 @@ def disks() -> Iterator[Finding]:
     """Whether the folders can be written, and the room on their disks."""
     for name, folder in (("var", settings.VAR_DIR), ("files", settings.MEDIA_ROOT)):
         yield _disk(f"disk of {name}", Path(folder))
+
+
+def originals() -> Iterator[Finding]:
+    """Whether a file can be written to the bucket of the originals, read and deleted."""
+    if not settings.ORIGINALS_URL:
+        return
+    try:
+        BucketStorage(settings.ORIGINALS_URL).check()
+    except OSError as error:
+        reason = str(error.__cause__ or error).split("\n", 1)[0]
+        advice = "Check ORIGINALS_URL, AWS_ENDPOINT, AWS_REGION and the key's rights."
+        yield Finding.wrong("originals", f"{settings.ORIGINALS_URL}: {reason}", advice)
+    else:
+        yield Finding.ok("originals", f"{settings.ORIGINALS_URL} is written, read and deleted")
 
 
 def _disk(name: str, folder: Path) -> Finding:

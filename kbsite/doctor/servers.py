@@ -16,6 +16,7 @@ from django.utils import timezone
 from kombu.exceptions import OperationalError
 from prometheus_client import CollectorRegistry
 
+from common import replicas
 from common.observing import processes
 from ingestion.models import EmbeddingSpace
 from ingestion.spaces.index import IndexState, indexes_of
@@ -28,6 +29,8 @@ from search.qdrant.syncing import lag
 
 # Differences between two clocks: tokens, leases and signatures allow for seconds, not minutes.
 DIFFERENCE, TOO_DIFFERENT = timedelta(seconds=2), timedelta(seconds=30)
+# Seconds from which a replica has something that keeps it. A guess.
+BEHIND = 10.0
 # For the answers of all workers.
 PATIENCE = 2.0
 # Beat passes changes on to Qdrant every two seconds.
@@ -49,6 +52,24 @@ def database() -> Iterator[Finding]:
         for each in run_checks(tags=["database"], databases=["default"]):
             make = Finding.wrong if each.level >= ERROR else Finding.look
             yield make("database settings", each.msg, each.hint or "See docs/operations.md.")
+
+
+def read_replicas() -> Iterator[Finding]:
+    """Whether each of DATABASE_REPLICA_URLS answers, and how far behind it is."""
+    for each in replicas.lags():
+        if not each.answers:
+            text, advice = f"{each.name} does not answer", "Start it, or correct its address."
+            yield Finding.wrong("replicas", f"{text}: searches read the primary", advice)
+        elif not each.is_known:
+            text = f"{each.name} is no standby of this database, and is not read"
+            advice = "Correct its address. After a failover, wait for its next restart point."
+            yield Finding.wrong("replicas", text, advice)
+        elif each.seconds > BEHIND:
+            text = f"{each.name} is {each.seconds:.0f} s and {each.bytes:,.0f} bytes behind"
+            advice = "Look at its log: a long query, a paused replay, the network or its disk."
+            yield Finding.look("replicas", text, advice)
+        else:
+            yield Finding.ok("replicas", f"{each.name} follows")
 
 
 def extensions() -> Iterator[Finding]:

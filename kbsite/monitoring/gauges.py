@@ -26,6 +26,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
+from common import replicas
 from common.database import released
 from common.jobs import Job, waiting_in
 from common.jobs.leases import due, free
@@ -77,6 +78,7 @@ def _ask() -> Iterator[Metric]:
         if is_up:  # one that is not would only be waited for
             yield from _found(asked)
     yield up
+    yield from _of_replicas()
     yield from _of_disks()
 
 
@@ -195,6 +197,22 @@ def _of_queues() -> Iterator[Metric]:
     for queue, messages in waiting_in(names).items():
         found.add_metric([queue], messages)
     yield found
+
+
+def _of_replicas() -> Iterator[Metric]:
+    up = _gauge("steelyard_replica_up", "Whether a read replica answers and follows.", "replica")
+    size = _gauge("steelyard_replica_lag_bytes", "Log that a replica has not replayed.", "replica")
+    age = _gauge(
+        "steelyard_replica_lag_seconds",
+        "Age of the newest change that a replica has, if the primary has newer ones.",
+        "replica",
+    )
+    for lag in replicas.lags():
+        up.add_metric([lag.name], float(lag.is_known))
+        if lag.is_known:
+            size.add_metric([lag.name], lag.bytes)
+            age.add_metric([lag.name], lag.seconds)
+    yield from (up, size, age)
 
 
 def _of_disks() -> Iterator[Metric]:

@@ -1,4 +1,7 @@
-"""Whether database, Redis and storage respond: /health/, answered outside Django's threads."""
+"""Whether database, Redis and storage respond: /health/, answered outside Django's threads.
+
+And how far the read replicas are behind, which is no outage: searches read the primary then.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,8 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
+from common import replicas
+from ingestion.files.bucket import BucketStorage
 from kbsite.backups import is_configured
 
 PATH = "/health/"
@@ -29,6 +34,8 @@ PATH = "/health/"
 PATIENCE = 1.5
 # Bytes that must find room in the storage: one more small file.
 ROOM = 256 * 1024
+# They need somebody, but the site works.
+WARNINGS = ("backup", "replicas")
 # Their own, because every thread of the site may be waiting for the database.
 _threads = ThreadPoolExecutor(6, thread_name_prefix="health")
 
@@ -70,7 +77,9 @@ def backup_is_recent() -> bool:
 
 
 def storage_answers() -> bool:
-    """Whether a file can be stored beside the originals; true of storage that is no folder."""
+    """Whether a file can be stored beside the originals, or their bucket answers this site."""
+    if settings.ORIGINALS_URL:
+        return BucketStorage(settings.ORIGINALS_URL).answers()
     try:
         folder = Path(default_storage.path(""))
     except NotImplementedError:
@@ -85,16 +94,26 @@ def storage_answers() -> bool:
     return True
 
 
-async def answers() -> dict[str, bool]:
+def replicas_behind() -> dict[str, dict[str, float]]:
+    """The bytes and seconds that each replica is behind; empty for one that does not answer."""
+    return {
+        lag.name: {"bytes": lag.bytes, "seconds": round(lag.seconds, 3)} if lag.is_known else {}
+        for lag in replicas.lags()
+    }
+
+
+async def answers() -> dict[str, Any]:
     """Which of the servers and the storage behind the site respond within PATIENCE seconds."""
     loop = asyncio.get_running_loop()
-    asked = {
+    asked: dict[str, asyncio.Future[Any]] = {
         "database": loop.run_in_executor(_threads, database_answers),
         "redis": loop.run_in_executor(_threads, redis_answers),
         "storage": loop.run_in_executor(_threads, storage_answers),
     }
     if is_configured():
         asked["backup"] = loop.run_in_executor(_threads, backup_is_recent)
+    if replicas.names():
+        asked["replicas"] = loop.run_in_executor(_threads, replicas_behind)
     await asyncio.wait(asked.values(), timeout=PATIENCE)
     return {name: each.done() and each.result() for name, each in asked.items()}
 
@@ -128,5 +147,5 @@ async def health_app(
     await send({"type": "http.response.body", "body": shown})
 
 
-def _status(found: Mapping[str, bool]) -> int:
-    return 200 if all(well for name, well in found.items() if name != "backup") else 503
+def _status(found: Mapping[str, Any]) -> int:
+    return 200 if all(well for name, well in found.items() if name not in WARNINGS) else 503

@@ -25,6 +25,7 @@ from django.views.defaults import server_error as django_server_error
 from redis.exceptions import RedisError
 
 from common.backoff import CircuitOpen
+from ingestion.errors import StorageUnavailable
 from kbsite.serving import health
 
 logger = logging.getLogger(__name__)
@@ -111,28 +112,22 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if isinstance(error, RedisError | kombu.exceptions.OperationalError):
         logger.warning("Redis is unavailable: %s", error)
         return unavailable(request, redis=True)
+    if isinstance(error, StorageUnavailable):
+        logger.warning("The originals are unavailable: %s", error.__cause__)
+        return unavailable(request, sentence=str(error))
     if (shaped := _as_json(request, "internal", _internal(), 500)) is not None:
         return shaped
     return django_server_error(request)
 
 
-def unavailable(request: HttpRequest, *, redis: bool = False) -> HttpResponse:
+def unavailable(request: HttpRequest, *, redis: bool = False, sentence: str = "") -> HttpResponse:
     """Status 503 in the shape that the address promises. Asks no database and no cache."""
-    if request.method not in ("GET", "HEAD", "OPTIONS"):
-        sentence = _(
-            "The site's database is unavailable, so nothing was changed: try again in a few "
-            "seconds; what was stored before is safe."
-        )
-    else:
-        sentence = _(
-            "The site's database is unavailable; nothing is lost, and this works again as soon as "
-            "it is back, mostly within seconds."
-        )
     if redis:
         sentence = _(
             "The site's Redis server is unavailable; what was stored is safe, and this works again "
             "as soon as it is back."
         )
+    sentence = sentence or _of_database(request)
     response = _as_json(request, "unavailable", sentence, 503)
     if response is None:
         response = SimpleTemplateResponse("503.html", {"sentence": sentence}, status=503).render()
@@ -141,6 +136,18 @@ def unavailable(request: HttpRequest, *, redis: bool = False) -> HttpResponse:
     response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "no-store"
     return response
+
+
+def _of_database(request: HttpRequest) -> str:
+    if request.method not in ("GET", "HEAD", "OPTIONS"):
+        return _(
+            "The site's database is unavailable, so nothing was changed: try again in a few "
+            "seconds; what was stored before is safe."
+        )
+    return _(
+        "The site's database is unavailable; nothing is lost, and this works again as soon as "
+        "it is back, mostly within seconds."
+    )
 
 
 def _as_json(request: HttpRequest, code: str, message: str, status: int) -> HttpResponse | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from kombu.entity import Queue
@@ -9,6 +10,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
+from common.database import Bounded
 from kbsite.embedded import EmbeddedServers
 from kbsite.settings.environment import VAR_DIR, env
 
@@ -51,6 +53,25 @@ PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 KEYWORD_BACKEND = env.str("KEYWORD_BACKEND", default="postgres")
 # After a database restart only the requests in progress fail, not one per pooled connection.
 DATABASES = {"default": {**_database, "CONN_HEALTH_CHECKS": True, "OPTIONS": _options}}
+DATABASE_REPLICA_URLS = env.list("DATABASE_REPLICA_URLS", default=[])
+# Seconds that a search waits for a replica to have every change before it; then it takes another.
+DATABASE_REPLICA_WAIT = max(0.0, env.float("DATABASE_REPLICA_WAIT", default=0.1))
+
+
+def as_replica(found: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a standby that searches read from, within their time limits."""
+    own: dict[str, Any] = dict(found.get("OPTIONS", {}))
+    own["options"] = f"{own.get('options', '')} -c jit=off".strip()
+    # A search asks the primary rather than wait longer for a connection. A guess.
+    waits = {"timeout": 0.5, "reconnect_timeout": 0.5, "connection_class": Bounded}
+    pool = {"min_size": 0, "max_size": _pool_size or WEB_THREADS, **waits}
+    options = {**_tcp, **own, "connect_timeout": 2, "pool": pool}
+    return {**found, "CONN_HEALTH_CHECKS": True, "OPTIONS": options, "TEST": {"MIRROR": "default"}}
+
+
+for _number, _url in enumerate(DATABASE_REPLICA_URLS, start=1):
+    DATABASES[f"replica{_number}"] = as_replica(env.db_url_config(_url))
+DATABASE_ROUTERS = ["common.replicas.Router"] if DATABASE_REPLICA_URLS else []
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://") or EMBEDDED.broker_url

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from csp.constants import NONCE, NONE, SELF
 
@@ -118,8 +119,15 @@ STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Originals are private: no MEDIA_URL; they are served only by a view that checks `visible_to`.
 MEDIA_ROOT = Path(env.str("FILES_DIR", default=str(VAR_DIR / "files"))).resolve()
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+# A bucket for them instead, for sites on several machines: s3://BUCKET/PREFIX.
+ORIGINALS_URL = env.str("ORIGINALS_URL", default="")
+STORAGES: dict[str, dict[str, Any]] = {
+    "default": {
+        "BACKEND": "ingestion.files.bucket.BucketStorage",
+        "OPTIONS": {"address": ORIGINALS_URL},
+    }
+    if ORIGINALS_URL
+    else {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG

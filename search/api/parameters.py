@@ -22,6 +22,7 @@ from ingestion.errors import (
     NotStored,
     QuotaUsedUp,
     StateConflict,
+    StorageUnavailable,
 )
 from ingestion.files.filetypes import SUPPORTED, main_extensions
 from ingestion.idempotency import KeyReused
@@ -45,6 +46,7 @@ from search.retrieval import Filters
 
 _STATUSES: dict[type[Exception], int] = {
     FileTooLarge: status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
+    StorageUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,  # before its base
     NotStored: status.HTTP_507_INSUFFICIENT_STORAGE,
     EmbeddingUnavailable: status.HTTP_503_SERVICE_UNAVAILABLE,
     NoActiveProfile: status.HTTP_503_SERVICE_UNAVAILABLE,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from django.db import connection
-
+from common.replicas import connection
 from ingestion.models.library import Viewer
 from search.retrieval.filters import readable_to
 from search.retrieval.signal_sql import SEARCHED_CONFIGS

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from django.db import connection
-
+from common.replicas import connection
 from search.query.expand import Neighbour, is_ordinary
 from search.retrieval.filters import Scope
 from search.retrieval.signal_sql import SEARCHED_CONFIGS, named

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db import connection
-
+from common.replicas import connection
 from ingestion.models.library import Viewer
 from search.retrieval.filters import readable_to
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 from django.core.management import CommandError, call_command
 from django.utils import timezone
-from moto.server import ThreadedMotoServer
 
 from kbsite.backups import ELSEWHERE, database, reading, services, writing
 from kbsite.backups.errors import BackupError
@@ -22,6 +20,7 @@ from kbsite.backups.models import BackupRun
 from kbsite.backups.store import Store
 from kbsite.serving.health import backup_is_recent
 from tests.backups.conftest import Make, contents, rows
+from tests.support.bucket import bucket_server
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 
@@ -29,18 +28,10 @@ NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a bucket on a server that speaks S3 over HTTP."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    urllib.request.urlopen(urllib.request.Request(f"{url}/house", method="PUT")).close()
-    for name, value in {
-        "AWS_ENDPOINT": url, "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1",
-        "AWS_ACCESS_KEY_ID": "someone", "AWS_SECRET_ACCESS_KEY": "something",
-    }.items():  # fmt: skip
-        monkeypatch.setenv(name, value)
-    yield "s3://house/steelyard"
-    server.stop()
+    with bucket_server() as found:
+        for name, value in found.variables.items():
+            monkeypatch.setenv(name, value)
+        yield found.address
 
 
 def test_a_bucket_holds_backups_as_a_folder_does(

@@ -44,7 +44,7 @@ def exported() -> dict[str, set[str]]:
                 found[f"{each._name}_bucket"] = labels | {"le"}
                 found |= {f"{each._name}_{part}": labels for part in ("sum", "count")}
     for family in gauges.SiteGauges(seconds=0).collect():
-        found[family.name] = {label for sample in family.samples for label in sample.labels}
+        found[family.name] = set(family._labelnames)  # type: ignore[attr-defined]
     return found
 
 

@@ -292,7 +292,7 @@ class ResultSerializer(serializers.Serializer[Result]):
             "media_type": result.media_type,
             "language": result.language,
             "created": _CREATED.to_representation(result.created),
-            "metadata": _METADATA.to_representation(result.metadata),
+            "metadata": _METADATA.to_representation(dict(result.metadata)),
         }
 
     @cached_property

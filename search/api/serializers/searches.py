@@ -112,7 +112,7 @@ class SearchResponseSerializer(serializers.Serializer[SearchResponse]):
         found, kind = instance, instance.classification
         sure, trial = found.confidence, found.trial
         result = ResultSerializer(context=self.context)
-        shown = {
+        shown: dict[str, Any] = {
             "search_id": self.get_search_id(found),
             "query": found.query.original,
             "profile": {"name": found.profile.name, "version": found.profile.version},

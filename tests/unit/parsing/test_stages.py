@@ -6,7 +6,6 @@ import json
 import secrets
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,9 @@ import pytest
 
 from ingestion.parsing import privileges, stages
 
-BEGAN = time.time_ns()
-HOUR = 3_600_000_000_000
+# A moment of the past, the same in each of the processes that collect these tests.
+BEGAN = 1_795_000_000_000_000_000
+CENTURY = 100 * 365 * 86_400 * 10**9
 
 
 def test_the_times_of_a_child_are_read(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_the_times_of_a_child_are_read(tmp_path: Path) -> None:
     [
         [["extract", BEGAN - 1, BEGAN + 5]],
         [["extract", BEGAN + 5, BEGAN]],
-        [["extract", BEGAN, BEGAN + HOUR]],
+        [["extract", BEGAN, BEGAN + CENTURY]],
         [["The text of the file", BEGAN, BEGAN]],
         [["extract", BEGAN, BEGAN]] * 100,
         [["extract" * 5_000, BEGAN, BEGAN]],

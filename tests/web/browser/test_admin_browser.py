@@ -107,6 +107,17 @@ class TestUpload:
         page.goto("/?q=majority+of+nodes")
         expect(page.locator(".result-link").first).to_have_text("Quorums")
 
+        # Put in the bin by mistake, it comes back by one click.
+        page.goto(DOCUMENTS)
+        row.locator("input.action-select").check()
+        page.locator("select[name=action]").select_option(label="Move to the bin")
+        page.get_by_role("button", name="Run").click()
+        page.get_by_role("button", name="Move to the bin").click()
+        expect(page.get_by_role("button", name="Undo")).to_be_visible()
+        expect(row).to_have_count(0)
+        page.get_by_role("button", name="Undo").click()
+        expect(row).to_contain_text("Ready")
+
     def test_files_can_be_dropped(self, admin: User, open_page: OpenPage) -> None:
         make_collection("Handbook")
         page = open_page(f"{DOCUMENTS}add/", user=admin)
@@ -119,8 +130,15 @@ class TestUpload:
         }""")
         expect(page.locator("#chosen li")).to_have_count(2)
         page.get_by_role("button", name="Upload").click()
-        expect(page.locator(".sy-outcome-queued")).to_have_count(2)
+        rows = page.locator(".sy-outcome-queued")
+        expect(rows).to_have_count(2)
         assert Document.objects.count() == 2
+
+        # The rows go on by themselves, to what one uploads for.
+        process_all()
+        expect(rows.filter(has_text="Ready")).to_have_count(2)
+        rows.filter(has_text="dropped.md").get_by_role("link", name="Search it").click()
+        expect(page.locator("main")).to_contain_text("Dropped")
 
     def test_works_without_javascript(
         self, admin: User, open_page: OpenPage, tmp_path: Path

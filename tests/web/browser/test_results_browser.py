@@ -44,6 +44,11 @@ def test_the_first_result_is_in_sight_and_ten_take_little_room(open_page: OpenPa
     height = page.locator(".result").last.evaluate(BOTTOM) - top(page, ".result")
     assert height <= 2400
 
+    # The page itself, as it is sent: packed.
+    sent = page.goto(LOOKUP)
+    assert sent is not None
+    assert sent.request.sizes()["responseBodySize"] < 60_000
+
     # The steelyard is behind a click, and the figures behind another.
     expect(page.locator(".beam")).to_be_hidden()
     page.locator(".weighing > summary").click()

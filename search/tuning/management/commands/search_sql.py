@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import connection
+from django.db import connection, transaction
 
 from search.errors import SearchError
 from search.pipeline import Choices, search
@@ -43,7 +43,12 @@ class Command(BaseCommand):
         viewer = _user(options["user"]) if options["user"] else None
         statements: list[Statement] = []
         try:
-            with sent_as_text(), connection.execute_wrapper(_collect_into(statements)):
+            # In a transaction the primary is read, whose connection is listened to.
+            with (
+                transaction.atomic(),
+                sent_as_text(),
+                connection.execute_wrapper(_collect_into(statements)),
+            ):
                 search(
                     options["question"], viewer=viewer, choices=Choices(profile=options["profile"])
                 )
