@@ -149,7 +149,7 @@ def _print_sizes(reports: dict[int, dict[str, Any]]) -> None:
     largest = reports[max(reports)]["relations"]
     for name in sorted(largest, key=lambda name: -largest[name]):
         cells = [reports[size]["relations"].get(name, 0) / size * 1e6 for size in reports]
-        if cells[-1] >= 1:
+        if largest[name] >= 1:
             print(f"  {name[:46]:<46}" + "".join(f"{cell:>12,.0f}" for cell in cells))
     for what in ("database", "Postgres in memory, MB", "web in memory, MB"):
         per = 1e6 if what == "database" else None
