@@ -56,8 +56,16 @@ def set_up(var: Path) -> None:
 
 @contextmanager
 def worker(processes: int, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A Celery worker of so many processes with a thread each, as `make demo` starts it."""
+    """A Celery worker of so many processes with a thread each, as `make demo` starts it.
+
+    As nice, too, as there and in deploy/systemd.
+    """
+    from kbsite.demo.site import WORKER_NICENESS
+
     command = [
+        "nice",
+        "-n",
+        str(WORKER_NICENESS),
         sys.executable,
         "-m",
         "celery",

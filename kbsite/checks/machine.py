@@ -17,7 +17,6 @@ from ingestion.parsing.isolation_report import isolation_report
 from ingestion.parsing.ocr import installed
 from kbsite.monitoring.logs import FORMATS
 from kbsite.monitoring.requests import networks
-from search.retrieval.backends import POSTGRES, QDRANT
 
 # Characters of METRICS_TOKEN: a shorter one could be guessed.
 LEAST_TOKEN = 16
@@ -98,6 +97,9 @@ def check_monitoring(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_retrieval(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """The backend of searches must be a known one, and Qdrant needs an address."""
+    # Here: `services` registers the checks without the apps that have models.
+    from search.retrieval.backends import POSTGRES, QDRANT
+
     backend = settings.RETRIEVAL_BACKEND
     if backend not in {POSTGRES, QDRANT}:
         text = f"RETRIEVAL_BACKEND is set to “{backend}”, which is unknown."

@@ -156,8 +156,8 @@ class TestCost:
             pytest.param("how does the gripper frobnic", 4, id="an unknown word, nothing near"),
             pytest.param("how does the gripper move", 3, id="an ordinary word that nobody wrote"),
             pytest.param("forward kynematics", 4, id="a suggestion"),
-            # The configuration, candidates (no page), spelling; then again for the correction.
-            pytest.param("kynematics", 6, id="corrected"),
+            # Configuration, candidates (no page), spelling; the correction's candidates and page.
+            pytest.param("kynematics", 5, id="corrected"),
             pytest.param("D-41x 2024", 2, id="nothing to correct, nothing found"),
         ],
     )

@@ -108,10 +108,10 @@ def test_costs_one_query_more_where_a_key_is_named(
     client: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     client.get("/", {"q": "warm"})
-    with django_assert_num_queries(9):  # of all documents, and of those found
+    with django_assert_num_queries(8):  # of all documents, and of those found
         client.get("/", {"q": "region", "meta": "team_name:Caves"})
     Collection.objects.update(metadata_keys=[])
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(6):
         client.get("/", {"q": "region", "meta": "team_name:Caves"})
 
 
