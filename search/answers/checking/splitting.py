@@ -22,6 +22,7 @@ _MARKERS_LINE = re.compile(rf"(?:\s*{MARKER.pattern})+[ \t]*[.。]?[ \t]*(?=\n|\
 _OPEN_MARKERS = re.compile(rf"(?:\s*{MARKER.pattern})*\s*(?:\[[\d\s,;]*)?[ \t.。]*\Z")
 _FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})[^\n]*")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?=[ \t]|$)|[ \t]*(?:[-*_][ \t]*){3,}$", re.MULTILINE)
+_UNFINISHED_RULE = re.compile(r"\s*(?:[-*_][ \t]*){3,}\Z")
 _ROW = re.compile(r"[ \t]*\|")
 _ITEM = re.compile(r"[ \t]*(?:>[ \t]*)*(?:[-*+•]|\d{1,3}[.)])(?=[ \t\n])|[ \t]*>")
 _STOP = re.compile(
@@ -212,6 +213,9 @@ def _with_markers(text: str, end: int) -> int:
 def _is_certain(text: str, start: int, end: int) -> bool:
     """True if no further text can move the end of the unit."""
     if _OPEN_MARKERS.match(text, end) or _CERTAIN.match(text, end) is None:
+        return False
+    # "--- " ends the paragraph before it, unless words follow on its line.
+    if _UNFINISHED_RULE.match(text, end):
         return False
     # An open ` may make code of what looks like the end of a sentence.
     is_open = len(text) - end < _LONGEST_CODE and text.find("\n", end) < 0

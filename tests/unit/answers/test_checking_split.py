@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from search.answers.checking import completed, split
@@ -81,6 +81,8 @@ def test_spans_cover_all_text_in_order(text: str) -> None:
 
 
 @given(GROWING)
+@example("It is five. [1] So\n--- Foo bar")
+@example("Foo [1]\n--- Foo bar")
 def test_growth_changes_no_completed_sentence(text: str) -> None:
     """The sentences that a stream checks are those of the whole text."""
     found: list[tuple[int, int]] = []
