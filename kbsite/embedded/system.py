@@ -20,6 +20,12 @@ with suppress(ImportError):  # Windows, which `EmbeddedServers` refuses with a m
 # (macOS) or 107 (Linux) bytes for a socket's path, however long the path of var/ is.
 SOCKETS_ROOT = Path("/tmp")  # noqa: S108 -- owner and mode are checked before every use
 
+# The limit of a container's memory: https://docs.kernel.org/admin-guide/cgroup-v2.html, and of v1.
+CONTAINER_MEMORY = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
 
 class EmbeddedServersError(Exception):
     """An embedded server cannot run here; the message says why and what to do."""
@@ -51,6 +57,15 @@ def program(package: str, pattern: str, *, instead: str) -> Path:
 def installed_version(package: str) -> str:
     """The version of an installed package, such as '18.6.3'."""
     return distribution(package).version
+
+
+def memory(limits: Collection[Path] = CONTAINER_MEMORY) -> int:
+    """The bytes of memory that this machine, or the container that it is, may use."""
+    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for path in limits:
+        with suppress(OSError, ValueError):  # no container; or its limit is "max"
+            found.append(int(path.read_text()))
+    return min(found)
 
 
 @contextmanager

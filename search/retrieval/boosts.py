@@ -24,12 +24,13 @@ _WISHED = sought(WISHED)  # its name in a retrieval
 SECTION_READ = "section.chars"
 SECTION = """
 CROSS JOIN LATERAL (
-    SELECT CASE WHEN cardinality(c.heading_path) > 0 THEN length(c.text) END AS chars OFFSET 0
+    SELECT CASE WHEN cardinality(c.heading_path) > 0 AND
+                     (SELECT v.chunk_count > 1 FROM ingestion_documentversion v
+                      WHERE v.id = c.version_id)
+                THEN length(c.text) END AS chars OFFSET 0
 ) section
 """
-_SHORT = """CASE WHEN section.chars < {most} AND
-    (SELECT v.chunk_count > 1 FROM ingestion_documentversion v WHERE v.id = c.version_id)
-    THEN {count} ELSE 0 END"""
+_SHORT = "CASE WHEN section.chars < {most} THEN {count} ELSE 0 END"
 
 
 def counts(boosts: Sequence[Boost], query: Query) -> tuple[dict[str, str], dict[str, Any]]:

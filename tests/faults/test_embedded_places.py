@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from importlib.metadata import distribution
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from kbsite.embedded import EmbeddedServers, EmbeddedServersError
+from kbsite.embedded.postgres import shared_buffers
+from kbsite.embedded.system import memory
 
 PROJECT = Path(__file__).resolve().parents[2]
 IS_ROOT = os.geteuid() == 0
@@ -239,3 +242,35 @@ def make_illegal(library: Path) -> None:
             illegal = b"\x0f\x0b" if os.uname().machine == "x86_64" else b"\x00\x00"
             content[offset : offset + size] = (illegal * (size // 2 + 1))[:size]
     library.write_bytes(content)
+
+
+@pytest.mark.parametrize(("gigabytes", "megabytes"), [(1, 256), (8, 1024), (24, 3072), (512, 4096)])
+def test_shared_buffers_are_an_eighth_of_the_memory_within_bounds(
+    gigabytes: int, megabytes: int
+) -> None:
+    assert shared_buffers(gigabytes * 1024**3) == megabytes
+
+
+def test_memory_is_that_of_the_container(tmp_path: Path) -> None:
+    limit, none, missing = tmp_path / "max", tmp_path / "none", tmp_path / "missing"
+    limit.write_text(f"{64 * 1024**2}\n")
+    none.write_text("max\n")
+
+    assert memory([none, missing]) == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert memory([none, missing, limit]) == 64 * 1024**2
+
+
+def test_a_server_that_keeps_its_data_uses_the_machines_memory(tmp_path: Path) -> None:
+    servers = EmbeddedServers.from_var(tmp_path / "var", durable=True)
+    servers.start()
+    try:
+        settings = servers.database_settings()
+        host, user, name = (settings[key] for key in ("HOST", "USER", "NAME"))
+        with psycopg.connect(host=host, user=user, dbname=name) as database:
+            found = database.execute(
+                "SELECT setting::bigint * 8192 FROM pg_settings WHERE name = 'shared_buffers'"
+            ).fetchone()
+    finally:
+        servers.stop()
+
+    assert found == (shared_buffers(memory()) * 1024**2,)
