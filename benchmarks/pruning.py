@@ -128,11 +128,11 @@ def _maxscore(budget: int = UNBOUNDED, **changed: Any) -> Rule:
 
 def _rule(find: str, tables: str = "", params: Mapping[str, Any] = MappingProxyType({})) -> Rule:
     from ingestion.models import Collection
-    from search.retrieval import lexical
+    from search.retrieval import query_terms
     from search.retrieval.signal_sql import named
 
     readable, of = named(Collection.objects.visible_to(None).order_by().values("pk"), "of")
-    common = f"{lexical.TABLES}, {tables}".rstrip().rstrip(",")
+    common = f"{query_terms.TABLES}, {tables}".rstrip().rstrip(",")
     statement = f"WITH readable(id) AS MATERIALIZED ({readable}), {common} {find}"
     return statement, {"budget": UNBOUNDED, **of, **params}
 
@@ -166,12 +166,12 @@ def _measure(count: int, rounds: int) -> None:
 def _run(rule: Rule, query: Query) -> tuple[list[int], float]:
     from django.db import connection
 
-    from search.retrieval import lexical
+    from search.retrieval import query_terms
 
     statement, params = rule
     with connection.cursor() as cursor:
         started = time.perf_counter()
-        cursor.execute(statement, {**params, **lexical.params(query, (), ())})
+        cursor.execute(statement, {**params, **query_terms.params(query, (), ())})
         ids = [row[0] for row in cursor.fetchall()]
         return ids, (time.perf_counter() - started) * 1000
 

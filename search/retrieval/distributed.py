@@ -27,7 +27,7 @@ from search.domain import Candidates, KeywordScorer, Profile, Query, Signal
 from search.qdrant import engines
 from search.qdrant.points import sparse
 from search.qdrant.port import TERMS, Ask, EngineError, Sparse, space_name
-from search.retrieval import lexical, statement
+from search.retrieval import query_terms, statement
 from search.retrieval import vector as vectors
 from search.retrieval.brought import SCORED, Brought
 from search.retrieval.filters import Scope
@@ -215,7 +215,7 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
         **readable_params,
         **few_params,
         **phrase_params,
-        **lexical.params(asked.query, (), asked.space.languages if asked.space else ()),
+        **query_terms.params(asked.query, (), asked.space.languages if asked.space else ()),
         "budget": asked.profile.keyword_budget,
         "collection": engines.read_from(),
         **(synonym_params(asked.query) if Signal.SYNONYM in words else {}),
@@ -223,7 +223,10 @@ def _asked_of_postgres(asked: _Asked) -> tuple[Any, ...]:
     }
 
     def text() -> str:
-        tables = [lexical.TABLES.strip(), *(_WEIGHTS[signal][1].strip(",\n ") for signal in words)]
+        tables = [
+            query_terms.TABLES.strip(),
+            *(_WEIGHTS[signal][1].strip(",\n ") for signal in words),
+        ]
         weights = (f"(SELECT sparsevec_send(weights) FROM {_WEIGHTS[each][0]})" for each in words)
         return _QUESTION.format(
             readable=readable,

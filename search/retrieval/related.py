@@ -17,7 +17,8 @@ from django.db.models.expressions import RawSQL
 from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from search.domain import Profile, Query
-from search.retrieval.lexical import lexemes, of_added_words, terms, weights
+from search.retrieval.lexical import of_added_words
+from search.retrieval.query_terms import lexemes, terms, weights
 from search.retrieval.signal_sql import SignalSQL
 
 WHOLE, PART = 1.5, 1.0  # concept-rag's grades (F2-04)

@@ -22,7 +22,7 @@ from search.domain import (
     Signal,
 )
 from search.retrieval import boosts as pinning
-from search.retrieval import identifier, lexical
+from search.retrieval import identifier, query_terms
 from search.retrieval.boosts import (
     PLACE,
     SECTION,
@@ -117,7 +117,7 @@ def retrieve(
     readable, readable_params = scope.readable("readable")
     values = {
         **readable_params,
-        **lexical.params(query, wanted.words, space.languages if space else ()),
+        **query_terms.params(query, wanted.words, space.languages if space else ()),
         "budget": profile.keyword_budget,
         **pinning.params(wanted.pins),
         **identifier.params(query),
@@ -285,14 +285,14 @@ def _statement(
     joins = [signal.join for signal in signals.values()]
     joins += [identifier.MATCH] if query.identifiers else []
     joins += [SECTION] if any(SECTION_READ in boost for boost in boosts.values()) else []
-    findings = lexical.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false")
+    findings = query_terms.FINDINGS.format(unchecked=UNCHECKED if asked.phrased else "false")
     tables = [signal.tables for signal in signals.values()]
     if asked.brought is not None:
         tables, joins = [*tables, asked.brought.tables()], [*joins, JOIN]
     text = _STATEMENT.format(
         readable=readable,
         phrased=asked.phrased,
-        terms=lexical.TABLES,
+        terms=query_terms.TABLES,
         tables="".join([*tables, identifier.TABLES] if query.identifiers else tables),
         candidates=_placed(found) if wanted.places else _union(found),
         held="held.form, held.strength, held.place" if query.identifiers else _NOT_HELD,

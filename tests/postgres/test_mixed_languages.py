@@ -16,7 +16,7 @@ from pytest import approx
 from ingestion.lexical.languages import TEXT_CONFIGS
 from ingestion.models import Chunk, Collection
 from search.domain import Signal
-from search.retrieval import lexical
+from search.retrieval import query_terms
 from tests.support.factories import make_collection
 from tests.support.laws import examples
 from tests.support.shelf import ask, idfs, scores, shelve
@@ -156,8 +156,8 @@ class TestIdf:
 @pytest.mark.usefixtures("not_kept")
 class TestLongQueries:
     def test_look_up_the_terms_of_most_weight(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        limited = lexical.TABLES.replace(f"LIMIT {lexical.MAX_TERMS}", "LIMIT 2")
-        monkeypatch.setattr(lexical, "TABLES", limited)
+        limited = query_terms.TABLES.replace(f"LIMIT {query_terms.MAX_TERMS}", "LIMIT 2")
+        monkeypatch.setattr(query_terms, "TABLES", limited)
         shelve(make_collection(), "simple", ["a b c d", "a b c", "a b", "a"])
         found = ask("a b c d nowhere")
         assert [term.lexeme for term in found.terms] == ["d", "c"]
@@ -183,7 +183,7 @@ class TestLongQueries:
         collection = make_collection()
         shelve(collection, "english", [*ENGLISH, " ".join(f"word{i}" for i in range(300))])
         shelve(collection, "simple", ["a pump"])
-        assert len(ask(text).terms) <= lexical.MAX_TERMS
+        assert len(ask(text).terms) <= query_terms.MAX_TERMS
 
 
 # A collection of generated Spanish: each chunk has the words of a topic among stop words.

@@ -1,0 +1,274 @@
+"""Q3: the words of a question: its lexemes with their frequencies and weights, as common tables.
+
+The weight of a lexeme is idf * times * (k3 + 1) / (times + k3), where it occurs `times` in the
+query, and the idf is ln(1 + (N - df + .5) / (df + .5)) (Robertson & Zaragoza 2009, ADR 1). N and df
+are those of the collections that the viewer may read, so that scores reveal nothing about the
+others.
+
+The query is read under each text configuration of the searched chunks. A word's N counts the chunks
+of the configurations that read it; stop words of the query's language, and of the language of most
+chunks, are dropped from every reading; only the heaviest terms are looked up (ADR 35).
+
+A compound is also read as one word, "half-life" as "halflife" (ADR 44). Chunks with the compound
+hold the joined lexeme as well, so that it finds both spellings, and the compound's own lexeme need
+not be looked up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingestion.lexical.hyphens import joined_sql
+from ingestion.lexical.ngrams import spaced
+from search.domain import K3, Query
+from search.query.language import SURE, configs_of
+
+# The most terms of a query that are looked up, those with the greatest weights (ADR 35).
+MAX_TERMS = 64
+
+# The lexemes of the texts `asked` under each searched configuration, with the number of their
+# occurrences and of the chunks of the configurations that yield them. `to_tsvector` numbers the
+# words of a text, stop words included, and all configurations split a text alike: a configuration
+# without a lexeme at a position where another one has one dropped a stop word there.
+# Stop words of the query's configuration (`own`) and of most chunks' (`main`) are dropped from all
+# readings, except that `own` keeps its words. A text of such words alone keeps every reading.
+# The joined reading of a compound stands at the compound's place.
+_LEXEMES = """
+{prefix}compound AS MATERIALIZED (
+    SELECT DISTINCT text, text_config, whole.lexeme AS compound, joined.lexeme
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text),
+         {compounds} parted, config,
+         unnest(to_tsvector(config.text_config::regconfig, parted.compound)) whole,
+         unnest(to_tsvector(config.text_config::regconfig, parted.joined)) joined
+    WHERE 1 = ANY(whole.positions)
+),
+{prefix}read AS MATERIALIZED (
+    SELECT text, place, text_config, chunks, lexeme
+    FROM unnest({asked}) WITH ORDINALITY asked(content, text), config,
+         unnest(to_tsvector(config.text_config::regconfig, content)) read,
+         unnest(read.positions) place
+),
+{prefix}word AS MATERIALIZED (
+    SELECT text, place, text_config, chunks, lexeme, by_main, is_joined,
+           stays OR NOT bool_or(stays) OVER (PARTITION BY text) AS stays
+    FROM (
+        SELECT text, place, text_config, chunks, lexeme, is_joined, text_config = main AS by_main,
+               text_config = own OR bool_or(text_config = main) OVER here
+                                    AND bool_or(text_config = own) OVER here AS stays
+        FROM (
+            SELECT *, false AS is_joined FROM {prefix}read
+            UNION ALL
+            SELECT text, place, text_config, chunks, c.lexeme, true
+            FROM {prefix}read r JOIN {prefix}compound c USING (text, text_config)
+            WHERE r.lexeme = c.compound
+        ) said, language
+        WINDOW here AS (PARTITION BY text, place)
+    ) read
+),
+{prefix}lexeme AS MATERIALIZED (
+    SELECT lexeme, {times} AS times, sum(chunks) AS searched, bool_or(by_main) AS by_main,
+           bool_and(is_joined) AS is_joined
+    FROM (
+        SELECT lexeme, text_config, by_main, chunks, bool_and(is_joined) AS is_joined,
+               count(*) FILTER (WHERE stays) AS occurrences
+        FROM {prefix}word
+        GROUP BY lexeme, text_config, by_main, chunks
+    ) read
+    WHERE {condition}
+    GROUP BY lexeme
+    HAVING max(occurrences) > 0
+)
+"""
+# The frequencies and weights of the lexemes of a table `lexeme` in the searched collections.
+# A lexeme of `main` has the idf of the configurations that yield it. The readings of a word under
+# the others share one, like the synonyms of Pirkola 1998: df adds up over all readings of the word,
+# N over the configurations that read it. Otherwise the few chunks that hold `bearings` would
+# outweigh those that hold its stem. Of a lexeme in more chunks than its configurations have, most
+# belong to another word in another language: it counts by itself, hence next to nothing.
+# A compound is dropped if its joined reading finds as many chunks; where chunks were read before
+# there were joined readings, both are looked up, with one idf as for the readings of a word.
+# A lexeme is looked up verbatim in the index, so it is quoted, never parsed again.
+_TERMS = """
+{prefix}counted AS MATERIALIZED (
+    SELECT lexeme, sum(chunks) AS chunks
+    FROM (
+        SELECT lexeme, chunks FROM ingestion_termfrequency
+        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
+          AND collection_id IN (SELECT id FROM readable)
+        UNION ALL
+        SELECT lexeme, chunks FROM ingestion_termchange
+        WHERE lexeme = ANY(ARRAY(SELECT lexeme FROM {prefix}lexeme))
+          AND collection_id IN (SELECT id FROM readable)
+    ) parts
+    GROUP BY lexeme
+    HAVING sum(chunks) > 0
+),
+{prefix}pair AS (
+    SELECT DISTINCT c.compound, c.lexeme AS joined, joined.chunks >= whole.chunks AS finds_all
+    FROM {prefix}compound c JOIN {prefix}counted whole ON whole.lexeme = c.compound
+    JOIN {prefix}counted joined ON joined.lexeme = c.lexeme
+),
+{prefix}frequency AS MATERIALIZED (
+    SELECT lexeme, chunks FROM {prefix}counted
+    WHERE lexeme NOT IN (SELECT compound FROM {prefix}pair WHERE finds_all)
+),
+{prefix}pool AS (
+    SELECT lexeme, max(held) AS held, max(searched) AS searched
+    FROM (
+        SELECT lexeme, sum(f.chunks) OVER here AS held, sum(said.chunks) OVER here AS searched
+        FROM (
+            SELECT text, place, lexeme, coalesce(sum(chunks) FILTER (WHERE NOT is_joined), 0)
+                   AS chunks
+            FROM {prefix}word WHERE stays
+            GROUP BY text, place, lexeme
+        ) said LEFT JOIN {prefix}frequency f USING (lexeme)
+        WINDOW here AS (PARTITION BY text, place)
+    ) readings
+    GROUP BY lexeme
+),
+{prefix}term AS MATERIALIZED (
+    SELECT lexeme, chunks, times, idf, weight,
+           sum(chunks) OVER (ORDER BY chunks, lexeme) - chunks AS chunks_before,
+           '''' || replace(replace(lexeme, '\\', '\\\\'), '''', '''''') || '''' AS quoted
+    FROM (
+        SELECT lexeme, chunks, times, idf,
+               idf * (times * ({k3} + 1) / (times + {k3}))::float8 AS weight
+        FROM (
+            SELECT lexeme, f.chunks, times,
+                   ln(1 + (greatest(n - df, 0) + 0.5) / (df + 0.5))::float8 AS idf
+            FROM {prefix}frequency f JOIN {prefix}lexeme l USING (lexeme)
+            JOIN {prefix}pool pool USING (lexeme),
+            LATERAL (SELECT (l.by_main OR f.chunks > l.searched) AND NOT EXISTS (
+                         SELECT FROM {prefix}pair
+                         WHERE NOT finds_all AND lexeme IN (compound, joined)) AS alone) kind,
+            LATERAL (SELECT CASE WHEN alone THEN l.searched ELSE pool.searched END AS n,
+                            CASE WHEN alone THEN f.chunks ELSE pool.held END AS df) sums
+        ) found
+        ORDER BY weight DESC, lexeme
+        LIMIT {most}
+    ) heaviest
+)
+"""
+# The weights of the terms as a vector, indexed by the term ids of chunks.
+_WEIGHTS = """
+(SELECT ('{{' || string_agg(id || ':' || weight, ',') || '}}/1000000000')::sparsevec
+ FROM (SELECT steelyard_term_id(lexeme) AS id, max(weight * {factor})::real AS weight
+       FROM {prefix}term term GROUP BY 1) weights) AS weights
+"""
+
+
+def lexemes(
+    asked: str, prefix: str = "", *, times: str = "max(occurrences)", condition: str = "true"
+) -> str:
+    """Common tables `compound`, `read`, `word` and `lexeme` of the array of texts `asked`.
+
+    All names have the prefix.
+
+    `times` aggregates a lexeme's `occurrences` over the configurations; `condition` restricts
+    the lexemes.
+    """
+    return _LEXEMES.format(
+        asked=asked,
+        compounds=f"LATERAL {joined_sql('content')}",
+        prefix=prefix,
+        times=times,
+        condition=condition,
+    ).strip()
+
+
+def terms(prefix: str = "") -> str:
+    """Common tables `counted`, `pair`, `frequency`, `pool` and `term` of those in `lexeme`."""
+    return _TERMS.format(prefix=prefix, k3=float(K3), most=MAX_TERMS).strip()
+
+
+def weights(prefix: str = "", factor: str = "1") -> str:
+    """The column `weights` of a query's row, which BM25 multiplies with the chunks' terms.
+
+    `factor` is an expression over `term` for a further weight of each.
+    """
+    return _WEIGHTS.format(prefix=prefix, factor=factor).strip()
+
+
+# Common tables of the statement. `readable` holds the ids of the searched collections; the own
+# configuration in `language` follows the rule of `search.query.language`.
+TABLES = f"""
+config AS MATERIALIZED (
+    SELECT text_config, sum(chunks) AS chunks
+    FROM (
+        SELECT text_config, chunks FROM ingestion_corpusstatistics
+        WHERE collection_id IN (SELECT id FROM readable)
+        UNION ALL
+        SELECT text_config, chunks FROM ingestion_corpuschange
+        WHERE collection_id IN (SELECT id FROM readable)
+    ) parts
+    GROUP BY text_config
+    HAVING sum(chunks) > 0
+),
+reading AS MATERIALIZED (
+    SELECT text_config, chunks,
+           (SELECT coalesce(sum(cardinality(positions)), 0)
+            FROM unnest(to_tsvector(text_config::regconfig, %(spaced)s))) AS words
+    FROM (SELECT text_config, chunks FROM config
+          UNION ALL
+          SELECT known, 0 FROM unnest(%(known_configs)s::text[]) known
+          WHERE known NOT IN (SELECT text_config FROM config)) read
+),
+language AS MATERIALIZED (
+    SELECT main.text_config AS main, coalesce(own.text_config, main.text_config) AS own
+    FROM (SELECT text_config FROM config
+          ORDER BY chunks DESC, text_config COLLATE "C" DESC LIMIT 1) main
+    LEFT JOIN (SELECT text_config, chunks, lead(words) OVER (ORDER BY words) - words AS lead
+               FROM reading ORDER BY words LIMIT 1) own
+           ON own.lead >= {SURE} AND own.chunks > 0
+),
+{lexemes("ARRAY[%(spaced)s]")},
+corpus AS (
+    SELECT greatest(coalesce(sum(chunks), 0), 1) AS chunks FROM config
+),
+{terms()},
+question AS MATERIALIZED (
+    SELECT
+        {weights()},
+        (SELECT string_agg(quoted, ' | ')::tsquery FROM term) AS any_term,
+        (SELECT string_agg(quoted, ' | ')::tsquery FROM term
+         WHERE chunks_before < %(budget)s) AS rare_term,
+        (SELECT greatest(sum(idf), 1e-9) FROM term) AS total_idf,
+        (SELECT count(*) FROM lexeme WHERE NOT is_joined) - left_out AS lexemes,
+        left_out
+    FROM (SELECT (SELECT count(*) FROM frequency) - (SELECT count(*) FROM term) AS left_out) known
+)
+"""
+
+# Query statistics: its terms, rarest first, and the number of those left out; those of %(words)s
+# that no searched text contains under any configuration; the number of its words that each
+# configuration keeps.
+FINDINGS = f"""
+json_build_object(
+    'terms',
+    (SELECT json_agg(json_build_array(lexeme, chunks, idf, times) ORDER BY chunks, lexeme)
+     FROM term),
+    'left_out', (SELECT left_out FROM question),
+    'unchecked', {{unchecked}},
+    'unknown',
+    (SELECT json_agg(word)
+     FROM unnest(%(words)s::text[]) word
+     WHERE EXISTS (SELECT FROM config) AND NOT EXISTS (
+         SELECT FROM config, to_tsvector(config.text_config::regconfig, concat_ws(
+             ' ', word, (SELECT string_agg(joined, ' ') FROM {joined_sql("word")} parted))) reading
+         WHERE reading = ''::tsvector
+            OR tsvector_to_array(reading) && ARRAY(SELECT lexeme FROM counted))),
+    'readings',
+    (SELECT json_agg(json_build_array(text_config, chunks, words)) FROM reading)
+)
+"""
+
+
+def params(query: Query, words: Sequence[str], languages: Sequence[str]) -> dict[str, Any]:
+    """The parameters of the common tables; `words` are checked against the vocabulary."""
+    return {
+        "text": query.text,
+        "spaced": spaced(query.text),
+        "words": list(words),
+        "known_configs": list(configs_of(languages)),
+    }
