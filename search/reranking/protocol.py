@@ -12,11 +12,15 @@ from search.ranking.reranking import Scale
 
 
 class Kind(StrEnum):
-    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list."""
+    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list.
+
+    SENTENCES needs no server: a local embedding model compares the sentences.
+    """
 
     COHERE = "cohere"
     TEI = "tei"
     OPENAI = "openai"
+    SENTENCES = "sentences"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class RerankerConfig:
     """The settings of a reranker. Raises ValueError, with a sentence on what to change."""
 
     kind: Kind
-    url: str
+    url: str = ""
     model: str = ""
     api_key: str = field(default="", repr=False)
     scale: Scale = Scale.AUTO
@@ -34,7 +38,8 @@ class RerankerConfig:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if self.kind is not Kind.SENTENCES and not is_address:
             raise ValueError(
                 f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
                 "http://127.0.0.1:8080/rerank."
