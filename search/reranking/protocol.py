@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from ingestion.embedding.packaged import MODELS
 from search.ranking.reranking import Scale
 
 
@@ -46,6 +47,11 @@ class RerankerConfig:
             )
         if self.kind is Kind.OPENAI and not self.model:
             raise ValueError("RERANKER=openai needs RERANKER_MODEL, the name of a chat model.")
+        named = self.model.removeprefix("local").removeprefix(":")
+        if self.kind is Kind.SENTENCES and named not in ("", *MODELS):
+            raise ValueError(
+                f"RERANKER_MODEL is “{self.model}”: choose one of {', '.join(MODELS)}."
+            )
         for name in ("timeout", "pause", "ttl"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"RERANKER_{name.upper()} must be above 0.")

@@ -124,6 +124,7 @@ def test_exact_words_that_were_found_are_no_empty_answer(client: Client) -> None
     html = ask(client, '"at the shore"')
 
     assert titles(html) == ["Cave regions"]
+    assert re.findall("<mark>(.*?)</mark>", html) == ["at the shore"]
     assert "Probably nothing" not in html
     assert "may not answer" not in html
 
