@@ -1,4 +1,4 @@
-"""Collections and who may read them; `documents` has what they hold, `versions` its versions."""
+"""Collections, and who may read them; `documents` has what they hold."""
 
 from __future__ import annotations
 
