@@ -217,3 +217,14 @@ def test_weights_open_below_the_line_and_nothing_clicked_moves(
         buttons and box and (box["x"] + box["width"] <= buttons["x"] or box["y"] >= buttons["y"])
         for box in before[:2]
     )
+
+
+def test_saving_a_search_opens_below_the_line(open_page: OpenPage, member: User) -> None:
+    page = open_page("/?q=barometer", user=member)
+    line = [".saving > summary", ".weighing > summary", ".order"]
+    before = [page.locator(each).bounding_box() for each in line]
+    page.locator(line[0]).click()
+    form = page.locator(".saving form").bounding_box()
+    assert form is not None
+    assert [page.locator(each).bounding_box() for each in line] == before
+    assert all(box and box["y"] + box["height"] <= form["y"] for box in before)
