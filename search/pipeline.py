@@ -33,6 +33,7 @@ from search.engine.rerank import live_ranking
 from search.engine.response import SearchResponse, left_out
 from search.engine.scopes import of_scope
 from search.engine.settle import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, Choices, Request, read, settle
+from search.presentation.exact import with_exact_words
 from search.presentation.nearest import with_nearest
 from search.presentation.results import newest_first, results_for
 from search.query.expand import corrected
@@ -189,6 +190,7 @@ def _shown(
         question=response.query.text,
         mark_folded=asked.mark_folded,
     )
+    results = with_exact_words(results, response.query)
     results = with_nearest(results, response.query.text, configured.space)
     return replace(
         response,

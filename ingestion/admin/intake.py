@@ -70,6 +70,11 @@ class UploadResult:
         return status.state(self.document) if self.document else SafeString()
 
     @property
+    def title(self) -> SafeString:
+        """The document's title, which its text may give it once it is read."""
+        return status.title(self.document) if self.document else SafeString()
+
+    @property
     def links(self) -> SafeString:
         return status.links(self.document) if self.document else SafeString()
 

@@ -75,7 +75,7 @@ def links(document: Document) -> SafeString:
     content = SafeString()
     if document.current_id is not None:
         content = format_html(
-            '<a class="text-link" href="{}">{}</a> <a class="text-link" href="{}">{}</a>',
+            '· <a class="text-link" href="{}">{}</a> · <a class="text-link" href="{}">{}</a>',
             document.get_absolute_url(),
             gettext("Read it"),
             reverse("search:page", query={"document": str(document.public_id)}),

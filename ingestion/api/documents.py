@@ -36,7 +36,7 @@ from ingestion.api.uploads import HEADER, once
 from ingestion.documents import arranging
 from ingestion.files.storage import download
 from ingestion.models import Concept, Document, DocumentVersion, State
-from ingestion.models.library import DocumentQuerySet
+from ingestion.models.documents import DocumentQuerySet
 
 CHANGE = "ingestion.change_document"
 RECEIVED = {

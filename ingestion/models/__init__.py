@@ -1,18 +1,12 @@
 """The tables of the library: collections, documents, versions, chunks, imports."""
 
 from ingestion.models.concepts import Concept
+from ingestion.models.documents import DeletedDocument, Document, DocumentMove, SourceKind
 from ingestion.models.edits import ChunkEdit
 from ingestion.models.idempotency import IdempotencyKey
 from ingestion.models.index import Chunk, ChunkEmbedding, EmbeddingSpace, Identifier
 from ingestion.models.intake import Import, ImportItem, WatchedFile, WatchedFolder
-from ingestion.models.library import (
-    Collection,
-    DeletedDocument,
-    Document,
-    DocumentMove,
-    SourceKind,
-    Visibility,
-)
+from ingestion.models.library import Collection, Visibility
 from ingestion.models.patterns import IdentifierPattern
 from ingestion.models.purges import Purge
 from ingestion.models.statistics import (

@@ -10,7 +10,8 @@ from django.db import models
 from django.db.models import Count, Min, Sum
 from django.utils.translation import gettext_lazy as _
 
-from ingestion.models.library import Document, Viewer
+from ingestion.models.documents import Document
+from ingestion.models.library import Viewer
 from ingestion.models.versions import DocumentVersion
 
 

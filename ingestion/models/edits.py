@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from common.accounts.models import user_or_none
-from ingestion.models.library import Document
+from ingestion.models.documents import Document
 
 # As many as a question may have (`search.query.parse`): any may be pinned.
 MAX_QUESTION_CHARS = 4000

@@ -18,8 +18,9 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from common.jobs import BULK, Job
+from ingestion.models.documents import Document
 from ingestion.models.edits import ChunkEdit
-from ingestion.models.library import Collection, Document, Viewer
+from ingestion.models.library import Collection, Viewer
 from ingestion.models.versions import DocumentVersion
 
 # pgvector's largest sparse vector; a term's index in it is a hash (see `terms`).

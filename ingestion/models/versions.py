@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from common.jobs import BULK, INTERACTIVE, Job
-from ingestion.models.library import Document
+from ingestion.models.documents import Document
 
 
 class State(models.TextChoices):

@@ -164,6 +164,11 @@ class Query:
     def is_empty(self) -> bool:
         return not self.text
 
+    @property
+    def is_quoted(self) -> bool:
+        """Whether it is nothing but phrases, so that every result holds all that it asks for."""
+        return bool(self.phrases) and self.text == " ".join(self.phrases)
+
 
 @dataclass(frozen=True, slots=True)
 class Classification:

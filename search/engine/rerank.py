@@ -28,7 +28,9 @@ logger = logging.getLogger(__name__)
 # Most cross-encoders read 512 tokens of question and passage together: about 2,000 characters of
 # English. Further ones cost time alone.
 PASSAGE_CHARS, QUERY_CHARS = 2_000, 1_000
-NOT_SET_UP = "No reranker is set up. Set RERANKER_URL, or the profile's reranker to 0."
+NOT_SET_UP = (
+    "No reranker is set up. Set RERANKER_URL or RERANKER=sentences, or the profile's reranker to 0."
+)
 # The weights whose first results a wide candidate set covers, besides those of the profiles.
 USUAL = (Weights(1, 0, 0), Weights(0, 1, 0), Weights(0.5, 0.5, 0))
 

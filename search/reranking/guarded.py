@@ -23,6 +23,7 @@ from search.errors import RerankerUnavailable
 from search.ranking.reranking import Scale
 from search.reranking.http import HttpReranker
 from search.reranking.protocol import Kind, Passage, Reranker, RerankerConfig
+from search.reranking.sentences import SentenceReranker, model_of_settings
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +174,11 @@ def _keep(strengths: Mapping[str, float], seconds: float) -> None:
 
 
 Factory = Callable[[RerankerConfig], Reranker]
-_factories: dict[Kind, Factory] = {Kind.COHERE: HttpReranker, Kind.TEI: HttpReranker}
+_factories: dict[Kind, Factory] = {
+    Kind.COHERE: HttpReranker,
+    Kind.TEI: HttpReranker,
+    Kind.SENTENCES: SentenceReranker,
+}
 
 
 def register(kind: Kind, factory: Factory) -> None:
@@ -183,7 +188,8 @@ def register(kind: Kind, factory: Factory) -> None:
 
 def configured() -> RerankerConfig | None:
     """The reranker that the settings describe; None without one. Raises ValueError."""
-    if not settings.RERANKER_URL:
+    own = settings.RERANKER == Kind.SENTENCES
+    if not settings.RERANKER_URL and not own:
         if settings.RERANKER:
             raise ValueError(f"RERANKER is “{settings.RERANKER}”, but RERANKER_URL is not set.")
         return None
@@ -193,8 +199,8 @@ def configured() -> RerankerConfig | None:
             raise ValueError(f"{name} is “{value}”: choose one of {', '.join(allowed)}.")
     return RerankerConfig(
         Kind(settings.RERANKER or Kind.COHERE),
-        settings.RERANKER_URL,
-        settings.RERANKER_MODEL,
+        "" if own else settings.RERANKER_URL,
+        settings.RERANKER_MODEL or (model_of_settings() if own else ""),
         settings.RERANKER_API_KEY,
         Scale(settings.RERANKER_SCORES or Scale.AUTO),
         settings.RERANKER_TIMEOUT,

@@ -8,15 +8,20 @@ from enum import StrEnum
 from typing import Protocol
 from urllib.parse import urlsplit
 
+from ingestion.embedding.packaged import MODELS
 from search.ranking.reranking import Scale
 
 
 class Kind(StrEnum):
-    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list."""
+    """The protocol that a reranker's server speaks; OPENAI: a chat model ranks the list.
+
+    SENTENCES needs no server: a local embedding model compares the sentences.
+    """
 
     COHERE = "cohere"
     TEI = "tei"
     OPENAI = "openai"
+    SENTENCES = "sentences"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +29,7 @@ class RerankerConfig:
     """The settings of a reranker. Raises ValueError, with a sentence on what to change."""
 
     kind: Kind
-    url: str
+    url: str = ""
     model: str = ""
     api_key: str = field(default="", repr=False)
     scale: Scale = Scale.AUTO
@@ -34,13 +39,19 @@ class RerankerConfig:
 
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname)
+        if self.kind is not Kind.SENTENCES and not is_address:
             raise ValueError(
                 f"RERANKER_URL is “{self.url}”: give the address of a reranker, such as "
                 "http://127.0.0.1:8080/rerank."
             )
         if self.kind is Kind.OPENAI and not self.model:
             raise ValueError("RERANKER=openai needs RERANKER_MODEL, the name of a chat model.")
+        named = self.model.removeprefix("local").removeprefix(":")
+        if self.kind is Kind.SENTENCES and named not in ("", *MODELS):
+            raise ValueError(
+                f"RERANKER_MODEL is “{self.model}”: choose one of {', '.join(MODELS)}."
+            )
         for name in ("timeout", "pause", "ttl"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"RERANKER_{name.upper()} must be above 0.")

@@ -17,15 +17,15 @@ from django.utils.translation import gettext_lazy as _
 from search.domain import Fusion, Hit, QueryClass, Signal, Weights
 from search.pipeline import SearchResponse
 from search.presentation import figures as drawing
-from search.presentation.reasons import reason
-from search.presentation.results import (
+from search.presentation.labels import (
     CLASS_LABELS,
     QUESTION_LABELS,
-    Result,
     measure_label,
     rule_text,
     tier_reason,
 )
+from search.presentation.reasons import reason
+from search.presentation.results import Result
 from search.ranking.fusion import OPTIONAL
 from search.tuning.golden.judging import GRADES
 

@@ -393,7 +393,7 @@ class TestWordNet:
         response = pipeline.search("car", viewer=NOBODY, choices=choices)
         # One word with a concept: .10 * 1.5, and five relatives for it: * 1.25.
         assert response.weights.wordnet == approx(0.1875)
-        assert response.notes == ("1 known word, with a concept: WordNet counts for 19 %.",)
+        assert response.notes == ("1 known word, with a concept: WordNet counts for 19%.",)
         assert response.classification.query_class is QueryClass.GENERAL
 
 

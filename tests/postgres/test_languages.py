@@ -17,6 +17,7 @@ from ingestion.embedding import CachedQueryEmbedder
 from ingestion.errors import EmbeddingUnavailable
 from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.models import Chunk, Document, EmbeddingSpace
+from ingestion.spaces import sentences
 from search.domain import QueryClass, Signal, Weights
 from search.pipeline import Choices, SearchResponse, search
 from search.presentation import nearest
@@ -386,4 +387,4 @@ def _fails(*_: object) -> None:
     ],
 )
 def test_sentences(text: str, found: list[str]) -> None:
-    assert [text[start:end] for start, end in nearest.sentences(text)] == found
+    assert [text[start:end] for start, end in sentences.spans(text)] == found

@@ -19,6 +19,8 @@ from django.core.checks import Error
 from pytest import approx
 
 from common.accounts.models import User
+from ingestion.embedding import CachedQueryEmbedder
+from ingestion.errors import EmbeddingUnavailable
 from ingestion.models import Chunk
 from kbsite.checks.models import check_reranker
 from search.domain import Mix, Profile, QueryClass, RunningExperiment, Stage, Trial, Weights
@@ -29,6 +31,7 @@ from search.models import SearchProfile
 from search.pipeline import Choices, SearchResponse, search
 from search.ranking.reranking import FIRST
 from search.reranking import Passage, current
+from search.retrieval.filters import Filters
 from search.tuning.evaluation.asking import evaluator
 from search.tuning.evaluation.golden import ask, compare, golden_set
 from search.tuning.models import CandidatePool, GoldenQuery, Judgement
@@ -483,6 +486,56 @@ class TestListwise:
         assert [group.best.chunk_id for group in after.groups[:FIRST]] == first[::-1]
         asked(share=1)
         assert len(reversing.requests) == 1
+
+
+class TestSentences:
+    """RERANKER=sentences: no server; a passage counts for its nearest sentence."""
+
+    QUESTION = "how do I keep my dog quiet after dark"
+    # One sentence answers, between two that speak of something else.
+    MINUTES = (
+        "The committee met on Tuesday and approved the minutes of the meeting before. "
+        "Canines that bark through the night can be trained to stay calm. "
+        "The budget for the next year was then discussed at length, and put off."
+    )
+    PETS = "People keep a dog, a cat or a bird. A dog is a pet. Pets are kept in the house."
+
+    @pytest.fixture(autouse=True)
+    def _library(self, library: SimpleNamespace, settings: Any) -> None:
+        settings.RERANKER = "sentences"
+        held = make_collection("Neighbours")
+        make_document(held, self.MINUTES, file_name="minutes.txt")
+        make_document(held, self.PETS, file_name="pets.txt")
+
+    def first(self, share: float) -> SearchResponse:
+        return asked(self.QUESTION, share, filters=Filters(collections=("neighbours",)))
+
+    def test_a_passage_counts_for_its_nearest_sentence(self) -> None:
+        assert [each.title for each in self.first(0).results] == ["pets", "minutes"]
+        after = self.first(0.9)
+        assert [each.title for each in after.results] == ["minutes", "pets"]
+        assert not after.degraded
+        strengths = after.ranking.candidates.reranked
+        assert all(0 <= each <= 1 for each in strengths.values())
+
+    def test_sentences_are_embedded_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.first(0.9)
+
+        def forbidden(*_: object) -> None:
+            raise AssertionError("embedded again")
+
+        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", forbidden)
+        other = asked("barking", 0.9, filters=Filters(collections=("neighbours",)))
+        assert not other.degraded
+
+    def test_a_model_that_fails_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def fails(*_: object) -> None:
+            raise EmbeddingUnavailable("No memory is left.")
+
+        monkeypatch.setattr(CachedQueryEmbedder, "embed_documents", fails)
+        after = self.first(0.9)
+        assert after.degraded == (Stage.RERANKER,)
+        assert [each.title for each in after.results] == ["pets", "minutes"]
 
 
 class TestSettings:

@@ -208,6 +208,13 @@ class TestConfidence:
         hits = [candidate(1, vector=0.8, keyword=4.0)]
         assert sure(hits, Query("VectorStore", is_identifier=True)) == sure(hits)
 
+    def test_exact_words_are_answered_by_what_holds_them(self) -> None:
+        """Every result does. Two stop words and a common one say little by any signal."""
+        hits = [candidate(1, vector=0.1)]
+        assert sure(hits, Query("in the view", phrases=("in the view",))) == 1 - DOUBT
+        more = Query("bread in the view", phrases=("in the view",))
+        assert sure(hits, more) == sure(hits) < 0.5
+
     def test_an_administrators_pin_answers(self) -> None:
         assert sure([replace(candidate(1, vector=0.0), pin=0)]) == 1 - DOUBT
 

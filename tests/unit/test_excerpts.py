@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingestion.domain import BlockKind
 from search.domain import Candidate, Candidates, Hit, Query, Signal
 from search.domain.candidates import SIGNALS, row_type
+from search.presentation.blocks import parts_of
 from search.presentation.excerpts import CODE_LINES, excerpt
 from search.presentation.reasons import reason
 from search.presentation.results import Result
@@ -62,6 +64,36 @@ def test_code_is_left_out_where_the_prose_says_the_same() -> None:
     [(kind, text)] = shown("The [pool] is small.\n\n[pool] = 1\nsize = 2", kind="text")
     assert kind == "text"
     assert "[pool]" in text
+
+
+def test_code_among_prose_is_code_where_the_blocks_are_known() -> None:
+    """Guessed, two lines without an indent are prose, and stood in one line with it."""
+    text = "Run it:\n\n$ tool <[option]>\n$ tool --all\n\n- The [tool] stops.\n\nThat is all."
+    blocks = ["Run it:", "$ tool", "- The", "That"]
+    kinds = (BlockKind.PARAGRAPH, BlockKind.CODE, BlockKind.LIST_ITEM, BlockKind.PARAGRAPH)
+    plain = text.replace("[", "").replace("]", "")
+    layout = [(plain.index(begin), kind, 0) for begin, kind in zip(blocks, kinds, strict=True)]
+
+    parts = excerpt(marked(text), (), "text", layout)
+    assert [(part.kind, part.html) for part in parts] == [
+        ("text", "Run it: - The <mark>tool</mark> stops. That is all."),
+        ("code", "$ tool &lt;<mark>option</mark>&gt;\n$ tool --all"),
+    ]
+
+
+@given(st.lists(st.text(alphabet="ab", min_size=1, max_size=3), min_size=1, max_size=6), st.data())
+def test_a_passage_is_cut_at_its_blocks_whatever_is_marked(
+    blocks: list[str], data: st.DataObject
+) -> None:
+    starts = [sum(map(len, blocks[:place])) for place in range(len(blocks))]
+    is_marked = data.draw(st.lists(st.booleans(), min_size=len(blocks), max_size=len(blocks)))
+    pieces = [
+        MARK_START + block + MARK_END if marks else block
+        for block, marks in zip(blocks, is_marked, strict=True)
+    ]
+    layout = [(start, BlockKind.PARAGRAPH, 0) for start in starts]
+    expected = [re.sub(MARK_END, "</mark>", re.sub(MARK_START, "<mark>", one)) for one in pieces]
+    assert [part.html for part in parts_of("".join(pieces), (), "text", layout)] == expected
 
 
 def test_a_table_shows_its_header_and_the_rows_that_matched() -> None:

@@ -282,6 +282,9 @@ class TestListwise:
         pytest.param({"url": "localhost:8080"}, "RERANKER_URL", id="no scheme"),
         pytest.param({"url": "http:///rerank"}, "RERANKER_URL", id="no host"),
         pytest.param({"kind": Kind.OPENAI}, "RERANKER_MODEL", id="a chat without a model"),
+        pytest.param(
+            {"kind": Kind.SENTENCES, "model": "bert"}, "RERANKER_MODEL", id="no packaged model"
+        ),
         pytest.param({"timeout": 0}, "RERANKER_TIMEOUT", id="no time"),
         pytest.param({"ttl": -1}, "RERANKER_TTL", id="negative"),
     ],

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingestion.lexical import sentences as lexical
+from ingestion.spaces.sentences import MAX_SENTENCES, SHORTEST, spans
 from search.presentation import snippets
-from search.presentation.nearest import MAX_SENTENCES, SHORTEST, sentences
 from search.presentation.snippets import (
     MARK_END,
     MARK_START,
@@ -90,7 +90,7 @@ def test_sentences_have_letters_of_so_many_bytes(text: str) -> None:
         return sum(len(letter.encode()) for letter in text[start:end] if letter.isalpha())
 
     every = [(each.start, each.end) for each in lexical.sentences(text)]
-    assert sentences(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]
+    assert spans(text) == [each for each in every if size(*each) >= SHORTEST][:MAX_SENTENCES]
 
 
 @settings(max_examples=examples(200))

@@ -120,6 +120,41 @@ def test_a_named_identifier_comes_first_and_says_so(client: Client) -> None:
     assert text_of(html).count("First because") == 1
 
 
+def test_exact_words_that_were_found_are_no_empty_answer(client: Client) -> None:
+    html = ask(client, '"at the shore"')
+
+    assert titles(html) == ["Cave regions"]
+    assert re.findall("<mark>(.*?)</mark>", html) == ["at the shore"]
+    assert "Probably nothing" not in html
+    assert "may not answer" not in html
+
+
+def test_quotes_are_not_quoted_again(client: Client) -> None:
+    html = text_of(ask(client, '"as of this very now"'))
+
+    assert "No passage holds the exact words “as of this very now”" in html
+    assert "Probably nothing here about “as of this very now”" in html
+
+
+def test_only_the_first_result_is_called_first(client: Client) -> None:
+    make_document(make_collection("More"), "# Ropes\n\nWhoever visits D40 brings a rope.")
+    html = text_of(ask(client, "the barometer and D40"))
+
+    assert html.count("First because its heading names D40") == 1
+    assert html.count("Ahead because its text names D40") == 1
+
+
+def test_code_beside_prose_keeps_its_lines(client: Client) -> None:
+    text = "# Pumps\n\nStart it.\n\n```\n$ bilge <option>\n$ bilge --gondolier\n```\n\nThen wait."
+    make_document(make_collection("More"), text)
+    html = ask(client, "bilge gondolier")
+
+    first = html[html.index('<li class="result">') :].split("</li>")[0]
+    assert "<pre" in first
+    assert "bilge</mark> &lt;option&gt;\n$ <mark>bilge" in first
+    assert '<p class="snippet">Start it. Then wait.</p>' in first
+
+
 def test_markup_in_a_document_is_text(client: Client) -> None:
     html = ask(client, "gondola rule of escaping")
 

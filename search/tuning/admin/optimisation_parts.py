@@ -18,7 +18,7 @@ from unfold.widgets import (
 from search.domain import QueryClass, Signal
 from search.models import SearchProfile
 from search.models.rules import NORMALISERS
-from search.presentation.results import CLASS_LABELS, SIGNAL_LABELS, measure_label
+from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS, measure_label
 from search.tuning.models import GoldenQuery, Optimisation
 from search.tuning.optimiser.optimisations import MAX_FOLDS, MEASURES, Options
 from search.tuning.optimiser.weight_search import FOLDS

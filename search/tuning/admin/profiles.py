@@ -20,7 +20,7 @@ from common.admin.pages import actor, become
 from common.admin.versions import STATE_LABELS, VersionPages
 from search.domain import About, columns_about
 from search.models import SearchProfile
-from search.presentation.results import SIGNAL_LABELS
+from search.presentation.labels import SIGNAL_LABELS
 from search.tuning.admin.forms import ProfileForm, template_profile
 from search.tuning.admin.publishing import (
     PublishingPages,

@@ -14,7 +14,7 @@ from unfold.widgets import UnfoldAdminDecimalFieldWidget
 
 from search.domain import QueryClass, Signal, Weights
 from search.models import QUERY_CLASSES, ClassWeights
-from search.presentation.results import SIGNAL_LABELS
+from search.presentation.labels import SIGNAL_LABELS
 from search.ranking.fusion import OPTIONAL
 
 Shares = Mapping[Signal, Decimal]

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from search.presentation.results import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.evaluation.collections import EvaluationError
 from search.tuning.evaluation.measures import LEADING, NAMES
 from search.tuning.evaluation.runner import MeasuredCollection, code_version

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from ingestion.webhooks.recording import record_fall
-from search.presentation.results import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.models import Alert, EvaluationRun
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from search.models import SearchProfile
-from search.presentation.results import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.evaluation import golden_runs
 from search.tuning.models import EvaluationRun, GoldenQuery, PublishGate, QualityRun
 from search.tuning.quality import alerts

@@ -147,7 +147,7 @@
       });
       const labels = this.inputs.map((input) => input.closest(".sy-share").querySelector("label").textContent.trim());
       this.short.querySelector(".sy-short-said").textContent = [vector, keyword]
-        .map((index) => `${labels[index]} ${Math.round(leant[index] / (UNITS / 100))} %`).join(", ");
+        .map((index) => `${labels[index]} ${Math.round(leant[index] / (UNITS / 100))}%`).join(", ");
     }
   }
 

@@ -137,7 +137,10 @@ class TestUpload:
         # The rows go on by themselves, to what one uploads for.
         process_all()
         expect(rows.filter(has_text="Ready")).to_have_count(2)
-        rows.filter(has_text="dropped.md").get_by_role("link", name="Search it").click()
+        dropped = rows.filter(has_text="dropped.md")
+        # Its text has given it a title meanwhile.
+        expect(dropped).to_contain_text("Dropped · Read it · Search it")
+        dropped.get_by_role("link", name="Search it").click()
         expect(page.locator("main")).to_contain_text("Dropped")
 
     def test_works_without_javascript(

@@ -192,3 +192,39 @@ def test_the_library_is_browsed_sorted_and_searched(open_page: OpenPage, scheme:
     expect(page).to_have_url(re.compile(r"/\?q=barometer&collection=ship"))
     page.go_back()
     expect(titles).to_have_text(["The logbook"])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_weights_open_below_the_line_and_nothing_clicked_moves(
+    open_page: OpenPage, width: int
+) -> None:
+    page = open_page("/?q=barometer", width=width)
+    line = [".weighing > summary", ".order", ".to-answer button"]
+    before = [page.locator(each).bounding_box() for each in line]
+    page.locator(line[0]).click()
+    card = page.locator(".weighing > section").bounding_box()
+    assert [page.locator(each).bounding_box() for each in line] == before
+
+    # The card is as wide as the results, and covers none of them.
+    results = page.locator(".results").bounding_box()
+    assert card is not None
+    assert results is not None
+    assert (card["x"], card["width"]) == (results["x"], results["width"])
+    assert all(box and box["y"] + box["height"] <= card["y"] for box in before)
+    assert card["y"] + card["height"] <= results["y"]
+    buttons = before[2]
+    assert all(
+        buttons and box and (box["x"] + box["width"] <= buttons["x"] or box["y"] >= buttons["y"])
+        for box in before[:2]
+    )
+
+
+def test_saving_a_search_opens_below_the_line(open_page: OpenPage, member: User) -> None:
+    page = open_page("/?q=barometer", user=member)
+    line = [".saving > summary", ".weighing > summary", ".order"]
+    before = [page.locator(each).bounding_box() for each in line]
+    page.locator(line[0]).click()
+    form = page.locator(".saving form").bounding_box()
+    assert form is not None
+    assert [page.locator(each).bounding_box() for each in line] == before
+    assert all(box and box["y"] + box["height"] <= form["y"] for box in before)

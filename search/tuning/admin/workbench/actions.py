@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from common.admin.pages import actor, whole_number
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.results import measure_label
+from search.presentation.labels import measure_label
 from search.tuning.admin.workbench.requests import (
     CHANGE,
     JUDGE,

@@ -25,7 +25,7 @@ from search.analytics.admin.figures import searching
 from search.domain import QueryClass
 from search.engine import configuration
 from search.models import SearchProfile
-from search.presentation.results import CLASS_LABELS, SIGNAL_LABELS
+from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS
 from search.tuning.admin.weights import SIGNAL_HELP, class_rows
 from search.tuning.admin.workbench import actions, charts
 from search.tuning.admin.workbench.forms import WorkbenchForm

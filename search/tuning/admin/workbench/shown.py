@@ -12,16 +12,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, ngettext
 
 from search.domain import Fusion, Hit, Leaf, Node, Operation, Profile, Query, Signal
-from search.presentation.results import (
-    ADDED,
-    ADDED_LABEL,
-    CLASS_LABELS,
-    SIGNAL_LABELS,
-    bar_parts,
-    rule_text,
-    tier_reason,
-    trail,
-)
+from search.presentation.figures import ADDED, ADDED_LABEL, bar_parts
+from search.presentation.labels import CLASS_LABELS, SIGNAL_LABELS, rule_text, tier_reason
+from search.presentation.results import trail
 from search.tuning.models import GoldenQuery, Judgement
 from search.tuning.workbench.preview import Preview, PreviewedRanking, PreviewedResult
 

@@ -1,0 +1,196 @@
+"""Documents of a collection, and moves of them; `versions` has the versions of a document."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVectorField
+from django.db import models
+from django.db.models import Count, OuterRef, Q, Subquery
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from common.accounts.models import user_or_none
+from ingestion.models.library import Collection, Viewer, validate_metadata
+
+
+class SourceKind(models.TextChoices):
+    """Where a document came from."""
+
+    UPLOAD = "upload", _("Upload")
+    PATH = "path", _("File on the server")
+    URL = "url", _("Web address")
+    PART = "part", _("Part of another document")
+
+
+class DocumentQuerySet(models.QuerySet["Document"]):
+    def kept(self) -> DocumentQuerySet:
+        """The documents that are not in the bin, nor in a collection that is."""
+        return self.filter(deleted_at=None, collection__deleted_at=None)
+
+    def visible_to(self, viewer: Viewer) -> DocumentQuerySet:
+        """The documents that `viewer` may read, without those in the bin."""
+        readable = Collection.objects.visible_to(viewer)
+        return self.filter(deleted_at=None, collection__in=readable)
+
+    def in_bin_of(self, viewer: Viewer) -> DocumentQuerySet:
+        """The documents in the bin whose collections `viewer` may read."""
+        readable = Collection.objects.visible_to(viewer)
+        return self.exclude(deleted_at=None).filter(collection__in=readable)
+
+    def with_part_count(self) -> DocumentQuerySet:
+        """The documents annotated with `part_count`, the number of their kept parts."""
+        parts = Document.objects.filter(parent=OuterRef("pk"), deleted_at=None).order_by()
+        counted = parts.values("parent").annotate(count=Count("pk")).values("count")
+        return self.annotate(part_count=Coalesce(Subquery(counted), 0))
+
+
+class Document(models.Model):
+    """A document with its title, through all its versions.
+
+    `current` is the searchable version; `latest` is the newest upload. They differ while a new
+    version is being processed, and after one has failed.
+    """
+
+    public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    collection = models.ForeignKey(Collection, models.CASCADE, related_name="documents")
+    title = models.CharField(max_length=500)
+    title_given = models.BooleanField(
+        default=False, help_text=_("The title was set by hand: a new version keeps it.")
+    )
+    title_terms = SearchVectorField(null=True, editable=False)
+    source = models.CharField(
+        max_length=1000,
+        blank=True,
+        help_text=_("Path or address; a new file from the same source becomes a new version."),
+    )
+    source_kind = models.CharField(
+        max_length=8, choices=SourceKind.choices, default=SourceKind.UPLOAD, editable=False
+    )
+    parent = models.ForeignKey(
+        "self",
+        models.CASCADE,
+        null=True,
+        blank=True,
+        related_name="parts",
+        editable=False,
+        help_text=_("The archive or message that contains this part."),
+    )
+    part_path = models.CharField(
+        max_length=1000, blank=True, editable=False, help_text=_("Path within the parent.")
+    )
+    language = models.CharField(max_length=8, blank=True)
+    language_given = models.BooleanField(default=False)
+    metadata = models.JSONField(
+        default=dict,
+        blank=True,
+        validators=[validate_metadata],
+        help_text=_(
+            "What people know of it: a flat object of texts, numbers, dates, lists of texts."
+        ),
+    )
+    content_hash = models.CharField(max_length=64, editable=False)
+    current = models.ForeignKey(
+        "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    latest = models.ForeignKey(
+        "DocumentVersion", models.SET_NULL, null=True, blank=True, related_name="+", editable=False
+    )
+    added_by = user_or_none(editable=False)
+    created = models.DateTimeField(default=timezone.now, editable=False, db_index=True)
+    updated = models.DateTimeField(auto_now=True)
+    deleted_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        db_index=True,
+        help_text=_(
+            "When it was moved to the bin; it can be restored until the grace period ends."
+        ),
+    )
+    deleted_by = user_or_none(editable=False)
+
+    objects = DocumentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ("-created", "-pk")
+        constraints = (
+            models.UniqueConstraint(
+                "collection",
+                "content_hash",
+                # Parts are identified by their path; documents in the bin do not count.
+                condition=Q(parent=None, deleted_at=None),
+                name="document_same_bytes_once",
+                violation_error_message=_(
+                    "This collection already has a document with the same content."
+                ),
+            ),
+            models.UniqueConstraint(
+                "collection",
+                "source",
+                condition=~Q(source="") & Q(deleted_at=None),
+                name="document_one_per_source",
+                violation_error_message=_(
+                    "This collection already has a document from this source."
+                ),
+            ),
+            models.UniqueConstraint(
+                "parent",
+                "part_path",
+                condition=~Q(parent=None) & Q(deleted_at=None),
+                name="document_one_per_part",
+            ),
+            models.CheckConstraint(
+                condition=Exact(
+                    models.Func(
+                        "metadata", function="jsonb_typeof", output_field=models.TextField()
+                    ),
+                    models.Value("object"),
+                ),
+                name="document_metadata_is_an_object",
+                violation_error_message=_("Metadata is a JSON object of keys and values."),
+            ),
+        )
+        indexes = (
+            GinIndex(fields=("title_terms",), name="document_title_terms"),
+            GinIndex(fields=("metadata",), name="document_metadata"),
+        )
+
+    def __str__(self) -> str:
+        return self.title
+
+    def get_absolute_url(self) -> str:
+        return reverse("search:document", args=(self.public_id,))
+
+
+class DeletedDocument(Document):
+    """A proxy for documents in the bin, with the same permissions."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name_plural = _("bin")
+
+
+class DocumentMove(models.Model):
+    """Documents that were moved together to another collection, so that this can be undone.
+
+    `rows` are pairs of a document's id and the id of the collection that it came from.
+    """
+
+    at = models.DateTimeField(default=timezone.now, editable=False)
+    by = user_or_none(editable=False)
+    to = models.ForeignKey(Collection, models.CASCADE, related_name="+", editable=False)
+    rows = models.JSONField(default=list, editable=False)
+    undone = models.BooleanField(default=False, editable=False)
+
+    class Meta:
+        ordering = ("-at", "-pk")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} to {self.to_id}"
