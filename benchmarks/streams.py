@@ -89,7 +89,7 @@ class Server:
 
 @contextmanager
 def server(*arguments: str, workers: int = 1, cwd: Path = ROOT) -> Iterator[Server]:
-    """A gunicorn of the checkout `cwd`, by default with one worker process, until the block ends."""
+    """A gunicorn of the checkout `cwd`, by default with one process, until the block ends."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = probe.getsockname()[1]

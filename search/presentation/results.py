@@ -167,9 +167,7 @@ def results_for(
         # A cached row may be that of a result the next time.
         uncounted = folded if held is None or not mark_folded else ()
         plain = () if mark_folded else folded
-        by_id.update(
-            read_rows(missing, viewer, terms, question, plain=plain, uncounted=uncounted)
-        )
+        by_id.update(read_rows(missing, viewer, terms, question, plain=plain, uncounted=uncounted))
     results = tuple(
         _result(
             group,
