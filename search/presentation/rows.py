@@ -17,7 +17,7 @@ from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
-from search.presentation.snippets import completed, marked
+from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
 from search.retrieval.kept import Shapes, Statement, run
 from search.retrieval.signal_sql import named
@@ -88,7 +88,7 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
         .filter(among)
         .order_by()
         .annotate(
-            marked=_unless("plain", marked("%s::tsquery", "question")) if is_marked else F("text"),
+            marked=_unless("plain", _marked()) if is_marked else F("text"),
             words=_unless(
                 "uncounted",
                 RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
@@ -112,6 +112,17 @@ def _unless(among: str, column: RawSQL) -> RawSQL:
     """The column, NULL for the passages of the parameter `among`."""
     sql = f"CASE WHEN ingestion_chunk.id <> ALL(%s::bigint[]) THEN ({column.sql}) END"
     return RawSQL(sql, (among, *column.params), output_field=column.output_field)  # noqa: S611
+
+
+def _marked() -> RawSQL:
+    """The marked text. A passage that holds no word of the question is not read for them."""
+    found = marked("%s::tsquery", "question")
+    sql = (
+        f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {found.sql}"
+        f" ELSE {unmarked('ingestion_chunk.text')} END"
+    )
+    params = ("question", *found.params)
+    return RawSQL(sql, params, output_field=found.output_field)  # noqa: S611  # ours
 
 
 # Of the different words of a question, under a passage's own configuration: how many it holds, and
