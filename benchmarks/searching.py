@@ -8,12 +8,8 @@ from __future__ import annotations
 import gc
 import http.client
 import json
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 from urllib.parse import urlencode
@@ -29,11 +25,14 @@ WHERE n.nspname = 'public' AND c.relkind IN ('r', 'i')
 def serve(queries: int) -> None:
     """Answer requests until standard input ends."""
     from benchmarks.processes import postmaster, timed
+    from benchmarks.streams import server
     from benchmarks.texts import questions
     from kbsite.serving.garbage import spare_collections
 
     asked = questions(queries)
-    with _web_server() as (port, web):
+    # The product's own server, of one process: the one client needs no more.
+    with server("--config", "python:kbsite.gunicorn", "kbsite.asgi") as target:
+        port, web = target.port, target.process.pid
         ways = {
             "statement": _replay(_statements(asked)),
             "pipeline": _pipeline(asked),
@@ -142,24 +141,3 @@ def _http(questions: Sequence[str], port: int) -> Callable[[int], None]:
             raise RuntimeError(f"{response.status}: {body[:300]!r}")
 
     return run
-
-
-@contextmanager
-def _web_server() -> Iterator[tuple[int, int]]:
-    """A web server's port and process id."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "gunicorn", "kbsite.wsgi", "--bind", f"127.0.0.1:{port}"]
-    log = subprocess.DEVNULL
-    process = subprocess.Popen([*command, "--threads", "2"], stdout=log, stderr=log)
-    try:
-        for _ in range(150):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.2)
-        yield port, process.pid
-    finally:
-        process.terminate()
-        process.wait()

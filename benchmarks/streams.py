@@ -22,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlencode
 
 import psutil
@@ -87,8 +88,8 @@ class Server:
 
 
 @contextmanager
-def server(*arguments: str, workers: int = 1) -> Iterator[Server]:
-    """A gunicorn, by default with one worker process, until the block ends."""
+def server(*arguments: str, workers: int = 1, cwd: Path = ROOT) -> Iterator[Server]:
+    """A gunicorn of the checkout `cwd`, by default with one process, until the block ends."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port = probe.getsockname()[1]
@@ -97,7 +98,7 @@ def server(*arguments: str, workers: int = 1) -> Iterator[Server]:
     command += ["--bind", f"{HOST}:{port}", "--log-level", "error", "--access-logfile", "/dev/null"]
     name = f"web on {port}"
     environment = os.environ | {"PGAPPNAME": name}
-    process = psutil.Popen([*command, f"{arguments[-1]}:application"], cwd=ROOT, env=environment)
+    process = psutil.Popen([*command, f"{arguments[-1]}:application"], cwd=cwd, env=environment)
     try:
         while True:
             with socket.socket() as probe:

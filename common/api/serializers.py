@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 from copy import copy
+from functools import cache, cached_property
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 from django.core.exceptions import ValidationError as DjangoValidationError
+from django.utils.translation import get_language
 from rest_framework import serializers
+from rest_framework.utils.serializer_helpers import BindingDict
 
 Row = TypeVar("Row", bound="Any")
 
@@ -43,6 +46,23 @@ class Parameters(Strict, serializers.Serializer[Any]):
     """The parameters of an address, or the fields of a body."""
 
     noun = "parameter"
+
+    @cached_property
+    def fields(self) -> BindingDict:
+        """The fields, of all instances of the class: to copy them took a sixth of an API search.
+
+        A field keeps nothing of the request that it reads. One that may ask its serializer for the
+        request or for what is missing (`context`, `partial`) is this instance's own.
+        """
+        if self.context or self.partial or self.parent is not None:
+            return super().fields
+        return _fields_of(type(self), get_language())
+
+
+@cache
+def _fields_of(kind: type[Parameters], language: str | None) -> BindingDict:
+    """The fields of an instance that reads nothing. Their messages keep the `language`."""
+    return super(Parameters, kind()).fields
 
 
 class ChoiceField(serializers.ChoiceField):

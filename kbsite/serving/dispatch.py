@@ -12,10 +12,10 @@ import math
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from contextvars import copy_context
-from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast
+from functools import lru_cache, partial
+from typing import IO, Any, TypeAlias, TypeVar, cast
 
 from asgiref.sync import (
     ThreadSensitiveContext,
@@ -23,12 +23,13 @@ from asgiref.sync import (
     sync_to_async,
 )
 from django.conf import settings
-from django.core.handlers.asgi import ASGIHandler
+from django.core import signals
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, get_script_prefix
 from django.core.handlers.base import BaseHandler
 from django.db import connections
-from django.http import HttpRequest
 from django.http.response import FileResponse, HttpResponseBase, StreamingHttpResponse
-from django.urls import Resolver404, resolve
+from django.urls import Resolver404, resolve, set_script_prefix
 
 from kbsite.monitoring import endpoint, requests
 from kbsite.serving import bodies, health, refusals
@@ -125,8 +126,9 @@ class Site:
 class Pages(ASGIHandler):
     """Django's handler, within the threads of `Site`, with downloads of any size.
 
-    A synchronous view runs with all its middleware in one thread, as under WSGI: in Django's
-    asynchronous chain a request changes threads a dozen times, and waits for one each time.
+    A synchronous view runs with all its middleware and signals in one piece of work of one thread,
+    as under WSGI: in Django's asynchronous chain a request changes threads a dozen times, and waits
+    for one each time.
     """
 
     def __init__(self, admission: Admission | None = None) -> None:
@@ -135,25 +137,66 @@ class Pages(ASGIHandler):
         self._synchronous = BaseHandler()
         self._synchronous.load_middleware()
         self._downloads = Threads(DOWNLOADS, thread_name_prefix="download")
+        self._in_thread = sync_to_async(self._respond)
 
-    async def get_response_async(self, request: HttpRequest) -> HttpResponseBase:
-        if _is_asynchronous(request.path_info):
-            return await super().get_response_async(request)
-        place: Place | None = request.scope.get(_PLACE)  # type: ignore[attr-defined]
-        loop = asyncio.get_running_loop()
-
-        def respond() -> HttpResponseBase:
-            if place is not None:
-                place.is_used = True
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if _is_asynchronous(scope["path"], settings.ROOT_URLCONF):
+            await super().handle(scope, receive, send)
+            return
+        try:
+            body = await self.read_body(receive)
+        except RequestAborted:
+            return
+        with closing(body):
+            response = await self._in_thread(scope, body, asyncio.get_running_loop())
+            if not response.streaming:  # and closed
+                await self.send_response(response, send)
+                return
             try:
-                return self._synchronous.get_response(request)
+                await self._stream(response, receive, send)
             finally:
-                # By the thread: it works to its end even if the client has left.
-                if place is not None:
-                    with suppress(RuntimeError):  # the loop has ended
-                        loop.call_soon_threadsafe(place.leave)
+                await sync_to_async(response.close)()
 
-        return await sync_to_async(respond)()
+    def _respond(
+        self, scope: Scope, body: IO[bytes], loop: asyncio.AbstractEventLoop
+    ) -> HttpResponseBase:
+        """The response to a request, with all that Django does around it; closed if it is whole.
+
+        By the thread alone: it works to its end even if the client has left.
+        """
+        place: Place | None = scope.get(_PLACE)
+        if place is not None:
+            place.is_used = True
+        try:
+            set_script_prefix(get_script_prefix(scope))
+            signals.request_started.send(sender=type(self), scope=scope)
+            request, response = self.create_request(scope, body)
+            if request is not None:
+                response = self._synchronous.get_response(request)
+            response._handler_class = type(self)
+            if isinstance(response, FileResponse):
+                response.block_size = self.chunk_size
+            if not response.streaming:
+                response.close()
+            return cast("HttpResponseBase", response)
+        finally:
+            if place is not None:
+                with suppress(RuntimeError):  # the loop has ended
+                    loop.call_soon_threadsafe(place.leave)
+
+    async def _stream(self, response: HttpResponseBase, receive: Receive, send: Send) -> None:
+        """Send a response part by part, until its reader leaves."""
+        sending = asyncio.ensure_future(self.send_response(response, send))
+        leaving = asyncio.ensure_future(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (leaving, sending):
+                task.cancel()
+            # Each has ended when its response is closed. A reader who left is no error.
+            ended = await asyncio.gather(sending, leaving, return_exceptions=True)
+        if isinstance(ended[0], Exception):
+            raise ended[0]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -202,17 +245,19 @@ class _Request:
     async def admit(self, admission: Admission | None) -> None:
         path, method = self._scope["path"], self._scope["method"]
         is_static = path.startswith(settings.STATIC_URL)
-        if admission is not None and not is_static and not _is_asynchronous(path):
+        is_asynchronous = _is_asynchronous(path, settings.ROOT_URLCONF)
+        if admission is not None and not is_static and not is_asynchronous:
             files = method == "POST" and bodies.takes_files(path)
             rank = rank_of(path, method, takes_files=files)
             is_search = path in _SEARCHES
             self._scope[_PLACE] = await admission.enter(rank, is_measured=is_search)
 
 
-def _is_asynchronous(path: str) -> bool:
+@lru_cache(maxsize=256)
+def _is_asynchronous(path: str, urlconf: str) -> bool:
     """Whether the path's view is; no view: an error page, which is not."""
     try:
-        return iscoroutinefunction(resolve(path, settings.ROOT_URLCONF).func)
+        return iscoroutinefunction(resolve(path, urlconf).func)
     except Resolver404:
         return False
 

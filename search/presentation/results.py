@@ -142,8 +142,8 @@ def results_for(
 
     A chunk deleted since it was ranked is omitted, with its group if it was the best. `held`
     caches rows by chunk for the same viewer and terms; new rows are added to it. The words of
-    `question` that a passage holds are counted. Folded passages have marks with `mark_folded`
-    alone: see `search.pipeline.search`.
+    `question` that a result's passage holds are counted. Folded passages have marks with
+    `mark_folded` alone: see `search.pipeline.search`.
     """
     if not groups:
         return ()
@@ -153,8 +153,11 @@ def results_for(
     missing = {hit.chunk_id for hit in hits} - by_id.keys()
     if missing:
         best = {parts.best.chunk_id for parts in shown}
-        plain = () if mark_folded else missing - best
-        by_id.update(read_rows(missing, viewer, terms, question, plain=plain))
+        folded = missing - best
+        # A cached row may be that of a result the next time.
+        uncounted = folded if held is None or not mark_folded else ()
+        plain = () if mark_folded else folded
+        by_id.update(read_rows(missing, viewer, terms, question, plain=plain, uncounted=uncounted))
     results = tuple(
         _result(
             group,

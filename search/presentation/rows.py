@@ -17,7 +17,7 @@ from ingestion.lexical.ngrams import spaced
 from ingestion.models import Chunk
 from ingestion.models.library import Viewer
 from search.domain import TermStatistic
-from search.presentation.snippets import completed, marked
+from search.presentation.snippets import completed, marked, unmarked
 from search.retrieval.filters import readable_to
 from search.retrieval.kept import Shapes, Statement, run
 from search.retrieval.signal_sql import named
@@ -42,12 +42,13 @@ def read_rows(
     question: str,
     *,
     plain: Collection[int] = (),
+    uncounted: Collection[int] = (),
 ) -> Rows:
     """The displayed columns of the chunks that the viewer may read, by chunk.
 
     `words` is how many of the different words of `question` the passage holds, and how many there
-    are. The `plain` ones among them have no marks and no `words`: Postgres reads a text anew for
-    both, which took most of a page's time for passages that it only names.
+    are: not of the `uncounted` ones. The `plain` ones among them have no marks: Postgres reads a
+    text anew for both, which took most of a page's time for passages that it only names.
     """
     is_staff = viewer is not None and bool(getattr(viewer, "is_staff", False))
     columns = (*_COLUMNS, *_FOR_STAFF) if is_staff else _COLUMNS
@@ -57,6 +58,7 @@ def read_rows(
     values |= {
         "chunks": list(chunks),
         "plain": list(plain),
+        "uncounted": list(uncounted),
         "question": " | ".join(_quoted(term.lexeme) for term in terms),
         "spaced": spaced(question),
     }
@@ -67,7 +69,9 @@ def _row(columns: Sequence[str], row: Sequence[Any], question: str) -> Mapping[s
     """One row by column, with the types of its fields."""
     found = dict(zip(columns, row, strict=True))
     if found["words"] is None:
-        found |= {"marked": found["text"], "words": (0, 0), "layout": ()}
+        found["words"] = (0, 0)
+    if found["marked"] is None:
+        found |= {"marked": found["text"], "layout": ()}
     elif question:
         found["marked"] = completed(found["marked"], question)
     layout = found["layout"]
@@ -87,16 +91,17 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
         .filter(among)
         .order_by()
         .annotate(
-            marked=_unless_plain(marked("%s::tsquery", "question")) if is_marked else F("text"),
-            words=_unless_plain(
-                RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField()))  # noqa: S611  # ours
+            marked=_unless("plain", _marked()) if is_marked else F("text"),
+            words=_unless(
+                "uncounted",
+                RawSQL(_HELD_WORDS, ("spaced",), ArrayField(IntegerField())),  # noqa: S611  # ours
             ),
         )
         .values_list(*columns)
     )
     text, params = named(rows, "row")
     # The values stand for the parameters of their names.
-    names = {"chunks", "plain", "question", "spaced"}
+    names = {"chunks", "plain", "uncounted", "question", "spaced"}
     given = {key: name for key, name in params.items() if name in names}
     for key, name in given.items():
         text = text.replace(f"%({key})s", f"%({name})s")
@@ -106,10 +111,21 @@ def _statement(readable: str, columns: Sequence[str], *, is_marked: bool) -> Sta
     )
 
 
-def _unless_plain(column: RawSQL) -> RawSQL:
-    """The column, NULL for the plain passages."""
+def _unless(among: str, column: RawSQL) -> RawSQL:
+    """The column, NULL for the passages of the parameter `among`."""
     sql = f"CASE WHEN ingestion_chunk.id <> ALL(%s::bigint[]) THEN ({column.sql}) END"
-    return RawSQL(sql, ("plain", *column.params), output_field=column.output_field)  # noqa: S611
+    return RawSQL(sql, (among, *column.params), output_field=column.output_field)  # noqa: S611
+
+
+def _marked() -> RawSQL:
+    """The marked text. A passage that holds no word of the question is not read for them."""
+    found = marked("%s::tsquery", "question")
+    sql = (
+        f"CASE WHEN ingestion_chunk.lexemes @@ %s::tsquery THEN {found.sql}"
+        f" ELSE {unmarked('ingestion_chunk.text')} END"
+    )
+    params = ("question", *found.params)
+    return RawSQL(sql, params, output_field=found.output_field)  # noqa: S611  # ours
 
 
 # Of the different words of a question, under a passage's own configuration: how many it holds, and

@@ -256,6 +256,11 @@ ts_headline(ingestion_chunk.text_config::regconfig, {{text}}, {{question}}, %s)
 """
 
 
+def unmarked(text: str) -> str:
+    """SQL for the value of `marked` of a text without a match; `text` is its SQL."""
+    return f"{text} || '{_TEXT_FOLLOWS}' || {text} || '{_TEXT_FOLLOWS}'"
+
+
 class _MarkedText(TextField):  # type: ignore[type-arg]  # Django's takes none
     """A marked text, completed.
 

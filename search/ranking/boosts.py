@@ -73,6 +73,8 @@ def with_boosts(
     score: Node, candidate: Candidate, query_class: QueryClass, boosts: Sequence[Boost]
 ) -> Node:
     """One candidate's score after all boosts as a tree; the score itself if none applies."""
+    if not candidate.boosts:
+        return score
     for boost in applicable(boosts, query_class):
         if times := candidate.boosts.get(sought(boost), 0):
             leaves = (Leaf(f"{BOOST}{boost.name}", boost.amount),) * times

@@ -22,6 +22,7 @@ from search.domain import (
     Integers,
     Profile,
     QueryClass,
+    Signal,
     Weights,
 )
 from search.ranking.batch import Batch
@@ -62,6 +63,10 @@ class Ranked:
     tiers: Integers
     likeness: dict[int, tuple[float, Floats]] = field(default_factory=dict)
     rerankings: dict[int, Reranking] = field(default_factory=dict)
+    # By query, and whether a candidate is in another language: a page explains thirty.
+    _shares: dict[tuple[int, bool], list[tuple[int, Signal, float]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def columns(self, place: int) -> Integers:
         """The columns of one query's candidates, best first."""
@@ -98,19 +103,29 @@ class Ranked:
     def _contributions(
         self, place: int, column: int, candidate: Candidate
     ) -> tuple[Contribution, ...]:
+        strengths = self.batch.prepared[place].strengths[column].tolist()
+        shown = self._shown(place, bool(self.batch.foreign[place, column]))
+        return tuple(
+            Contribution(signal, candidate.raw.get(signal), strengths[i], share)
+            for i, signal, share in shown
+        )
+
+    def _shown(self, place: int, is_foreign: bool) -> Sequence[tuple[int, Signal, float]]:
+        """The signals in the scores of one query, with their places and their shares."""
+        if (found := self._shares.get((place, is_foreign))) is not None:
+            return found
         prepared, weights = self.batch.prepared[place], self.weights[place]
         # No Weights: a sum of shares may exceed 1 in its last bit.
         shares = np.array([[weights.of(signal) for signal in SIGNALS]])
-        if self.batch.foreign[place, column]:
+        if is_foreign:
             shares = meaning_alone(shares)
         share = dict(zip(SIGNALS, shares[0].tolist(), strict=True))
-        strengths = dict(zip(SIGNALS, prepared.strengths[column].tolist(), strict=True))
         ran = {signal for i, signal in enumerate(SIGNALS) if prepared.has_run[i]}
         weighted = {signal for signal in SIGNALS if share[signal] > 0}
-        return tuple(
-            Contribution(signal, candidate.raw.get(signal), strengths[signal], share[signal])
-            for signal in shown_signals(ran, weighted)
-        )
+        shown = shown_signals(ran, weighted)
+        found = [(SIGNALS.index(signal), signal, share[signal]) for signal in shown]
+        self._shares[place, is_foreign] = found
+        return found
 
 
 def rank(
