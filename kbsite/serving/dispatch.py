@@ -170,15 +170,15 @@ class Pages(ASGIHandler):
         try:
             set_script_prefix(get_script_prefix(scope))
             signals.request_started.send(sender=type(self), scope=scope)
-            request, response = self.create_request(scope, body)
-            if request is not None:
-                response = self._synchronous.get_response(request)
-            response._handler_class = type(self)
+            request, refusal = self.create_request(scope, body)
+            found = refusal if request is None else self._synchronous.get_response(request)
+            response = cast("HttpResponseBase", found)
+            response._handler_class = type(self)  # type: ignore[attr-defined]
             if isinstance(response, FileResponse):
                 response.block_size = self.chunk_size
             if not response.streaming:
                 response.close()
-            return cast("HttpResponseBase", response)
+            return response
         finally:
             if place is not None:
                 with suppress(RuntimeError):  # the loop has ended
