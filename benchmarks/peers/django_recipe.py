@@ -11,9 +11,13 @@ from pathlib import Path
 from pgvector import HalfVector
 
 from benchmarks.peers.postgres import Server
-from benchmarks.peers.shared import DEPTH, KEPT, Library, Vector, fused
+from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, fused
 
-SETTINGS = "GIN, ts_rank, english, words joined by OR; HNSW, ef_search 100; RRF k 60 of 100 each"
+_EF_SEARCH = 100
+SETTINGS = (
+    f"GIN, ts_rank, english, words joined by OR; HNSW, ef_search {_EF_SEARCH};"
+    f" RRF k {RRF_K} of {DEPTH} each"
+)
 
 _WORDS = f"""
 SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query
@@ -29,9 +33,11 @@ class Searcher:
         server = Server(
             folder / "django",
             library,
+            SETTINGS,
             "ALTER TABLE chunk ADD words tsvector"
             " GENERATED ALWAYS AS (to_tsvector('english', text)) STORED",
             "CREATE INDEX ON chunk USING gin (words)",
+            ef_search=_EF_SEARCH,
         )
         self._connection, self.processes = server.connection, server.processes
         self._server = server
@@ -42,3 +48,7 @@ class Searcher:
         by_words = [str(pk) for (pk,) in run(_WORDS, [either])]
         by_meaning = [str(pk) for (pk,) in run(_MEANING, [HalfVector(vector)])]
         return fused(by_words, by_meaning)[:KEPT]
+
+    def nearest(self, question: str, vector: Vector) -> list[str]:
+        rows = self._connection.execute(_MEANING, [HalfVector(vector)])
+        return [str(pk) for (pk,) in rows][:RESULTS]
