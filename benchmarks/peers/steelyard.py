@@ -127,7 +127,7 @@ def _chunks(*, backwards: bool = False) -> Iterator[tuple[int, int, str, Vector]
     page = list(rows[:_PAGE] if not backwards else rows[:1])
     while page:
         for chunk, document, title, text, vector in page:
-            yield chunk, document, f"{title}\n{text}", vector.to_numpy().astype(np.float32)
+            yield chunk, document, f"{title}\n{text}", np.array(vector, np.float32)
         page = [] if backwards else list(rows.filter(chunk__gt=page[-1][0])[:_PAGE])
 
 
