@@ -18,6 +18,13 @@ SETTINGS = (
     " results are not kept, embeddings of questions are"
 )
 _PAGE = 5_000
+_HEADER = 4  # bytes before a halfvec's numbers: its dimensions
+_CHUNKS = """
+SELECT c.id, c.document_id, d.title || E'\\n' || c.text, halfvec_send(e.vector)
+FROM ingestion_chunk c JOIN ingestion_chunkembedding e ON e.chunk_id = c.id
+JOIN ingestion_document d ON d.id = c.document_id
+WHERE c.searchable AND c.id > %s ORDER BY c.id LIMIT %s
+"""
 
 
 def prepare(name: str, folder: Path, queries: int) -> None:
@@ -92,8 +99,7 @@ def _write_sized(folder: Path, size: int, queries: int) -> None:
     words = questions(queries)
     if (folder / "library.json").exists():
         kept = Library.read(folder)
-        ends = [next(_chunks())[0], next(_chunks(backwards=True))[0]]
-        if kept.questions == words and [int(kept.ids[0]), int(kept.ids[-1])] == ends:
+        if kept.questions == words and [int(kept.ids[0]), int(kept.ids[-1])] == _ends():
             return
     print(f"Writing {size:,} chunks for the peers ...", flush=True)
     chunks = ((str(chunk), text, vector) for chunk, _, text, vector in _chunks())
@@ -114,21 +120,31 @@ def _count() -> int:
     return ChunkEmbedding.objects.filter(chunk__searchable=True).count()
 
 
-def _chunks(*, backwards: bool = False) -> Iterator[tuple[int, int, str, Vector]]:
-    """Key, document, text after its title, and vector of every chunk, a page at a time."""
-    from ingestion.models import ChunkEmbedding
+def _ends() -> list[int]:
+    """The keys of the first and the last chunk."""
+    from django.db.models import Max, Min
 
-    rows = ChunkEmbedding.objects.filter(chunk__searchable=True).order_by(
-        "-chunk" if backwards else "chunk"
-    )
-    rows = rows.values_list(
-        "chunk", "chunk__document", "chunk__document__title", "chunk__text", "vector"
-    )
-    page = list(rows[:_PAGE] if not backwards else rows[:1])
-    while page:
-        for chunk, document, title, text, vector in page:
-            yield chunk, document, f"{title}\n{text}", np.array(vector, np.float32)
-        page = [] if backwards else list(rows.filter(chunk__gt=page[-1][0])[:_PAGE])
+    from ingestion.models import Chunk
+
+    ends = Chunk.objects.filter(searchable=True).aggregate(first=Min("pk"), last=Max("pk"))
+    return [ends["first"], ends["last"]]
+
+
+def _chunks() -> Iterator[tuple[int, int, str, Vector]]:
+    """Key, document, text after its title, and vector of every chunk, a page at a time."""
+    from django.db import connection
+
+    last = 0
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(_CHUNKS, [last, _PAGE])
+            page = cursor.fetchall()
+        if not page:
+            return
+        for chunk, document, text, sent in page:
+            vector = np.frombuffer(sent, ">f2", offset=_HEADER).astype(np.float32)
+            yield chunk, document, text, vector
+        last = page[-1][0]
 
 
 def _embedded(words: list[str]) -> Vector:
