@@ -14,10 +14,8 @@ from benchmarks.peers.postgres import Server
 from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, fused
 
 _EF_SEARCH = 100
-SETTINGS = (
-    f"GIN, ts_rank, english, words joined by OR; HNSW, ef_search {_EF_SEARCH};"
-    f" RRF k {RRF_K} of {DEPTH} each"
-)
+_BUILT = "GIN, ts_rank, english, words joined by OR; HNSW of halfvec"
+SETTINGS = f"{_BUILT}, ef_search {_EF_SEARCH}; RRF k {RRF_K} of {DEPTH} each"
 
 _WORDS = f"""
 SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query
@@ -33,7 +31,7 @@ class Searcher:
         server = Server(
             folder / "django",
             library,
-            SETTINGS,
+            _BUILT,
             "ALTER TABLE chunk ADD words tsvector"
             " GENERATED ALWAYS AS (to_tsvector('english', text)) STORED",
             "CREATE INDEX ON chunk USING gin (words)",

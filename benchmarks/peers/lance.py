@@ -15,10 +15,8 @@ from benchmarks.peers.shared import KEPT, LARGE, RESULTS, RRF_K, Library, Vector
 
 _INDEX: dict[str, Any] = {"index_type": "IVF_PQ"}
 _ASKED: dict[str, int] = {"nprobes": 20, "refine_factor": 10}
-SETTINGS = (
-    f"FTS index with stemming, stop words removed; from {LARGE:,} chunks on vectors by"
-    f" {_INDEX}, {_ASKED}, else exact; RRF k {RRF_K} of {KEPT} each"
-)
+_BUILT = f"FTS index with stemming, stop words removed; from {LARGE:,} chunks on {_INDEX}"
+SETTINGS = f"{_BUILT}, {_ASKED}, else vectors exact; RRF k {RRF_K} of {KEPT} each"
 _BATCH = 5_000
 
 
@@ -28,7 +26,7 @@ class Searcher:
     def __init__(self, library: Library, folder: Path) -> None:
         place = folder / "lance"
         self._indexed = len(library.texts) >= LARGE
-        build_once(place, SETTINGS, lambda: self._build(library, place))
+        build_once(place, _BUILT, lambda: self._build(library, place))
         self._table = lancedb.connect(place).open_table("chunks")
         self._reranker = RRFReranker(K=RRF_K)
         self.processes: list[int] = []

@@ -26,11 +26,11 @@ _CONFIGURED = {
 class Server:
     """A server in `folder` with the library in a table `chunk`, indexed by HNSW.
 
-    `settings` describe the indexes: with others than before all is built anew.
+    `built` describes the indexes: with another than before all is built anew.
     """
 
     def __init__(
-        self, folder: Path, library: Library, settings: str, *indexes: str, ef_search: int
+        self, folder: Path, library: Library, built: str, *indexes: str, ef_search: int
     ) -> None:
         data = folder / "postgres"
         folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ class Server:
         self.connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
         self.connection.execute("CREATE EXTENSION IF NOT EXISTS pg_textsearch")
         register_vector(self.connection)
-        build_once(folder, settings, lambda: self._build(library, indexes))
+        build_once(folder, built, lambda: self._build(library, indexes))
         self.connection.execute(f"SET hnsw.ef_search = {ef_search}")
         self.processes = [int((data / "postmaster.pid").read_text().split()[0])]
 

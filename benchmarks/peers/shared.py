@@ -131,11 +131,11 @@ class Peer(Protocol):
         """Those of the `RESULTS` nearest by its vectors alone; only where they are by an index."""
 
 
-def build_once(place: Path, settings: str, build: Callable[[], None]) -> None:
-    """Build the index at `place` unless it is there, of this library and with these settings."""
+def build_once(place: Path, built: str, build: Callable[[], None]) -> None:
+    """Build the index at `place` unless it is there, of this library and described by `built`."""
     stamp = place.with_name(f"{place.name}.stamp")
     library = (place.parent / "library.json").stat()
-    now = f"{settings}\n{library.st_mtime_ns} {library.st_size}"
+    now = f"{built}\n{library.st_mtime_ns} {library.st_size}"
     if stamp.exists() and stamp.read_text() == now:
         return
     stamp.unlink(missing_ok=True)
