@@ -10,12 +10,14 @@ from pathlib import Path
 
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import Server
-from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector, fused
+from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
+from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector, fused
 
-_EF_SEARCH = 100
 _BUILT = "GIN, ts_rank, english, words joined by OR; HNSW of halfvec"
-SETTINGS = f"{_BUILT}, ef_search {_EF_SEARCH}; RRF k {RRF_K} of {DEPTH} each"
+SETTINGS = (
+    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
+    f" RRF k {RRF_K} of {DEPTH} each"
+)
 
 _WORDS = f"""
 SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query
@@ -35,7 +37,6 @@ class Searcher:
             "ALTER TABLE chunk ADD words tsvector"
             " GENERATED ALWAYS AS (to_tsvector('english', text)) STORED",
             "CREATE INDEX ON chunk USING gin (words)",
-            ef_search=_EF_SEARCH,
         )
         self._connection, self.processes = server.connection, server.processes
         self._server = server

@@ -7,17 +7,13 @@ from pathlib import Path
 import numpy as np
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import Server
-from benchmarks.peers.shared import DEPTH, KEPT, RESULTS, RRF_K, Library, Vector
+from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
+from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector
 
-_EF_SEARCH = 100
 _BUILT = "bm25 index, english, k1 1.2, b .75; HNSW of halfvec, m 16, ef_construction 64"
-SETTINGS = f"{_BUILT}, ef_search {_EF_SEARCH}; RRF k {RRF_K} of {DEPTH} each"
-
-_SEARCH = 100
 SETTINGS = (
-    "bm25 index, english, k1 1.2, b .75; HNSW of halfvec, m 16, ef_construction 64,"
-    f" ef_search {_EF_SEARCH}; RRF k {RRF_K} of {DEPTH} each"
+    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
+    f" RRF k {RRF_K} of {DEPTH} each"
 )
 
 _SEARCH = f"""
@@ -40,7 +36,7 @@ class Searcher:
 
     def __init__(self, library: Library, folder: Path) -> None:
         index = "CREATE INDEX chunk_bm25 ON chunk USING bm25 (text) WITH (text_config = 'english')"
-        server = Server(folder / "bm25", library, _BUILT, index, ef_search=_EF_SEARCH)
+        server = Server(folder / "bm25", library, _BUILT, index)
         self._connection, self.processes = server.connection, server.processes
         self._server = server
 

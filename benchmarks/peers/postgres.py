@@ -8,8 +8,10 @@ import pgserver
 import psycopg
 from pgvector.psycopg import register_vector
 
-from benchmarks.peers.shared import Library, build_once
+from benchmarks.peers.shared import LARGE, Library, build_once
 
+# What finds as many of the ten nearest as Steelyard at these sizes (benchmarks/README.md).
+EF_SEARCH, EF_SEARCH_OF_LARGE = 400, 800
 # Memory as in Steelyard's own database, and that of its indexes' builds as in benchmarks.corpus.
 _CONFIGURED = {
     "shared_preload_libraries": "pg_textsearch",
@@ -29,9 +31,7 @@ class Server:
     `built` describes the indexes: with another than before all is built anew.
     """
 
-    def __init__(
-        self, folder: Path, library: Library, built: str, *indexes: str, ef_search: int
-    ) -> None:
+    def __init__(self, folder: Path, library: Library, built: str, *indexes: str) -> None:
         data = folder / "postgres"
         folder.mkdir(parents=True, exist_ok=True)
         server = pgserver.get_server(data)
@@ -45,6 +45,7 @@ class Server:
         self.connection.execute("CREATE EXTENSION IF NOT EXISTS pg_textsearch")
         register_vector(self.connection)
         build_once(folder, built, lambda: self._build(library, indexes))
+        ef_search = EF_SEARCH if len(library.texts) < LARGE else EF_SEARCH_OF_LARGE
         self.connection.execute(f"SET hnsw.ef_search = {ef_search}")
         self.processes = [int((data / "postmaster.pid").read_text().split()[0])]
 
