@@ -10,10 +10,14 @@ from pathlib import Path
 
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import Server
-from benchmarks.peers.shared import DEPTH, KEPT, Library, Vector, fused
+from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
+from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector, fused
 
-SETTINGS = "GIN, ts_rank, english, words joined by OR; HNSW, ef_search 100; RRF k 60 of 100 each"
+_BUILT = "GIN, ts_rank, english, words joined by OR; HNSW of halfvec"
+SETTINGS = (
+    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
+    f" RRF k {RRF_K} of {DEPTH} each"
+)
 
 _WORDS = f"""
 SELECT id FROM chunk, to_tsquery('english', %s) query WHERE words @@ query
@@ -29,6 +33,7 @@ class Searcher:
         server = Server(
             folder / "django",
             library,
+            _BUILT,
             "ALTER TABLE chunk ADD words tsvector"
             " GENERATED ALWAYS AS (to_tsvector('english', text)) STORED",
             "CREATE INDEX ON chunk USING gin (words)",
@@ -42,3 +47,7 @@ class Searcher:
         by_words = [str(pk) for (pk,) in run(_WORDS, [either])]
         by_meaning = [str(pk) for (pk,) in run(_MEANING, [HalfVector(vector)])]
         return fused(by_words, by_meaning)[:KEPT]
+
+    def nearest(self, question: str, vector: Vector) -> list[str]:
+        rows = self._connection.execute(_MEANING, [HalfVector(vector)])
+        return [str(pk) for (pk,) in rows][:RESULTS]

@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 from pgvector import HalfVector
 
-from benchmarks.peers.postgres import Server
-from benchmarks.peers.shared import DEPTH, KEPT, RRF_K, Library, Vector
+from benchmarks.peers.postgres import EF_SEARCH, EF_SEARCH_OF_LARGE, Server
+from benchmarks.peers.shared import DEPTH, KEPT, LARGE, RESULTS, RRF_K, Library, Vector
 
+_BUILT = "bm25 index, english, k1 1.2, b .75; HNSW of halfvec, m 16, ef_construction 64"
 SETTINGS = (
-    "bm25 index, english, k1 1.2, b .75; HNSW halfvec, m 16, ef_search 100; RRF k 60 of 100 each"
+    f"{_BUILT}, ef_search {EF_SEARCH}, from {LARGE:,} chunks on {EF_SEARCH_OF_LARGE};"
+    f" RRF k {RRF_K} of {DEPTH} each"
 )
 
 _SEARCH = f"""
@@ -26,6 +28,7 @@ SELECT id FROM word FULL JOIN meaning USING (id)
 ORDER BY coalesce(1.0 / ({RRF_K} + word.rank), 0) + coalesce(1.0 / ({RRF_K} + meaning.rank), 0) DESC
 LIMIT {KEPT}
 """
+_MEANING = f"SELECT id FROM chunk ORDER BY vector <=> %s LIMIT {DEPTH}"
 
 
 class Searcher:
@@ -33,10 +36,14 @@ class Searcher:
 
     def __init__(self, library: Library, folder: Path) -> None:
         index = "CREATE INDEX chunk_bm25 ON chunk USING bm25 (text) WITH (text_config = 'english')"
-        server = Server(folder / "bm25", library, index)
+        server = Server(folder / "bm25", library, _BUILT, index)
         self._connection, self.processes = server.connection, server.processes
         self._server = server
 
     def search(self, question: str, vector: Vector) -> list[str]:
         values = {"text": question, "vector": HalfVector(vector.astype(np.float32))}
         return [str(pk) for (pk,) in self._connection.execute(_SEARCH, values)]
+
+    def nearest(self, question: str, vector: Vector) -> list[str]:
+        rows = self._connection.execute(_MEANING, [HalfVector(vector.astype(np.float32))])
+        return [str(pk) for (pk,) in rows][:RESULTS]

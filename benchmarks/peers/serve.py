@@ -21,7 +21,11 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         answer = module.SETTINGS
-        if request:
+        if "nearest" in request:
+            i = request["nearest"]
+            nearest = getattr(searcher, "nearest", lambda *_: None)  # lists are searched exactly
+            answer = nearest(library.questions[i], library.asked[i])
+        elif request:
             i = request["question"]
             search = partial(searcher.search, library.questions[i], library.asked[i])
             elapsed, processor, found = timed(search, searcher.processes)
@@ -29,6 +33,8 @@ def main() -> None:
                 found = list(dict.fromkeys(library.ids[int(each)] for each in found))
             answer = [elapsed, processor, found[:RESULTS]]
         print(json.dumps(answer), file=answers, flush=True)
+    if close := getattr(searcher, "close", None):
+        close()
 
 
 if __name__ == "__main__":

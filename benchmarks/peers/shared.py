@@ -1,8 +1,14 @@
-"""What every peer gets: passages with their vectors, questions with theirs, and judgements."""
+"""What every peer gets: chunks with their vectors, questions with theirs, and what is right.
+
+In a folder: `chunks.jsonl` (a text a line), `vectors.npy`, and `library.json` with the rest. Texts
+and vectors are read from there when they are used: a million of them would fill the memory of
+every process.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -15,33 +21,96 @@ RESULTS = 10
 KEPT = 2 * RESULTS  # chunks, so that ten passages are left
 DEPTH = 100  # candidates of each side before their fusion
 RRF_K = 60  # Cormack, Clarke & Büttcher 2009
+# Vectors of so many chunks are searched by an index, of fewer exactly where a peer offers that.
+LARGE = 100_000
+_BLOCK = 50_000  # vectors compared with all questions at once: 77 MB of them
+
+
+class Texts:
+    """The texts of a file, one JSON string a line; read anew each time they are iterated."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self._path, self._count = path, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        with self._path.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
 
 
 @dataclass(frozen=True)
 class Library:
-    """`vectors` are those of `texts`, `asked` those of `questions`, all of unit length."""
+    """`vectors` are those of `texts`, `asked` those of `questions`, all of unit length.
+
+    `ids` are those that `judged` names: passages of several chunks, or each chunk's own. Without
+    judgements `nearest` has the numbers of the chunks nearest to each question, nearest first.
+    """
 
     ids: list[str]
-    texts: list[str]
+    texts: Texts
     vectors: Vector
     queries: list[str]
     questions: list[str]
     asked: Vector
     judged: dict[str, dict[str, int]]
+    nearest: list[list[int]]
 
     @classmethod
     def read(cls, folder: Path) -> Library:
         """The library that `benchmarks.peers.steelyard` wrote."""
         words = json.loads((folder / "library.json").read_text())
-        with np.load(folder / "library.npz") as arrays:
-            return cls(vectors=arrays["vectors"], asked=arrays["asked"], **words)
+        return cls(
+            texts=Texts(folder / "chunks.jsonl", len(words["ids"])),
+            vectors=np.load(folder / "vectors.npy", mmap_mode="r"),
+            asked=np.load(folder / "asked.npy"),
+            **words,
+        )
 
-    def write(self, folder: Path) -> None:
-        words = {
-            name: value for name, value in vars(self).items() if isinstance(value, list | dict)
-        }
-        np.savez(folder / "library.npz", vectors=self.vectors, asked=self.asked)
-        (folder / "library.json").write_text(json.dumps(words))
+
+def write(
+    folder: Path,
+    chunks: Iterable[tuple[str, str, Vector]],
+    count: int,
+    *,
+    queries: list[str],
+    questions: list[str],
+    asked: Vector,
+    judged: dict[str, dict[str, int]],
+) -> None:
+    """Write a library of `count` chunks, each an id, a text and a vector."""
+    shape = (count, asked.shape[1])
+    vectors = np.lib.format.open_memmap(folder / "vectors.npy", "w+", np.float32, shape)
+    ids = []
+    with (folder / "chunks.jsonl").open("w", encoding="utf-8") as lines:
+        for i, (key, text, vector) in enumerate(chunks):
+            vectors[i] = vector
+            ids.append(key)
+            lines.write(json.dumps(text) + "\n")
+    if len(ids) != count:
+        raise RuntimeError(f"{len(ids)} chunks were read, {count} counted.")
+    vectors.flush()
+    np.save(folder / "asked.npy", asked)
+    nearest = [] if judged else _nearest(vectors, asked).tolist()
+    words = {"ids": ids, "queries": queries, "questions": questions}
+    words |= {"judged": judged, "nearest": nearest}
+    (folder / "library.json").write_text(json.dumps(words))  # last: it says that all is there
+
+
+def _nearest(vectors: Vector, asked: Vector) -> npt.NDArray[np.int64]:
+    """The numbers of the RESULTS vectors nearest to each question, a block of vectors at a time."""
+    best = np.full((len(asked), 0), 0.0)
+    numbers = np.full((len(asked), 0), 0)
+    for start in range(0, len(vectors), _BLOCK):
+        block = vectors[start : start + _BLOCK]
+        best = np.hstack([best, asked @ block.T])
+        more = np.broadcast_to(np.arange(start, start + len(block)), (len(asked), len(block)))
+        numbers = np.hstack([numbers, more])
+        kept = np.argsort(-best, axis=1)[:, :RESULTS]
+        best = np.take_along_axis(best, kept, 1)
+        numbers = np.take_along_axis(numbers, kept, 1)
+    return numbers
 
 
 class Peer(Protocol):
@@ -57,6 +126,21 @@ class Peer(Protocol):
 
     def search(self, question: str, vector: Vector) -> list[str]:
         """The numbers of the best `KEPT` chunks in the library, as text, best first."""
+
+    def nearest(self, question: str, vector: Vector) -> list[str]:
+        """Those of the `RESULTS` nearest by its vectors alone; only where they are by an index."""
+
+
+def build_once(place: Path, built: str, build: Callable[[], None]) -> None:
+    """Build the index at `place` unless it is there, of this library and described by `built`."""
+    stamp = place.with_name(f"{place.name}.stamp")
+    library = (place.parent / "library.json").stat()
+    now = f"{built}\n{library.st_mtime_ns} {library.st_size}"
+    if stamp.exists() and stamp.read_text() == now:
+        return
+    stamp.unlink(missing_ok=True)
+    build()
+    stamp.write_text(now)
 
 
 def fused(*rankings: list[str]) -> list[str]:
@@ -75,3 +159,8 @@ def ndcg(ranking: list[str], grades: dict[str, int]) -> float:
     discounts = 1 / np.log2(np.arange(2, RESULTS + 2))
     ideal = float(np.dot(best, discounts[: len(best)]))
     return float(np.dot(gains, discounts[: len(gains)])) / ideal if ideal else 0.0
+
+
+def found_share(found: list[str], nearest: list[int]) -> float:
+    """The share of the exactly nearest chunks that are among those found (recall@10)."""
+    return len({*map(int, found[:RESULTS])} & {*nearest}) / len(nearest)
