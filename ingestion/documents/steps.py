@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -35,6 +35,7 @@ from ingestion.domain import (
 from ingestion.edits import carrying
 from ingestion.edits.carrying import names_of
 from ingestion.edits.carrying import patterns as known_patterns
+from ingestion.embedding import Vectors
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -46,13 +47,14 @@ from ingestion.errors import (
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.identifiers import Pattern, placed_forms
-from ingestion.lexical import terms
+from ingestion.lexical import concepts, terms
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.signatures import signature
 from ingestion.models import (
     Chunk,
     ChunkEmbedding,
     DocumentVersion,
+    EmbeddingSpace,
     Identifier,
     State,
 )
@@ -110,10 +112,13 @@ def _run(lease: Lease[DocumentVersion]) -> None:
             )
             % {"max_attempts": MAX_ATTEMPTS}
         )
+    begun = None
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
-        _parse_and_chunk(lease)
-    _embed(lease)
-    while not activation.activate(lease):
+        begun = _parse_and_chunk(lease)
+    # While the model works; one that is asked costs money, and must not be asked in vain.
+    phrases = concepts.of(version.pk) if begun and not concepts.asks() else None
+    _embed(lease, begun)
+    while not activation.activate(lease, phrases):
         _embed(lease)  # another space has become active
 
 
@@ -129,7 +134,17 @@ def _postpone(
     lease.postpone(delay, error=message, error_code=error.code)
 
 
-def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Chunks whose vectors are being computed, or will be when they are asked for."""
+
+    space: EmbeddingSpace
+    chunk_ids: list[int]
+    batches: Iterator[tuple[Sequence[int], Vectors]]
+
+
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> _Begun | None:
+    """Store the version's chunks with their terms; return the embedding of the first ones."""
     version = lease.row
     lease.update(state=State.PARSING, progress=0)
     parsed = _parse(lease)
@@ -152,13 +167,14 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
         parser=parsed.parser[:80],
         warnings=list(parsed.warnings),
     )
-    _store_chunks(lease, parsed)
-    carrying.carry(lease, spaces.embedder().tokenizer)
+    begun = _store_chunks(lease, parsed)
+    carried = carrying.carry(lease, spaces.embedder().tokenizer)
     named = with_file_name(version.title, version.file_name)
     terms.read_terms(version.pk, title=named)
     versions.copy_vectors(lease)
     count = version.chunks.count()
     lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+    return None if carried else begun
 
 
 def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
@@ -188,12 +204,18 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None:
-    """Replace the version's chunks and identifiers, in batches."""
+def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> _Begun | None:
+    """Replace the version's chunks and identifiers, in batches.
+
+    The model begins with the first chunks of a new document; later versions may share vectors with
+    the one before them.
+    """
     version = lease.row
     collection = version.document.collection
-    embedder = spaces.embedder(spaces.writing_space())
+    space = spaces.writing_space()
+    embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
+    begun: _Begun | None = None
     headings = [
         (start, block.text)
         for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
@@ -206,11 +228,25 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None
     for batch in _batches(drafts, CHUNK_BATCH):
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
+            if begun is None and version.document.current_id is None:
+                begun = _begin(version, space, chunks[:EMBEDDING_BATCH])
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks
                 for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
             )
+    return begun
+
+
+def _begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> _Begun:
+    """Embed the chunks: a local model works on while the caller does something else."""
+    embedder = spaces.embedder(space)
+    options = spaces.chunking_options(version.document.collection, embedder)
+    texts = [
+        embedding_text(version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options)
+        for chunk in chunks
+    ]
+    return _Begun(space, [chunk.pk for chunk in chunks], embedder.embed_batches(texts))
 
 
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
@@ -249,34 +285,30 @@ def _identifiers(
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
 
 
-def _embed(lease: Lease[DocumentVersion]) -> None:
+def _embed(lease: Lease[DocumentVersion], begun: _Begun | None = None) -> None:
     """Embed the chunks without a vector in the active space; each finished batch is kept.
 
     The `backfill` fills the other written spaces later, so that their providers delay nothing. The
-    active space is looked up for every batch: a switch loses one batch at most.
+    active space is looked up for every batch: a switch loses one batch at most. The batch that has
+    `begun` is the first.
     """
     version = lease.row
     total = max(version.chunk_count, 1)
     while True:
         space = spaces.writing_space()
-        waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
-        # With `version`, which the manager reads of each chunk: deferred, it costs a query each.
-        chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
-        if not chunks:
-            return
+        if begun is None or begun.space != space:
+            waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
+            # With `version`, which the manager reads: deferred, it costs a query for each chunk.
+            chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
+            if not chunks:
+                return
+            begun = _begin(version, space, chunks)
         left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
-        embedder = spaces.embedder(space)
-        options = spaces.chunking_options(version.document.collection, embedder)
-        texts = [
-            embedding_text(
-                version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options
-            )
-            for chunk in chunks
-        ]
-        for indices, vectors in embedder.embed_batches(texts):
+        for indices, vectors in begun.batches:
             with lease.writing():
-                store(space, [chunks[i].pk for i in indices], vectors)
+                store(space, [begun.chunk_ids[i] for i in indices], vectors)
             left -= len(indices)
+        begun = None
         lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -174,6 +174,7 @@ class LocalEmbedder:
         )
         self._session = PerProcess(self._open_session)
         self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
+        self._ahead = PerProcess(lambda: ThreadPoolExecutor(1, "embedding-ahead"))
 
     @property
     def card(self) -> ModelCard:
@@ -186,10 +187,35 @@ class LocalEmbedder:
         return self._tokenizer
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """Yield batches of up to 32 texts in order; see the protocol."""
-        for start in range(0, len(texts), YIELDED):
+        """Begin at once, and yield batches of up to 32 texts in order; see the protocol.
+
+        One batch is computed ahead, while the caller stores the one before it or does other work.
+        """
+        starts = iter(range(0, len(texts), YIELDED))
+
+        def begun() -> tuple[range, Future[Vectors]] | None:
+            start = next(starts, None)
+            if start is None:
+                return None
             indices = range(start, min(start + YIELDED, len(texts)))
-            yield indices, self._embed([self._model.document_prefix + texts[i] for i in indices])
+            prefix = self._model.document_prefix
+            batch = [prefix + texts[i] for i in indices]
+            return indices, self._ahead.get().submit(self._embed, batch)
+
+        def finished(
+            first: tuple[range, Future[Vectors]] | None,
+        ) -> Iterator[tuple[Sequence[int], Vectors]]:
+            running = first
+            try:
+                while running is not None:
+                    indices, vectors = running[0], running[1].result()
+                    running = begun()
+                    yield indices, vectors
+            finally:
+                if running is not None:
+                    running[1].cancel()  # the caller has given up
+
+        return finished(begun())
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""

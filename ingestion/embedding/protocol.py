@@ -68,6 +68,9 @@ class Embedder(Protocol):
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
         """Yield finished batches as (indices into `texts`, their vectors), each index once.
 
+        A model in this process begins when called, so that the caller can do other work before it
+        asks for the first batch; a remote one when that is asked for.
+
         Store each batch when it is yielded: if a later one fails, only the remaining indices
         need a retry.
         """

@@ -19,7 +19,7 @@ from markdown_it.token import Token
 from .syntax_tree import Node
 
 # A larger file has time for pandoc, whose reader has seen more of what people try.
-MOST_CHARS = 1_000_000
+MOST_CHARS = 300_000
 # Deeper nesting than anybody writes; markdown-it's own limit drops what is deeper.
 _DEEPEST = 60
 _BEYOND = re.compile(
@@ -44,8 +44,8 @@ _ODD = re.compile(
     | :[\w+-]+:                                     # emoji
     | [*_]{{3}} | \\[ ]*$                            # where the two disagree
     # An address is one word of text to pandoc, but where does it end?
-    | [*_][\w.+-]*{_START}
-    | {_START}\S*(?:[`\[\]<>{{}}|\\&*~]|_(?!\w)|\)(?![.,:;!?)]*(?:\s|\Z)))
+    | [*_][\w.+-]{{0,64}}{_START}
+    | {_START}\S{{0,500}}(?:[`\[\]<>{{}}|\\&*~]|_(?!\w)|\)(?![.,:;!?)]*(?:\s|\Z)))
     """,
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
@@ -53,7 +53,7 @@ ODD, _MARK = "odd", "Odd"
 _BLANKS = re.compile(r"[ \n]+")
 _INDENT = re.compile(r"\n +")
 # An address is one word to pandoc: the marks within it are no markup.
-_ADDRESS = re.compile(rf"[\w.+-]*{_START}[^\s)]+", re.IGNORECASE)
+_ADDRESS = re.compile(rf"[\w.+-]{{0,64}}{_START}[^\s)]{{1,500}}", re.IGNORECASE)
 _HIDDEN, _SHOWN = {ord("_"): "\ue001"}, {0xE001: "_"}
 
 
