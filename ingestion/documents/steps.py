@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 
@@ -22,8 +22,8 @@ from common import backoff
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
-from ingestion.chunking import chunk_blocks, embedding_text
-from ingestion.documents import activation, parts, versions
+from ingestion.chunking import chunk_blocks
+from ingestion.documents import activation, parts, vectors, versions
 from ingestion.documents.previewing import open_file
 from ingestion.domain import (
     BlockKind,
@@ -35,7 +35,6 @@ from ingestion.domain import (
 from ingestion.edits import carrying
 from ingestion.edits.carrying import names_of
 from ingestion.edits.carrying import patterns as known_patterns
-from ingestion.embedding import Vectors
 from ingestion.errors import (
     DamagedFile,
     EmbeddingUnavailable,
@@ -52,23 +51,19 @@ from ingestion.lexical.languages import detect_language, primary_code, text_conf
 from ingestion.lexical.signatures import signature
 from ingestion.models import (
     Chunk,
-    ChunkEmbedding,
     DocumentVersion,
-    EmbeddingSpace,
     Identifier,
     State,
 )
 from ingestion.parsing.scratch import scratch_directory
 from ingestion.parsing.titles import with_file_name
-from ingestion.spaces.filling import store
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES
 }
 CHUNK_BATCH = 500
-EMBEDDING_BATCH = 128
-# Progress after each step, in [0, 1]: embedding takes nearly all of the time.
-PARSED, CHUNKED = 0.05, 0.10
+# Progress after this step, in [0, 1].
+PARSED = 0.05
 
 
 def advance(version_id: int) -> bool:
@@ -117,9 +112,9 @@ def _run(lease: Lease[DocumentVersion]) -> None:
         begun = _parse_and_chunk(lease)
     # While the model works; one that is asked costs money, and must not be asked in vain.
     phrases = concepts.of(version.pk) if begun and not concepts.asks() else None
-    _embed(lease, begun)
+    vectors.embed(lease, begun)
     while not activation.activate(lease, phrases):
-        _embed(lease)  # another space has become active
+        vectors.embed(lease)  # another space has become active
 
 
 def _postpone(
@@ -134,16 +129,7 @@ def _postpone(
     lease.postpone(delay, error=message, error_code=error.code)
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """Chunks whose vectors are being computed, or will be when they are asked for."""
-
-    space: EmbeddingSpace
-    chunk_ids: list[int]
-    batches: Iterator[tuple[Sequence[int], Vectors]]
-
-
-def _parse_and_chunk(lease: Lease[DocumentVersion]) -> _Begun | None:
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> vectors.Begun | None:
     """Store the version's chunks with their terms; return the embedding of the first ones."""
     version = lease.row
     lease.update(state=State.PARSING, progress=0)
@@ -173,7 +159,7 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> _Begun | None:
     terms.read_terms(version.pk, title=named)
     versions.copy_vectors(lease)
     count = version.chunks.count()
-    lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+    lease.update(state=State.EMBEDDING, progress=vectors.CHUNKED, chunk_count=count, attempts=0)
     return None if carried else begun
 
 
@@ -204,7 +190,7 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> _Begun | None:
+def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> vectors.Begun | None:
     """Replace the version's chunks and identifiers, in batches.
 
     The model begins with the first chunks of a new document; later versions may share vectors with
@@ -215,7 +201,7 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> _Beg
     space = spaces.writing_space()
     embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
-    begun: _Begun | None = None
+    begun: vectors.Begun | None = None
     headings = [
         (start, block.text)
         for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
@@ -229,24 +215,13 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> _Beg
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
             if begun is None and version.document.current_id is None:
-                begun = _begin(version, space, chunks[:EMBEDDING_BATCH])
+                begun = vectors.begin(version, space, chunks)
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks
                 for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
             )
     return begun
-
-
-def _begin(version: DocumentVersion, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> _Begun:
-    """Embed the chunks: a local model works on while the caller does something else."""
-    embedder = spaces.embedder(space)
-    options = spaces.chunking_options(version.document.collection, embedder)
-    texts = [
-        embedding_text(version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options)
-        for chunk in chunks
-    ]
-    return _Begun(space, [chunk.pk for chunk in chunks], embedder.embed_batches(texts))
 
 
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
@@ -283,33 +258,6 @@ def _identifiers(
     placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
     for form, (place, strength) in placed.items():
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
-
-
-def _embed(lease: Lease[DocumentVersion], begun: _Begun | None = None) -> None:
-    """Embed the chunks without a vector in the active space; each finished batch is kept.
-
-    The `backfill` fills the other written spaces later, so that their providers delay nothing. The
-    active space is looked up for every batch: a switch loses one batch at most. The batch that has
-    `begun` is the first.
-    """
-    version = lease.row
-    total = max(version.chunk_count, 1)
-    while True:
-        space = spaces.writing_space()
-        if begun is None or begun.space != space:
-            waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
-            # With `version`, which the manager reads: deferred, it costs a query for each chunk.
-            chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
-            if not chunks:
-                return
-            begun = _begin(version, space, chunks)
-        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
-        for indices, vectors in begun.batches:
-            with lease.writing():
-                store(space, [begun.chunk_ids[i] for i in indices], vectors)
-            left -= len(indices)
-        begun = None
-        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
 
 
 def _moment(stated: str) -> datetime | None:

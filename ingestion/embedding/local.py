@@ -11,6 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from tokenizers import Tokenizer as Encoder
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from ingestion.embedding import e5, minilm, use
 from ingestion.embedding.cache import PerProcess
@@ -24,6 +26,7 @@ from ingestion.embedding.packaged import (
     prepared,
 )
 from ingestion.embedding.protocol import (
+    KEPT_CHARS,
     ModelCard,
     ModelTokenizer,
     Tokenizer,
@@ -164,6 +167,7 @@ class LocalEmbedder:
         self._tokenizer = ModelTokenizer(self._encoder)
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
         self._room = model.window - special
+        self._ends = _ends_of_wordpiece(self._encoder)
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
@@ -249,6 +253,12 @@ class LocalEmbedder:
         return vectors
 
     def _encode(self, text: str) -> list[int]:
+        if self._ends and len(text) <= KEPT_CHARS:
+            # WordPiece cuts at whitespace first, so that parts add up: the title and headings on
+            # the first line, which chunks share, and the chunk, which was counted when it was cut.
+            first, second = self._ends
+            parts = [self._tokenizer.ids(part) for part in text.split("\n", 1)]
+            return [first, *np.concatenate(parts)[: self._room].tolist(), second]
         shown = encodable(text[: self._model.window * LONGEST_TOKEN])
         encoding = self._encoder.encode(shown, add_special_tokens=False)
         encoding.truncate(self._room)
@@ -325,6 +335,17 @@ def _encoder(tokenizer: Path | bytes) -> Encoder:
         raise EmbeddingRejected(
             f"The tokenizer {named} cannot be read: {error}. Copy the file again."
         ) from error
+
+
+def _ends_of_wordpiece(encoder: Encoder) -> tuple[int, int] | None:
+    """The tokens before and after a text, if the tokenizer is BERT's; else None."""
+    normalizer, cutter = encoder.normalizer, encoder.pre_tokenizer
+    if not (isinstance(normalizer, BertNormalizer) and isinstance(cutter, BertPreTokenizer)):
+        return None
+    ends = encoder.post_process(encoder.encode("", add_special_tokens=False)).ids
+    around = encoder.post_process(encoder.encode("a", add_special_tokens=False)).ids
+    is_around = len(ends) == 2 and (around[0], around[-1]) == tuple(ends)
+    return (int(ends[0]), int(ends[1])) if is_around else None
 
 
 def _pad_id(encoder: Encoder) -> int:
