@@ -10,13 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer as Encoder
-from tokenizers.normalizers import BertNormalizer
-from tokenizers.pre_tokenizers import BertPreTokenizer
 
 from ingestion.embedding import e5, minilm, use
 from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
+from ingestion.embedding.encoders import encoder_of, ends_of_wordpiece, pad_id
 from ingestion.embedding.folder import read_folder
 from ingestion.embedding.packaged import (
     MODELS,
@@ -161,13 +159,13 @@ class LocalEmbedder:
         self._model = model
         self._batch_size = config.batch_size
         self._threads = config.threads or usable_cores()
-        self._encoder = _encoder(model.tokenizer)
-        self._pad_id = _pad_id(self._encoder)
+        self._encoder = encoder_of(model.tokenizer)
+        self._pad_id = pad_id(self._encoder)
         # Shared, because a multilingual vocabulary takes 300 MB.
         self._tokenizer = ModelTokenizer(self._encoder)
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
         self._room = model.window - special
-        self._ends = _ends_of_wordpiece(self._encoder)
+        self._ends = ends_of_wordpiece(self._encoder)
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
@@ -323,34 +321,3 @@ class LocalEmbedder:
                 "Export it with sentence-transformers' ONNX backend."
             )
         return [states[0].name, *inputs]
-
-
-def _encoder(tokenizer: Path | bytes) -> Encoder:
-    try:
-        if isinstance(tokenizer, bytes):
-            return Encoder.from_buffer(tokenizer)
-        return Encoder.from_file(str(tokenizer))
-    except Exception as error:  # the library raises bare Exception
-        named = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
-        raise EmbeddingRejected(
-            f"The tokenizer {named} cannot be read: {error}. Copy the file again."
-        ) from error
-
-
-def _ends_of_wordpiece(encoder: Encoder) -> tuple[int, int] | None:
-    """The tokens before and after a text, if the tokenizer is BERT's; else None."""
-    normalizer, cutter = encoder.normalizer, encoder.pre_tokenizer
-    if not (isinstance(normalizer, BertNormalizer) and isinstance(cutter, BertPreTokenizer)):
-        return None
-    ends = encoder.post_process(encoder.encode("", add_special_tokens=False)).ids
-    around = encoder.post_process(encoder.encode("a", add_special_tokens=False)).ids
-    is_around = len(ends) == 2 and (around[0], around[-1]) == tuple(ends)
-    return (int(ends[0]), int(ends[1])) if is_around else None
-
-
-def _pad_id(encoder: Encoder) -> int:
-    """The padding token's id. RoBERTa-like models derive positions from it despite the mask."""
-    if encoder.padding:
-        return int(encoder.padding["pad_id"])
-    known = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
-    return next((found for found in known if found is not None), 0)
