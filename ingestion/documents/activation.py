@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from ingestion.edits import carrying
 from ingestion.errors import IngestionError
 from ingestion.files import storage
 from ingestion.lexical import concepts, terms
+from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, Document, DocumentVersion, EmbeddingSpace, State
 from ingestion.parsing.titles import with_file_name
 from ingestion.spaces import hold_switch, lacking, writing_space
@@ -66,16 +67,16 @@ def _surplus(document: Document) -> Iterable[DocumentVersion]:
             yield version
 
 
-def activate(lease: Lease[DocumentVersion]) -> bool:
+def activate(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None = None) -> bool:
     """Make a fully embedded version the searchable one, in one transaction.
 
     The chunks of the previous version are deleted in the same transaction: a search sees one
     version or the other, never a mixture. False, with nothing done, if another embedding space
     has become active and lacks some of the vectors. Raises LeaseLost if the version was
-    superseded or deleted.
+    superseded or deleted. `phrases` are its concepts, read here if they are not given.
     """
     # Read before the locks: of a long document this takes a second.
-    phrases = concepts.of(lease.row.pk)
+    phrases = concepts.of(lease.row.pk) if phrases is None else phrases
     with transaction.atomic():
         # Lock the document first, as everywhere: a second lock order could deadlock.
         rows = Document.objects.kept().select_for_update(of=("self",))

@@ -19,7 +19,7 @@ from django.db import OperationalError, connection
 from django.db.models import Exists, OuterRef, QuerySet
 from tqdm import tqdm
 
-from ingestion.documents import steps
+from ingestion.documents import steps, vectors
 from ingestion.lexical import terms
 from ingestion.models import Document, DocumentVersion, State
 from ingestion.models.versions import UNFINISHED
@@ -83,7 +83,7 @@ class Watch:
                 waiting.add(pk)
                 bytes_left += self._sizes.get(pk, 0) * (1 - progress)
                 if state == State.EMBEDDING:
-                    embedded = (progress - steps.CHUNKED) / (1 - steps.CHUNKED)
+                    embedded = (progress - vectors.CHUNKED) / (1 - vectors.CHUNKED)
                     chunks_under_way += chunk_count * max(embedded, 0)
             elif state == State.READY:
                 self._chunks_finished += chunk_count

@@ -22,8 +22,8 @@ from common import backoff
 from common.jobs import MAX_ATTEMPTS, Lease, work_on
 from common.observing import metrics
 from ingestion import spaces
-from ingestion.chunking import chunk_blocks, embedding_text
-from ingestion.documents import activation, parts, versions
+from ingestion.chunking import chunk_blocks
+from ingestion.documents import activation, parts, vectors, versions
 from ingestion.documents.previewing import open_file
 from ingestion.domain import (
     BlockKind,
@@ -46,27 +46,24 @@ from ingestion.errors import (
 from ingestion.files import storage
 from ingestion.files.filetypes import SOURCE_TYPES, SUPPORTED
 from ingestion.identifiers import Pattern, placed_forms
-from ingestion.lexical import terms
+from ingestion.lexical import concepts, terms
 from ingestion.lexical.languages import detect_language, primary_code, text_config
 from ingestion.lexical.signatures import signature
 from ingestion.models import (
     Chunk,
-    ChunkEmbedding,
     DocumentVersion,
     Identifier,
     State,
 )
 from ingestion.parsing.scratch import scratch_directory
 from ingestion.parsing.titles import with_file_name
-from ingestion.spaces.filling import store
 
 _FORMATS = {kind.media_type: kind.extension.removeprefix(".") for kind in SUPPORTED.values()} | {
     kind.media_type: "code" for kind in SOURCE_TYPES
 }
 CHUNK_BATCH = 500
-EMBEDDING_BATCH = 128
-# Progress after each step, in [0, 1]: embedding takes nearly all of the time.
-PARSED, CHUNKED = 0.05, 0.10
+# Progress after this step, in [0, 1].
+PARSED = 0.05
 
 
 def advance(version_id: int) -> bool:
@@ -110,11 +107,14 @@ def _run(lease: Lease[DocumentVersion]) -> None:
             )
             % {"max_attempts": MAX_ATTEMPTS}
         )
+    begun = None
     if version.state in (State.QUEUED, State.PARSING, State.CHUNKING):
-        _parse_and_chunk(lease)
-    _embed(lease)
-    while not activation.activate(lease):
-        _embed(lease)  # another space has become active
+        begun = _parse_and_chunk(lease)
+    # While the model works; one that is asked costs money, and must not be asked in vain.
+    phrases = concepts.of(version.pk) if begun and not concepts.asks() else None
+    vectors.embed(lease, begun)
+    while not activation.activate(lease, phrases):
+        vectors.embed(lease)  # another space has become active
 
 
 def _postpone(
@@ -129,7 +129,8 @@ def _postpone(
     lease.postpone(delay, error=message, error_code=error.code)
 
 
-def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
+def _parse_and_chunk(lease: Lease[DocumentVersion]) -> vectors.Begun | None:
+    """Store the version's chunks with their terms; return the embedding of the first ones."""
     version = lease.row
     lease.update(state=State.PARSING, progress=0)
     parsed = _parse(lease)
@@ -152,13 +153,14 @@ def _parse_and_chunk(lease: Lease[DocumentVersion]) -> None:
         parser=parsed.parser[:80],
         warnings=list(parsed.warnings),
     )
-    _store_chunks(lease, parsed)
-    carrying.carry(lease, spaces.embedder().tokenizer)
+    begun = _store_chunks(lease, parsed)
+    carried = carrying.carry(lease, spaces.embedder().tokenizer)
     named = with_file_name(version.title, version.file_name)
     terms.read_terms(version.pk, title=named)
     versions.copy_vectors(lease)
     count = version.chunks.count()
-    lease.update(state=State.EMBEDDING, progress=CHUNKED, chunk_count=count, attempts=0)
+    lease.update(state=State.EMBEDDING, progress=vectors.CHUNKED, chunk_count=count, attempts=0)
+    return None if carried else begun
 
 
 def _parse(lease: Lease[DocumentVersion]) -> ParsedDocument:
@@ -188,12 +190,18 @@ def _language(version: DocumentVersion, parsed: ParsedDocument, text: str) -> st
     )
 
 
-def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None:
-    """Replace the version's chunks and identifiers, in batches."""
+def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> vectors.Begun | None:
+    """Replace the version's chunks and identifiers, in batches.
+
+    The model begins with the first chunks of a new document; later versions may share vectors with
+    the one before them.
+    """
     version = lease.row
     collection = version.document.collection
-    embedder = spaces.embedder(spaces.writing_space())
+    space = spaces.writing_space()
+    embedder = spaces.embedder(space)
     options = spaces.chunking_options(collection, embedder)
+    begun: vectors.Begun | None = None
     headings = [
         (start, block.text)
         for block, (start, _) in zip(parsed.blocks, block_spans(parsed.blocks), strict=True)
@@ -206,11 +214,14 @@ def _store_chunks(lease: Lease[DocumentVersion], parsed: ParsedDocument) -> None
     for batch in _batches(drafts, CHUNK_BATCH):
         with lease.writing():
             chunks = Chunk.objects.bulk_create(_chunk(version, draft) for draft in batch)
+            if begun is None and version.document.current_id is None:
+                begun = vectors.begin(version, space, chunks)
             Identifier.objects.bulk_create(
                 row
                 for chunk in chunks
                 for row in _identifiers(chunk, names_of(version, chunk.ordinal), headings, patterns)
             )
+    return begun
 
 
 def _chunk(version: DocumentVersion, draft: ChunkDraft) -> Chunk:
@@ -247,37 +258,6 @@ def _identifiers(
     placed = placed_forms(title, [*chunk.heading_path, *own], chunk.text, patterns)
     for form, (place, strength) in placed.items():
         yield Identifier(chunk=chunk, form=form, strength=strength, place=place)
-
-
-def _embed(lease: Lease[DocumentVersion]) -> None:
-    """Embed the chunks without a vector in the active space; each finished batch is kept.
-
-    The `backfill` fills the other written spaces later, so that their providers delay nothing. The
-    active space is looked up for every batch: a switch loses one batch at most.
-    """
-    version = lease.row
-    total = max(version.chunk_count, 1)
-    while True:
-        space = spaces.writing_space()
-        waiting = spaces.lacking(space, version.chunks.order_by("ordinal"))
-        # With `version`, which the manager reads of each chunk: deferred, it costs a query each.
-        chunks = list(waiting.only("version", "text", "heading_path")[:EMBEDDING_BATCH])
-        if not chunks:
-            return
-        left = total - ChunkEmbedding.objects.filter(chunk__version=version, space=space).count()
-        embedder = spaces.embedder(space)
-        options = spaces.chunking_options(version.document.collection, embedder)
-        texts = [
-            embedding_text(
-                version.title, chunk.heading_path, chunk.text, embedder.tokenizer, options
-            )
-            for chunk in chunks
-        ]
-        for indices, vectors in embedder.embed_batches(texts):
-            with lease.writing():
-                store(space, [chunks[i].pk for i in indices], vectors)
-            left -= len(indices)
-        lease.update(progress=CHUNKED + (1 - CHUNKED) * min(1 - left / total, 0.999))
 
 
 def _moment(stated: str) -> datetime | None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from tokenizers import Tokenizer as Encoder
 
 from ingestion.embedding import e5, minilm, use
 from ingestion.embedding.cache import PerProcess
 from ingestion.embedding.config import LocalModelConfig, Pooling, usable_cores
+from ingestion.embedding.encoders import encoder_of, ends_of_wordpiece, pad_id
 from ingestion.embedding.folder import read_folder
 from ingestion.embedding.packaged import (
     MODELS,
@@ -24,6 +24,7 @@ from ingestion.embedding.packaged import (
     prepared,
 )
 from ingestion.embedding.protocol import (
+    KEPT_CHARS,
     ModelCard,
     ModelTokenizer,
     Tokenizer,
@@ -158,12 +159,13 @@ class LocalEmbedder:
         self._model = model
         self._batch_size = config.batch_size
         self._threads = config.threads or usable_cores()
-        self._encoder = _encoder(model.tokenizer)
-        self._pad_id = _pad_id(self._encoder)
+        self._encoder = encoder_of(model.tokenizer)
+        self._pad_id = pad_id(self._encoder)
         # Shared, because a multilingual vocabulary takes 300 MB.
         self._tokenizer = ModelTokenizer(self._encoder)
         special = self._encoder.num_special_tokens_to_add(is_pair=False)
         self._room = model.window - special
+        self._ends = ends_of_wordpiece(self._encoder)
         prefix = self._tokenizer.count(model.document_prefix)
         self._card = ModelCard(
             name=model.name,
@@ -174,6 +176,7 @@ class LocalEmbedder:
         )
         self._session = PerProcess(self._open_session)
         self._pool = PerProcess(lambda: ThreadPoolExecutor(self._threads, "embedding"))
+        self._ahead = PerProcess(lambda: ThreadPoolExecutor(1, "embedding-ahead"))
 
     @property
     def card(self) -> ModelCard:
@@ -186,10 +189,35 @@ class LocalEmbedder:
         return self._tokenizer
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
-        """Yield batches of up to 32 texts in order; see the protocol."""
-        for start in range(0, len(texts), YIELDED):
+        """Begin at once, and yield batches of up to 32 texts in order; see the protocol.
+
+        One batch is computed ahead, while the caller stores the one before it or does other work.
+        """
+        starts = iter(range(0, len(texts), YIELDED))
+
+        def begun() -> tuple[range, Future[Vectors]] | None:
+            start = next(starts, None)
+            if start is None:
+                return None
             indices = range(start, min(start + YIELDED, len(texts)))
-            yield indices, self._embed([self._model.document_prefix + texts[i] for i in indices])
+            prefix = self._model.document_prefix
+            batch = [prefix + texts[i] for i in indices]
+            return indices, self._ahead.get().submit(self._embed, batch)
+
+        def finished(
+            first: tuple[range, Future[Vectors]] | None,
+        ) -> Iterator[tuple[Sequence[int], Vectors]]:
+            running = first
+            try:
+                while running is not None:
+                    indices, vectors = running[0], running[1].result()
+                    running = begun()
+                    yield indices, vectors
+            finally:
+                if running is not None:
+                    running[1].cancel()  # the caller has given up
+
+        return finished(begun())
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Shape (len(texts), dimensions), row i for texts[i]; (0, dimensions) for none."""
@@ -223,6 +251,12 @@ class LocalEmbedder:
         return vectors
 
     def _encode(self, text: str) -> list[int]:
+        if self._ends and len(text) <= KEPT_CHARS:
+            # WordPiece cuts at whitespace first, so that parts add up: the title and headings on
+            # the first line, which chunks share, and the chunk, which was counted when it was cut.
+            first, second = self._ends
+            parts = [self._tokenizer.ids(part) for part in text.split("\n", 1)]
+            return [first, *np.concatenate(parts)[: self._room].tolist(), second]
         shown = encodable(text[: self._model.window * LONGEST_TOKEN])
         encoding = self._encoder.encode(shown, add_special_tokens=False)
         encoding.truncate(self._room)
@@ -287,23 +321,3 @@ class LocalEmbedder:
                 "Export it with sentence-transformers' ONNX backend."
             )
         return [states[0].name, *inputs]
-
-
-def _encoder(tokenizer: Path | bytes) -> Encoder:
-    try:
-        if isinstance(tokenizer, bytes):
-            return Encoder.from_buffer(tokenizer)
-        return Encoder.from_file(str(tokenizer))
-    except Exception as error:  # the library raises bare Exception
-        named = "of the packaged model" if isinstance(tokenizer, bytes) else str(tokenizer)
-        raise EmbeddingRejected(
-            f"The tokenizer {named} cannot be read: {error}. Copy the file again."
-        ) from error
-
-
-def _pad_id(encoder: Encoder) -> int:
-    """The padding token's id. RoBERTa-like models derive positions from it despite the mask."""
-    if encoder.padding:
-        return int(encoder.padding["pad_id"])
-    known = (encoder.token_to_id(token) for token in ("[PAD]", "<pad>"))
-    return next((found for found in known if found is not None), 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -68,6 +69,9 @@ class Embedder(Protocol):
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
         """Yield finished batches as (indices into `texts`, their vectors), each index once.
 
+        A model in this process begins when called, so that the caller can do other work before it
+        asks for the first batch; a remote one when that is asked for.
+
         Store each batch when it is yielded: if a later one fails, only the remaining indices
         need a retry.
         """
@@ -128,6 +132,8 @@ def unit_vectors(matrix: npt.NDArray[np.floating], source: str) -> Vectors:
 # The library's memory grows with the string: 5 MB at once took 5.7 s and 730 MB; in windows of
 # 16,384 characters it took 2.2 s and negligible memory.
 WINDOW = 16_384
+# Texts whose tokens a process keeps, of at most so many characters: some 2 MB of chunks.
+KEPT_TEXTS, KEPT_CHARS = 512, 4_000
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SPACE = re.compile(r"\s")
@@ -165,9 +171,23 @@ class ModelTokenizer:
         self._encoder = encoder
         self._encoder.no_padding()
         self._encoder.no_truncation()
+        self._kept = lru_cache(maxsize=KEPT_TEXTS)(self._read)
+
+    def ids(self, text: str) -> npt.NDArray[np.int32]:
+        """The tokens of a text of at most KEPT_CHARS; those of the last texts are kept.
+
+        A chunk is counted when it is cut, and embedded a moment later.
+        """
+        return self._kept(text)
+
+    def _read(self, text: str) -> npt.NDArray[np.int32]:
+        encoding = self._encoder.encode(encodable(text), add_special_tokens=False)
+        return np.array(encoding.ids, dtype=np.int32)
 
     def count(self, text: str) -> int:
         """Number of tokens in `text`; 0 for an empty string."""
+        if len(text) <= KEPT_CHARS:
+            return len(self._kept(text))
         return sum(
             len(self._encoder.encode(piece, add_special_tokens=False).ids)
             for _, piece in windows(encodable(text))

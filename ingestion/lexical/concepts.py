@@ -96,6 +96,11 @@ def of(version_id: int, *, ask: bool = True) -> list[KeyPhrase]:
     ]
 
 
+def asks() -> bool:
+    """Whether `of` asks a model."""
+    return asking.is_set()
+
+
 def store(document: Document, phrases: Sequence[KeyPhrase]) -> None:
     """Replace the concepts of the document by those of its current version.
 

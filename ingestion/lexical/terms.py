@@ -20,7 +20,6 @@ from ingestion.lexical.hyphens import with_joined_sql
 from ingestion.lexical.languages import text_config
 from ingestion.lexical.ngrams import spaced, spaced_sql
 from ingestion.lexical.stamps import mark_changed
-from ingestion.models import TermFrequency
 
 K1 = 1.2  # Robertson & Zaragoza 2009, section 3.5: 1.2 to 2 for most collections
 B = 0.75
@@ -132,14 +131,19 @@ WHERE c.version_id = %(version)s AND c.searchable
 GROUP BY c.collection_id, c.text_config
 """
 
+# The ids of the frequencies that became 0: to look for them costs a scan of the whole vocabulary.
 _FOLD_TERMS = """
-WITH gone AS (DELETE FROM ingestion_termchange RETURNING collection_id, lexeme, chunks)
-INSERT INTO ingestion_termfrequency (collection_id, lexeme, chunks)
-SELECT collection_id, lexeme, sum(chunks) FROM gone GROUP BY collection_id, lexeme
-HAVING sum(chunks) <> 0
-ORDER BY lexeme, collection_id
-ON CONFLICT (lexeme, collection_id)
-DO UPDATE SET chunks = ingestion_termfrequency.chunks + EXCLUDED.chunks
+WITH gone AS (DELETE FROM ingestion_termchange RETURNING collection_id, lexeme, chunks),
+put AS (
+    INSERT INTO ingestion_termfrequency (collection_id, lexeme, chunks)
+    SELECT collection_id, lexeme, sum(chunks) FROM gone GROUP BY collection_id, lexeme
+    HAVING sum(chunks) <> 0
+    ORDER BY lexeme, collection_id
+    ON CONFLICT (lexeme, collection_id)
+    DO UPDATE SET chunks = ingestion_termfrequency.chunks + EXCLUDED.chunks
+    RETURNING id, chunks
+)
+SELECT id FROM put WHERE chunks <= 0
 """
 
 _FOLD_CHUNKS = """
@@ -212,8 +216,9 @@ def fold() -> bool:
         if not locks.try_hold(locks.TERM_STATISTICS):
             return False
         cursor.execute(_FOLD_TERMS)
+        unused = [pk for (pk,) in cursor.fetchall()]
         cursor.execute(_FOLD_CHUNKS)
-        TermFrequency.objects.filter(chunks__lte=0).delete()
+        cursor.execute("DELETE FROM ingestion_termfrequency WHERE id = ANY(%s)", [unused])
     _shrink_index()
     _reweigh_drifted()
     return True

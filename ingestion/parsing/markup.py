@@ -1,15 +1,17 @@
-"""HTML, Markdown, AsciiDoc and Org -> Blocks, by pandoc."""
+"""HTML, Markdown, AsciiDoc and Org -> Blocks, by pandoc; what is CommonMark without it."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
 from ingestion.domain import Block
+from ingestion.parsing.commonmark import BeyondCommonMark, nodes_of
 from ingestion.parsing.encoding import decode
 from ingestion.parsing.limits import ParseLimits
 from ingestion.parsing.pandoc import (
@@ -143,6 +145,13 @@ def _moment(value: object) -> str:
 
 
 def _tree(text: str, limits: ParseLimits) -> Tree:
+    with suppress(BeyondCommonMark):
+        return Tree({}, nodes_of(text, lambda odd: pandoc_tree(odd, limits).blocks))
+    return pandoc_tree(text, limits)
+
+
+def pandoc_tree(text: str, limits: ParseLimits) -> Tree:
+    """The syntax tree of Markdown by pandoc alone."""
     try:
         return read_tree(text, READER, limits)
     except PandocUnreadable:

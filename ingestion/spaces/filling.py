@@ -148,7 +148,8 @@ def store(
 
 def literal(vector: Iterable[float]) -> str:
     """A vector in pgvector's text format. Five digits exceed half precision."""
-    return "[" + ",".join([f"{value:.5g}" for value in vector]) + "]"
+    values = tuple(vector)
+    return "[" + ",".join(["%.5g"] * len(values)) % values + "]"
 
 
 def settled() -> QuerySet[Chunk]:

@@ -30,7 +30,11 @@ class MeteredEmbedder:
 
     def embed_batches(self, texts: Sequence[str]) -> Iterator[tuple[Sequence[int], Vectors]]:
         """The embedder's batches; the time in which the caller stores one is not counted."""
-        batches = self._embedder.embed_batches(texts)
+        return self._metered(self._embedder.embed_batches(texts))
+
+    def _metered(
+        self, batches: Iterator[tuple[Sequence[int], Vectors]]
+    ) -> Iterator[tuple[Sequence[int], Vectors]]:
         while True:
             with self._counted("passages"):
                 batch = next(batches, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from threading import Event
@@ -17,6 +17,7 @@ from ingestion import services
 from ingestion.documents import steps
 from ingestion.edits.carrying import parsed_text
 from ingestion.errors import StateConflict
+from ingestion.lexical.keyphrases import KeyPhrase
 from ingestion.models import Chunk, Document, DocumentVersion, State
 from tests.faults.harness import (
     NOTE,
@@ -99,9 +100,9 @@ def test_a_document_purged_between_its_last_vector_and_the_swap(
     receipt = upload(make_collection(), NOTE)
     activate = steps.activation.activate
 
-    def purge_first(lease: Lease[DocumentVersion]) -> bool:
+    def purge_first(lease: Lease[DocumentVersion], phrases: Sequence[KeyPhrase] | None) -> bool:
         purge(receipt.document)
-        return activate(lease)
+        return activate(lease, phrases)
 
     monkeypatch.setattr(steps.activation, "activate", purge_first)
     assert steps.advance(receipt.version.pk) is False

@@ -244,12 +244,12 @@ class TestFilling:
         early = upload(collection, "# Early\n\nText.", file_name="e.md").version
         activate = steps.activation.activate
 
-        def late(lease: Any) -> bool:
+        def late(lease: Any, phrases: Any) -> bool:
             monkeypatch.setattr(steps.activation, "activate", activate)
             make_document(collection, "# Later\n\nText.", file_name="l.md")
             fill(second)
             assert held(second) == 3
-            return activate(lease)
+            return activate(lease, phrases)
 
         monkeypatch.setattr(steps.activation, "activate", late)
         assert steps.advance(early.pk)
@@ -392,12 +392,12 @@ class TestActivating:
         version = upload(collection, "# Late\n\nText.", file_name="late.md").version
         activate = steps.activation.activate
 
-        def switch_first(lease: Any) -> bool:
+        def switch_first(lease: Any, phrases: Any) -> bool:
             if spaces.writing_space().pk != second.pk:
                 changes.activate(second, acting_user=None)
-                assert not activate(lease)
+                assert not activate(lease, phrases)
                 return False
-            return activate(lease)
+            return activate(lease, phrases)
 
         monkeypatch.setattr(steps.activation, "activate", switch_first)
         assert steps.advance(version.pk)

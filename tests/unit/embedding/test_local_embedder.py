@@ -5,8 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 from ingestion.embedding import EmbedderConfig, LocalModelConfig, build_embedder
 from ingestion.embedding import minilm as packaged
 from ingestion.embedding.local import LocalEmbedder
+from ingestion.embedding.protocol import Vectors, encodable
 from ingestion.errors import EmbeddingRejected, EmbeddingUnavailable
 
 if TYPE_CHECKING:
@@ -60,6 +63,62 @@ def test_batches_come_in_order_and_cover_each_text_once(minilm: LocalEmbedder) -
     assert len(batches) > 1
     assert all(len(indices) == len(vectors) for indices, vectors in batches)
     np.testing.assert_array_equal(batches[2][1][0], minilm.embed_query(texts[batches[2][0][0]]))
+
+
+ODD = (
+    "e\u0301",
+    "\u0301x",
+    "\u03a3\n\u03a3\u0391",
+    "\u65e5\u672c",
+    "\ud800",
+    "##a",
+    "[CLS]",
+    "a\r\nb",
+    "\u200d",
+)
+
+
+def test_the_tokens_of_parts_are_those_of_the_whole(minilm: LocalEmbedder) -> None:
+    """A chunk is not read again for its vector: its tokens were counted when it was cut."""
+    body = "The pump's D-40 valve, \u00e9t\u00e9 2024: f(x) != naively_named " * 12
+    texts = [
+        f"{one} Title > A\n{other}{body[:size]}"
+        for one in ODD
+        for other in ODD
+        for size in (9, 700)
+    ]
+    texts += ["", "\n", "\nx", "x\n", body, *(f"{one}\n" for one in ODD)]
+    encoder = minilm._encoder
+    for text in texts:
+        whole = encoder.encode(encodable(text), add_special_tokens=False)
+        whole.truncate(254)
+        assert minilm._encode(text) == encoder.post_process(whole).ids, text
+
+
+def test_the_model_begins_before_the_first_batch_is_asked_for(minilm: LocalEmbedder) -> None:
+    begun, run = Event(), minilm._run
+
+    def noted(encoded: Sequence[Sequence[int]]) -> Vectors:
+        begun.set()
+        return run(encoded)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "_run", noted)
+        batches = minilm.embed_batches(["One part", "Another part"])
+        assert begun.wait(60)
+        ((_, vectors),) = list(batches)
+    np.testing.assert_array_equal(vectors[0], minilm.embed_query("One part"))
+
+
+def test_an_error_of_the_model_reaches_whoever_asks(minilm: LocalEmbedder) -> None:
+    def broken(encoded: Sequence[Sequence[int]]) -> Vectors:
+        raise EmbeddingRejected("broken")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(minilm, "_run", broken)
+        batches = minilm.embed_batches(["One part"] * 70)
+        with pytest.raises(EmbeddingRejected, match="broken"):
+            next(batches)
 
 
 def test_a_paraphrase_is_closer_than_another_topic(minilm: LocalEmbedder) -> None:
