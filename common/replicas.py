@@ -167,7 +167,9 @@ class Replica:
     def leave(self, error: Exception) -> None:
         """Use it no more until it answers, unless the error is that of one statement."""
         code = getattr(error.__cause__, "sqlstate", None)
-        logger.warning("%s: %s", self.alias, str(error).split("\n", 1)[0] or type(error).__name__)
+        # What a statement failed at may be quoted: a question, or a text.
+        said = f"error {code}" if code is not None else str(error).split("\n", 1)[0]
+        logger.warning("%s: %s", self.alias, said or type(error).__name__)
         if code is not None and not code.startswith(("08", "53", "57P")):
             return  # such as a conflict with the replay
         with self._leaving:

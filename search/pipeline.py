@@ -69,11 +69,12 @@ def search(
 
     With `group` a document appears once, at its best passage's rank; near-duplicates are folded.
     Costs three queries: the state of configuration and library, the candidates, the page shown; the
-    first alone if the same was asked a moment ago (`repeated`). One more for the texts that a
-    reranker reads, one for words that no searched text contains, one for a collection of chosen
-    groups that names its own profile, one if nothing is found with the phrases and exclusions of
-    the query, and three more to search its correction. The order never depends on the page or its
-    size. Raises QueryTooLong, InvalidFilter, NothingAsked, UnknownProfile, NoActiveProfile.
+    first alone if the same was asked a moment ago, and again if the response is kept (`repeated`).
+    One more for the texts that a reranker reads, one for words that no searched text contains, one
+    for a collection of chosen groups that names its own profile, one if nothing is found with the
+    phrases and exclusions of the query, and three more to search its correction. The order never
+    depends on the page or its size. Raises QueryTooLong, InvalidFilter, NothingAsked,
+    UnknownProfile, NoActiveProfile.
     """
     started = time.perf_counter()
     choices, filters = choices or Choices(), filters or Filters()
@@ -97,7 +98,7 @@ def _searched(
     else:
         response = _made(text, asked, configured, started)
         if key is not None:
-            repeated.keep(key, response)
+            repeated.keep(key, response, asked.viewer)
     # Not those of tuners and measurements, as in the events of analytics.
     is_readers = is_saved and patience() is None and not response.forced
     if is_readers and not response.query.is_empty:

@@ -126,7 +126,7 @@ def _every(seconds: float, task: str, queue: str = "maintenance") -> dict[str, A
 CELERY_BEAT_SCHEDULE = {
     "refresh-sign-on": _every(60, "common.accounts.tasks.refresh_sign_on"),
     "forget-usage": _every(86_400, "common.accounts.tasks.forget_usage"),
-    "forget-sessions": _every(86_400, "common.accounts.tasks.forget_sessions"),
+    "forget-sessions": _every(600, "common.accounts.tasks.forget_sessions"),
     "forget-audit": _every(86_400, "common.audit.tasks.forget_events"),
     "sweep": _every(10, "ingestion.tasks.sweep"),
     "purge-bin": _every(3600, "ingestion.tasks.purge_bin", "imports"),

@@ -1,4 +1,4 @@
-"""What somebody gets who may not try a password now: a page or JSON, with the time to wait."""
+"""What somebody gets who may not try to sign in now: a page or JSON, with the time to wait."""
 
 from __future__ import annotations
 
@@ -29,6 +29,14 @@ def locked(request: HttpRequest, *_: Any) -> HttpResponse:
     sentence = gettext(
         "Too many wrong passwords came from your network, or for this user name. Passwords are "
         "checked again in %(time)s."
+    ) % {"time": _in_words(wait)}
+    return _refused(request, sentence, status=429, code="throttled", wait=wait)
+
+
+def too_many(request: HttpRequest, wait: int) -> HttpResponse:
+    """The response to more attempts from an address than are taken, which may come again later."""
+    sentence = gettext(
+        "Too many attempts to sign in came from your network. Try again in %(time)s."
     ) % {"time": _in_words(wait)}
     return _refused(request, sentence, status=429, code="throttled", wait=wait)
 

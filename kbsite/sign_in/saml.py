@@ -16,12 +16,15 @@ from allauth.socialaccount.providers.saml import views
 from allauth.socialaccount.providers.saml.utils import get_app_or_404
 from django.contrib.sessions.models import Session
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.urls import path
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from lxml.etree import XMLSyntaxError
 from onelogin.saml2.errors import OneLogin_Saml2_Error
+
+from common.api.access import seconds_to_wait
+from kbsite.sign_in.refusals import too_many
 
 logger = logging.getLogger(__name__)
 
@@ -65,8 +68,13 @@ def _refused(request: HttpRequest, organization_slug: str) -> HttpResponse:
 def take(request: HttpRequest, organization_slug: str) -> HttpResponse:
     """Keep the provider's response for the redirect that brings the browser's own session.
 
-    The browser sends this request from the provider's page, without its session.
+    The browser sends this request from the provider's page, without its session. What anybody sends
+    is kept in the database until it has expired: a network has as many a minute as searches.
     """
+    if request.method != "POST":
+        return HttpResponseNotAllowed(["POST"])
+    if wait := seconds_to_wait(request, for_search=True):
+        return too_many(request, wait)
     response = request.POST.get("SAMLResponse", "")
     if not 0 < len(response) <= LONGEST_RESPONSE:
         logger.warning("A SAML response of %d letters was refused", len(response))

@@ -11,8 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Hashable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from django.conf import settings
 from django.utils.translation import get_language
@@ -27,17 +26,34 @@ from search.engine.response import SearchResponse
 from search.engine.settle import Request
 from search.query.parse import clean_text
 from search.retrieval.backends import POSTGRES
-from search.retrieval.state import library_state
+from search.retrieval.state import LibraryState, library_state
 
 # One response takes 400 kB with its candidates, from which explanations are made when asked for:
 # some 50 MB a process. Beyond that the least recently asked one goes. A guess.
 MOST_KEPT = 128
+# Of the passages shown: fifty of the longest, with those folded under them, have millions. A guess.
+MOST_CHARS = 200_000
 
-_held: OrderedDict[Hashable, tuple[float, SearchResponse]] = OrderedDict()
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """All that decides what a response says: see the module.
+
+    `request` without its viewer, of whom `traits` are what counts besides the readable collections.
+    """
+
+    text: str
+    state: LibraryState
+    traits: tuple[bool, ...]
+    request: Request
+    language: str | None
+
+
+_held: OrderedDict[Key, tuple[float, SearchResponse]] = OrderedDict()
 _lock = threading.Lock()
 
 
-def prepared(text: str, asked: Request) -> tuple[Configuration, Hashable | None]:
+def prepared(text: str, asked: Request) -> tuple[Configuration, Key | None]:
     """The current configuration, and the key of the response; None if it may not be kept.
 
     One query. Not kept are the searches of measurements, of drafts, and those that take part in an
@@ -49,7 +65,7 @@ def prepared(text: str, asked: Request) -> tuple[Configuration, Hashable | None]
     configured = configuration.current(state.configuration)
     if asked.takes_part is not None and configured.experiment is not None:
         return configured, None
-    return configured, (
+    return configured, Key(
         clean_text(text),
         state,
         _of_viewer(asked.viewer, configured),
@@ -71,7 +87,7 @@ def _may_be_kept(text: str, asked: Request) -> bool:
     )
 
 
-def kept(key: Hashable) -> SearchResponse | None:
+def kept(key: Key) -> SearchResponse | None:
     """The response kept under the key; None if there is none, or it is too old."""
     now = time.monotonic()
     with _lock:
@@ -85,14 +101,24 @@ def kept(key: Hashable) -> SearchResponse | None:
     return response
 
 
-def keep(key: Hashable, response: SearchResponse) -> None:
-    """Keep the response for RESULT_CACHE_SECONDS, unless a part of the search could not run."""
-    if response.degraded:
+def keep(key: Key, response: SearchResponse, viewer: Viewer) -> None:
+    """Keep the response for RESULT_CACHE_SECONDS; one query.
+
+    Not if a part of the search could not run, or if the texts are very long. Nor if the state has
+    changed since the key was made: a viewer who was let into a collection meanwhile has been shown
+    its passages, and whoever has the rights of before must not be.
+    """
+    if response.degraded or _chars(response) > MOST_CHARS or library_state(viewer) != key.state:
         return
     with _lock:
         _held[key] = time.monotonic() + settings.RESULT_CACHE_SECONDS, response
         while len(_held) > MOST_KEPT:
             _held.popitem(last=False)
+
+
+def _chars(response: SearchResponse) -> int:
+    shown = (one for best in response.results for one in (best, *best.folded, *best.copies))
+    return sum(len(one.text) + len(one.marked) for one in shown)
 
 
 def forget() -> None:

@@ -14,8 +14,14 @@ from typing import IO, Any
 import pytest
 import requests
 from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.models import Session
+from django.http import HttpResponse
+from django.test import RequestFactory
+from django.utils import timezone
 
 from common.accounts.models import User
+from common.api.access import AnonymousThrottle
 from tests.faults.asgi import gunicorn
 from tests.support.factories import make_collection, make_document
 from tests.support.saml_provider import SamlProvider, saml_provider, write_key, xmldsig
@@ -229,3 +235,28 @@ def test_nothing_is_refused_as_well(browser: Browser) -> None:
     assert browser.session.post(f"{browser.saml}/acs/", timeout=30).status_code == 401
     assert browser.session.get(f"{browser.saml}/acs/finish/", timeout=30).status_code == 401
     assert browser.session.get(f"{browser.site}/accounts/saml/other/login/").status_code == 404
+
+
+def test_responses_are_kept_for_minutes_and_no_more_than_a_network_may_search(
+    rf: RequestFactory, settings: Any, clean_cache: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever floods the address fills no database: each response is kept, 250,000 letters long."""
+    from kbsite.sign_in import saml
+
+    monkeypatch.setattr(AnonymousThrottle, "THROTTLE_RATES", {"anon": "2/min"})
+    # Not among the addresses of a site without SAML, as this process has it.
+    monkeypatch.setattr(saml.views, "reverse", lambda *_, **__: "/accounts/saml/work/acs/finish/")
+    at = "/accounts/saml/work/acs/"
+
+    def sent() -> HttpResponse:
+        request = rf.post(at, {"SAMLResponse": "x" * 1_000})
+        request.user = AnonymousUser()
+        return saml.take(request, "work")
+
+    assert [sent().status_code for _ in range(3)] == [302, 302, 429]
+    assert Session.objects.count() == 2
+    soon = timezone.now() + saml.HOP
+    assert {each.expire_date <= soon for each in Session.objects.all()} == {True}
+    beat = settings.CELERY_BEAT_SCHEDULE["forget-sessions"]
+    assert beat["schedule"] <= 600
+    assert saml.take(rf.get(at), "work").status_code == 405

@@ -23,6 +23,7 @@ from ingestion.lexical import concepts, terms
 from ingestion.models import Chunk, Collection, CorpusStatistics, Document
 from ingestion.services import Wish
 from search.engine import repeated
+from search.engine.find import find
 from search.models import Hide, Pin, Synonym
 from search.pipeline import SearchResponse, search
 from search.tuning.models import ProfileChange
@@ -104,6 +105,12 @@ def told(response: SearchResponse) -> Any:
         (response.profile.name, response.profile.version, response.weights),
         (response.classification, response.confidence, response.low_confidence),
     )
+
+
+def names_in(response: SearchResponse) -> set[str]:
+    """The collections whose passages a response shows, folded ones included."""
+    shown = (one for best in response.results for one in (best, *best.folded, *best.copies))
+    return {one.collection for one in shown}
 
 
 def asked_anew(question: str, viewer: User | None, settings: Any) -> SearchResponse:
@@ -259,6 +266,33 @@ def test_it_equals_the_response_of_a_new_search(
                 assert told(held) == told(anew), f"{who} after {change.__name__}"
 
 
+@pytest.mark.parametrize("change", ["a reader is let in", "a reader is let out"])
+def test_what_changes_during_a_search_is_kept_for_nobody(
+    library: Library, settings: Any, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Ann's rights change after the key was made; Bob has what hers were before."""
+    crew = library.collections[2]
+    group, _ = Group.objects.get_or_create(name="crew")
+    crew.groups.add(group)
+    ann, bob = (User.objects.create_user(name, password="x") for name in ("ann", "bob"))
+    before, after = ([], [group]) if change == "a reader is let in" else ([group], [])
+    ann.groups.set(before)
+    bob.groups.set(before)
+
+    def meanwhile(*arguments: Any) -> Any:
+        ann.groups.set(after)
+        return find(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("search.pipeline.find", meanwhile)
+        shown = search("winch oil", viewer=fresh(ann))
+    assert ("Crew" in names_in(shown)) is (change == "a reader is let in")
+
+    held = search("winch oil", viewer=fresh(bob))
+    assert told(held) == told(asked_anew("winch oil", fresh(bob), settings))
+    assert ("Crew" in names_in(held)) is (change == "a reader is let out")
+
+
 @pytest.mark.usefixtures("_shelves")
 class TestWhenNothingChanges:
     def test_one_statement_answers(self, reader: User, django_assert_num_queries: Any) -> None:
@@ -287,4 +321,11 @@ class TestWhenNothingChanges:
             search(question, viewer=None)
         with CaptureQueriesContext(connection) as asked:
             search("winch", viewer=None)
+        assert len(asked) > 1
+
+    def test_long_texts_are_not_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(repeated, "MOST_CHARS", 10)
+        search("winch oil", viewer=None)
+        with CaptureQueriesContext(connection) as asked:
+            search("winch oil", viewer=None)
         assert len(asked) > 1
