@@ -11,7 +11,6 @@ from django.core.checks import CheckMessage, Error, register
 from django.utils.module_loading import import_string
 
 from ingestion.errors import EmbeddingError
-from search import reranking
 from search.query import MAX_QUERY_CHARS
 
 Apps = Sequence[AppConfig] | None
@@ -87,6 +86,9 @@ def check_query_chars(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
 @register()
 def check_reranker(app_configs: Apps, **kwargs: Any) -> list[CheckMessage]:
     """The settings must describe a reranker, or none. No server is contacted."""
+    # Here, because it imports models, which are not loaded yet when this module is.
+    from search import reranking
+
     try:
         reranking.configured()
     except ValueError as error:
