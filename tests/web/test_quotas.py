@@ -40,9 +40,10 @@ def as_user(user: User) -> APIClient:
     return client
 
 
-def with_token(user: User) -> APIClient:
+def with_token(user: User, *scopes: str) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.make(user, scopes=['read'])[1]}")
+    key = tokens.make(user, scopes=scopes or ["read"])[1]
+    client.credentials(HTTP_AUTHORIZATION=f"Token {key}")
     return client
 
 
@@ -166,7 +167,7 @@ class TestDownloads:
         assert document.current is not None
         limit(token={"downloaded": document.current.size})
         address = f"{V1}/documents/{document.public_id}/versions/1/original/"
-        one, other = with_token(administrator), with_token(administrator)
+        one, other = (with_token(administrator, "read", "upload") for _ in range(2))
         assert [each.get(address).status_code for each in (one, one, other)] == [200, 429, 200]
 
 
