@@ -13,12 +13,13 @@ PIP := $(PY) -m pip --disable-pip-version-check --quiet
 TOOLS := .venv-tools
 
 .DEFAULT_GOAL := help
-.PHONY: help demo stop test clients check bench relevance format clean clean-data lock sbom audit
+.PHONY: help demo stop test attack clients check bench relevance format clean clean-data lock sbom audit
 
 help:
 	@echo "make demo        the whole site with documents in it, at http://127.0.0.1:8000"
 	@echo "make stop        stop the demo and the embedded servers"
 	@echo "make test        all tests            (ARGS: to pytest; WORKERS=3 at once)"
+	@echo "make attack      the attacks of the tests in their long form: an hour or two (ARGS: --parts ...)"
 	@echo "make clients     clients that need Node: openai, the MCP inspector (installs them)"
 	@echo "make check       lint, types, imports, migrations, settings"
 	@echo "make format      format the code"
@@ -39,6 +40,9 @@ stop:
 
 test: $(VENV)/.installed-dev
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+
+attack: $(VENV)/.installed-dev
+	@$(PY) -m benchmarks.attack $(ARGS)
 
 # Not of `make test`: the installation alone takes most of a minute.
 clients: $(VENV)/.installed-node

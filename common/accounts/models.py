@@ -136,6 +136,8 @@ class Usage(models.Model):
     answers = models.PositiveIntegerField(default=0)
     uploads = models.PositiveIntegerField(default=0)
     bytes = models.PositiveBigIntegerField(default=0)
+    # Of files and exports. With a default of the database: the version before inserts rows, too.
+    downloaded = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = (

@@ -1,4 +1,4 @@
-"""How much a user and a token may do in a day: searches, answers, uploads and their size.
+"""How much a user and a token may do in a day: searches, answers, uploads, bytes up and down.
 
 Counted in the database, in one statement each, and only where a limit is set. A day ends at
 midnight in TIME_ZONE. Visitors who are not signed in have rates by address instead.
@@ -21,11 +21,13 @@ from common.accounts.models import Usage, User
 from common.errors import UserError
 
 SEARCHES, ANSWERS, UPLOADS, BYTES = "searches", "answers", "uploads", "bytes"
+DOWNLOADED = "downloaded"
 NAMES = {
     SEARCHES: _("searches"),
     ANSWERS: _("answers"),
     UPLOADS: _("uploads"),
     BYTES: _("bytes uploaded"),
+    DOWNLOADED: _("bytes downloaded"),
 }
 DAYS_KEPT = 31
 

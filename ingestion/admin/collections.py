@@ -231,7 +231,7 @@ class CollectionAdmin(GoesToBin[Collection], VisibleOnly, ModelAdmin):  # type: 
         if len(chosen) != 1 or not writing.may_export(actor(request), chosen[0]):
             self.message_user(request, _("Select one collection to export."), messages.ERROR)
             return None
-        return streamed(chosen[0])
+        return streamed(chosen[0], actor(request))
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Collection]) -> None:
         """Do nothing: the service writes the audit row."""

@@ -101,7 +101,7 @@ class VersionPages(OwnPages[Document]):
         return self.back_to(pk)
 
     def version_file_view(self, request: HttpRequest, pk: int, number: int) -> FileResponse:
-        return download(self._version(request, pk, number))
+        return download(self._version(request, pk, number), request.user)
 
     def make_current_view(self, request: HttpRequest, pk: int, number: int) -> HttpResponse:
         version = self._version(request, pk, number)

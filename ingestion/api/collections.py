@@ -88,4 +88,4 @@ class CollectionViewSet(EditableViewSet[Collection]):
         collection = self.get_object()
         if not writing.may_export(request.user, collection):
             raise Http404
-        return writing.streamed(collection)
+        return writing.streamed(collection, request.user)

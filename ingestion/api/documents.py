@@ -291,7 +291,7 @@ class VersionViewSet(mixins.ListModelMixin, ApiViewSet[DocumentVersion]):
 
         404 where it is no longer stored (VERSIONS_KEPT).
         """
-        return download(self.get_object())
+        return download(self.get_object(), request.user)
 
     @extend_schema(responses={202: OpenApiResponse(VersionSerializer, "The new version, queued.")})
     @action(detail=True, methods=["post"], url_path="make-current")

@@ -99,6 +99,7 @@ def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> t
             document = locked(pk)
             if document is not None:
                 _condemn(document)
+        condemned()
                 log(acting_user, document, DELETION, "Deleted permanently")
                 left += 1
     begin_purge(None)
@@ -214,7 +215,7 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
 
     count = 0
     for document in _one_by_one(_inside(collection)):
-        if not _erase_passages(document, note, ends):
+        if not _erase_passages(document, note, ends, condemned=partial(note, 0)):
             return count, False
         count += purge([document], acting_user=None, erased=note)
         if time.monotonic() >= ends:
@@ -242,11 +243,16 @@ def _crashed() -> str:
 
 
 def _erase_passages(
-    given: Document, erased: Callable[[int], object], ends: float = float("inf")
+    given: Document,
+    erased: Callable[[int], object],
+    ends: float = float("inf"),
+    *,
+    condemned: Callable[[], object] = lambda: None,
 ) -> bool:
     """Hide a document of very many passages and its parts, and erase these in batches.
 
-    False if some are left at the time `ends`.
+    False if some are left at the time `ends`. `condemned` is called in the transaction from which
+    on the document is never restored.
     """
     with transaction.atomic():
         document = locked(given.pk)

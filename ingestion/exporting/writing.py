@@ -11,11 +11,12 @@ from typing import Any
 
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.http import StreamingHttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.accounts import quotas
 from common.audit.models import Kind
 from common.audit.recording import record
 from ingestion.errors import IngestionError
@@ -61,8 +62,13 @@ def export(collection: Collection) -> Iterator[bytes]:
         yield from _archive(_entries(collection))
 
 
-def streamed(collection: Collection) -> StreamingHttpResponse:
-    """The export as a streaming download, noted in the audit trail."""
+def streamed(collection: Collection, reader: Any) -> StreamingHttpResponse:
+    """The export as a streaming download, noted in the audit trail and counted for its reader.
+
+    Counted are the sizes of the current files. Raises QuotaExceeded.
+    """
+    held = _kept(collection).order_by().aggregate(size=Sum("current__size"))
+    quotas.spend(reader, quotas.DOWNLOADED, held["size"] or 0)
     record(Kind.EXPORTED, subject=collection, details={"documents": _kept(collection).count()})
     return StreamingHttpResponse(
         export(collection),

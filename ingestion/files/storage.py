@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 from django.conf import settings
 from django.core.files.base import File
@@ -23,6 +23,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.translation import gettext
 
 from common import locks
+from common.accounts import quotas
 from ingestion.errors import EmptyFile, FileTooLarge, NotStored, StorageUnavailable
 from ingestion.files.filetypes import FileType, sniff
 from ingestion.models import DocumentVersion
@@ -206,10 +207,11 @@ def remove(name: str) -> None:
 RUNNABLE = ("html", "/xml", "+xml", "javascript")
 
 
-def download(version: DocumentVersion) -> FileResponse:
-    """A version's original file as a download under its original name.
+def download(version: DocumentVersion, reader: Any) -> FileResponse:
+    """A version's original file as a download under its original name, counted for its reader.
 
-    Raises Http404 if it is no longer stored, StorageUnavailable. Callers check the permissions.
+    Raises Http404 if it is no longer stored, StorageUnavailable, QuotaExceeded. Callers check the
+    permissions.
     """
     if not version.file:
         raise Http404
@@ -217,6 +219,11 @@ def download(version: DocumentVersion) -> FileResponse:
         stored = version.file.open("rb")
     except FileNotFoundError as error:
         raise Http404 from error
+    try:
+        quotas.spend(reader, quotas.DOWNLOADED, version.size)
+    except quotas.QuotaExceeded:
+        stored.close()
+        raise
     response = FileResponse(
         stored,
         as_attachment=True,

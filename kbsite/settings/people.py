@@ -46,12 +46,14 @@ QUOTAS_USER = {
     "answers": env.int("QUOTA_USER_ANSWERS", default=0),
     "uploads": env.int("QUOTA_USER_UPLOADS", default=0),
     "bytes": env.int("QUOTA_USER_UPLOAD_MB", default=0) * 1024 * 1024,
+    "downloaded": env.int("QUOTA_USER_DOWNLOAD_MB", default=0) * 1024 * 1024,
 }
 QUOTAS_TOKEN = {
     "searches": env.int("QUOTA_TOKEN_SEARCHES", default=0),
     "answers": env.int("QUOTA_TOKEN_ANSWERS", default=0),
     "uploads": env.int("QUOTA_TOKEN_UPLOADS", default=0),
     "bytes": env.int("QUOTA_TOKEN_UPLOAD_MB", default=0) * 1024 * 1024,
+    "downloaded": env.int("QUOTA_TOKEN_DOWNLOAD_MB", default=0) * 1024 * 1024,
 }
 # The days that events of the audit trail are kept.
 AUDIT_DAYS = max(1, env.int("AUDIT_DAYS", default=365))

@@ -1,4 +1,4 @@
-"""What somebody gets who may not try to sign in now: a page or JSON, with the time to wait."""
+"""What somebody gets who may not sign in or do more now: a page or JSON, with the time to wait."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ from django.utils.translation import gettext, ngettext
 
 from common.accounts import guard
 from common.accounts.hashing import PasswordsBusy
+from common.accounts.quotas import QuotaExceeded
 from common.api.errors import body
+from kbsite.serving.refusals import refusal
 
 
 class RefusalMiddleware(AxesMiddleware):  # type: ignore[misc]
-    """Axes' middleware, and the refusal of passwords that would have to wait too long."""
+    """Axes' middleware, and refusals: of passwords that would wait too long, and of used quotas."""
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        if isinstance(error, QuotaExceeded):
+            return refusal(
+                request.path_info,
+                status=429,
+                code=error.code,
+                heading=gettext("Enough for today"),
+                sentence=str(error),
+                retry_after=error.retry_after,
+            )
         if not isinstance(error, PasswordsBusy):
             return None
         return _refused(request, str(error), status=503, code=error.code, wait=error.retry_after)

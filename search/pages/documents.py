@@ -90,7 +90,7 @@ def original(request: HttpRequest, public_id: UUID) -> FileResponse:
     version = shown.current or shown.latest
     if version is None:
         raise Http404
-    return download(version)
+    return download(version, request.user)
 
 
 @require_safe

@@ -109,7 +109,7 @@ def test_two_hosts_share_database_queue_and_bucket(bucket: Bucket, tmp_path: Pat
     assert [result.title for result in search("poise", viewer=None).results] == ["Beam"]
     version.refresh_from_db()
     assert version.state == State.READY
-    assert b"".join(download(version)).decode() == TEXT  # type: ignore[arg-type]
+    assert b"".join(download(version, None)).decode() == TEXT  # type: ignore[arg-type]
     assert not any((tmp_path / "var").rglob("originals"))
 
 
@@ -185,7 +185,7 @@ def test_an_upload_is_refused_and_nothing_is_lost(
         (finding,) = machine.originals()
         assert finding.state == "wrong"
         with pytest.raises(StorageUnavailable) as caught:
-            download(waiting)
+            download(waiting, None)
         shown = outages.unavailable(RequestFactory().get("/"), sentence=str(caught.value))
         assert shown.status_code == 503
 

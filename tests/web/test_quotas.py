@@ -17,12 +17,12 @@ from common.accounts import quotas, tokens
 from common.accounts.models import Usage, User
 from ingestion.models import Document
 from tests.support.admin_client import signed_in
-from tests.support.factories import make_collection
+from tests.support.factories import make_collection, make_document
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clean_cache")]
 
 V1 = "/api/v1"
-NONE = {"searches": 0, "answers": 0, "uploads": 0, "bytes": 0}
+NONE = {"searches": 0, "answers": 0, "uploads": 0, "bytes": 0, "downloaded": 0}
 
 
 @pytest.fixture
@@ -40,9 +40,10 @@ def as_user(user: User) -> APIClient:
     return client
 
 
-def with_token(user: User) -> APIClient:
+def with_token(user: User, *scopes: str) -> APIClient:
     client = APIClient()
-    client.credentials(HTTP_AUTHORIZATION=f"Token {tokens.make(user, scopes=['read'])[1]}")
+    key = tokens.make(user, scopes=scopes or ["read"])[1]
+    client.credentials(HTTP_AUTHORIZATION=f"Token {key}")
     return client
 
 
@@ -130,6 +131,47 @@ class TestUploads:
         )
         assert response.status_code < 500
         assert "bytes uploaded a day" in response.content.decode()
+
+
+class TestDownloads:
+    def test_count_by_their_size_over_pages_api_admin_and_exports(
+        self, administrator: User, limit: Any
+    ) -> None:
+        document = make_document(make_collection("Handbook"), "# Rope\n\nRope is hemp.\n")
+        assert document.current is not None
+        size = document.current.size
+        limit(downloaded=4 * size)
+        api, browser = as_user(administrator), signed_in(administrator)
+        page = f"/documents/{document.public_id}/original/"
+        versions = f"{V1}/documents/{document.public_id}/versions/1/original/"
+        export = f"{V1}/collections/handbook/export/"
+        assert b"".join(browser.get(page)).startswith(b"# Rope")
+        for address in (versions, export):
+            assert b"".join(api.get(address))
+        number = Usage.objects.values_list("downloaded", flat=True)
+        assert list(number) == [3 * size]
+
+        limit(downloaded=3 * size)
+        refused = browser.get(page)
+        assert (refused.status_code, "bytes downloaded a day" in refused.text) == (429, True)
+        assert 0 < int(refused.headers["Retry-After"]) <= 24 * 3600
+        for address in (versions, export):
+            found = api.get(address)
+            assert (found.status_code, found.json()["code"]) == (429, "quota_exceeded")
+        at = f"/admin/ingestion/document/{document.pk}/versions/1/file/"
+        assert browser.get(at).status_code == 429
+        assert list(number) == [3 * size]
+
+    def test_a_token_has_its_own(self, administrator: User, limit: Any) -> None:
+        document = make_document(make_collection("Open", visibility="public"), "# Rope\n\nHemp.\n")
+        assert document.current is not None
+        limit(token={"downloaded": document.current.size})
+        address = f"{V1}/documents/{document.public_id}/versions/1/original/"
+        one, other = (with_token(administrator, "read", "upload") for _ in range(2))
+        answers = [each.get(address) for each in (one, one, other)]
+        for answer in answers:
+            answer.close()  # type: ignore[no-untyped-call]
+        assert [answer.status_code for answer in answers] == [200, 429, 200]
 
 
 class TestAnswers:

@@ -1,0 +1,133 @@
+"""The attacks of the tests in their long form: `make attack`, an hour or two on two cores.
+
+    python -m benchmarks.attack [--parts tests slow load words] [--seconds 300]
+
+    tests   the files of SUITE with 200 generated requests an operation and 1,000 examples a law
+    slow    slow clients for a minute (benchmarks.slow_clients)
+    load    64 readers, more than the site serves in time (benchmarks.load), for --seconds each
+    words   how long a word of hidden documents takes, beside one that nothing contains
+
+Exit code 1 if a part failed. Times are printed, and judged by whoever reads them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+# What is attacked, and the files that do it.
+SUITE = {
+    "who sees what, at every address": (
+        "tests/web/test_visibility.py",
+        "tests/web/test_watching_visibility.py",
+        "tests/web/test_targets.py",
+        "tests/web/test_token_scopes.py",
+        "tests/web/test_who_sees.py",
+        "tests/postgres/test_repeated.py",
+    ),
+    "requests that no browser sends": (
+        "tests/web/test_api_fuzz.py",
+        "tests/web/test_hostile_addresses.py",
+        "tests/web/test_hostile_pages.py",
+        "tests/web/test_policy.py",
+    ),
+    "files": (
+        "tests/postgres/test_hostile_files.py",
+        "tests/unit/parsing/test_hostile.py",
+        "tests/unit/parsing/test_limits.py",
+        "tests/unit/parsing/test_probing_child.py",
+        "tests/unit/test_expressions.py",
+        "tests/unit/fetching",
+    ),
+    "people and keys": (
+        "tests/web/test_sign_in_guard.py",
+        "tests/web/test_admin_people.py",
+        "tests/web/test_quotas.py",
+        "tests/postgres/test_space_addresses.py",
+        "tests/faults/test_saml.py",
+    ),
+    "slow, large and many": (
+        "tests/faults/test_slow_clients.py",
+        "tests/faults/test_bodies.py",
+        "tests/faults/test_admission.py",
+    ),
+    "servers that die, hang or are full": (
+        "tests/faults/test_hanging.py",
+        "tests/faults/test_embedded.py",
+        "tests/faults/test_killed.py",
+        "tests/faults/test_workers.py",
+        "tests/faults/test_storage.py",
+        "tests/faults/test_replicas.py",
+        "tests/web/test_outages.py",
+        "tests/backups",
+    ),
+}
+PAIRS = 240
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--parts", nargs="+", choices=("tests", "slow", "load", "words"))
+    parser.add_argument("--seconds", default="300")
+    chosen = parser.parse_args()
+    files = [file for held in SUITE.values() for file in held]
+    commands: dict[str, Sequence[str]] = {
+        "tests": ("pytest", "-n", "3", "--dist", "loadfile", "-q", *files),
+        "slow": ("benchmarks.slow_clients",),
+        "load": ("benchmarks.load", "--seconds", chosen.seconds),
+    }
+    long = os.environ | {"FUZZ_EXAMPLES": "200", "HYPOTHESIS_PROFILE": "nightly"}
+    failed = []
+    for part in chosen.parts or (*commands, "words"):
+        print(f"--- {part}", flush=True)
+        if part == "words":
+            compare_words()
+        elif subprocess.run([sys.executable, "-m", *commands[part]], env=long).returncode:
+            failed.append(part)
+    sys.exit(f"Failed: {', '.join(failed)}" if failed else 0)
+
+
+def compare_words() -> None:
+    """Print the times of hidden and of missing words, asked by turns by a visitor."""
+    os.environ["SEARCH_EVENTS"] = "0"
+    from benchmarks.site import receive, site
+
+    with site("attack"):
+        from benchmarks import corpus
+        from ingestion.documents import steps
+        from ingestion.models import Collection
+        from search.pipeline import search
+
+        corpus.build(2000)
+        dice = random.Random(0)
+        hidden, missing = ([_word(dice) for _ in range(PAIRS)] for _ in range(2))
+        shelf = Collection.objects.create(name="Hidden", visibility="groups")
+        for version in receive(shelf, [" ".join(hidden).encode()], "hidden.txt"):
+            steps.advance(version)
+        taken: dict[str, list[float]] = {"hidden": [], "missing": []}
+        for pair in zip(hidden, missing, strict=True):
+            named = list(zip(taken, pair, strict=True))
+            dice.shuffle(named)
+            for name, word in named:
+                began = time.perf_counter()
+                search(word, viewer=None)
+                taken[name].append((time.perf_counter() - began) * 1000)
+        for name, times in taken.items():
+            print(f"  {PAIRS} {name} words: median {statistics.median(times):.2f} ms")
+        slower = sum(one > other for one, other in zip(*taken.values(), strict=True))
+        print(f"  hidden ones were slower in {slower} of {PAIRS} pairs (chance: 105 to 135)")
+
+
+def _word(dice: random.Random) -> str:
+    """A word of seven letters that no language has."""
+    return "".join(dice.choice(("bdfgk", "aeiou")[at % 2]) for at in range(7)) + "qx"
+
+
+if __name__ == "__main__":
+    main()
