@@ -54,7 +54,8 @@ class Parameters(Strict, serializers.Serializer[Any]):
         A field keeps nothing of the request that it reads. One that may ask its serializer for the
         request or for what is missing (`context`, `partial`) is this instance's own.
         """
-        if self.context or self.partial or self.parent is not None:
+        parent: Any = self.parent
+        if self.context or self.partial or parent is not None:
             return super().fields
         return _fields_of(type(self), get_language())
 

@@ -170,7 +170,8 @@ class Pages(ASGIHandler):
         try:
             set_script_prefix(get_script_prefix(scope))
             signals.request_started.send(sender=type(self), scope=scope)
-            request, response = self.create_request(scope, body)
+            request, refused = self.create_request(scope, body)
+            response: Any = refused
             if request is not None:
                 response = self._synchronous.get_response(request)
             response._handler_class = type(self)
