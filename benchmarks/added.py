@@ -28,7 +28,8 @@ from benchmarks.processor import build
 from benchmarks.site import ROOT, set_up
 from benchmarks.streams import HOST, server
 
-CONFIGURED = ("--config", "python:kbsite.gunicorn")
+# A way may wait longer for its turn than the product keeps a connection.
+CONFIGURED = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75")
 THREADS = ("--worker-class", "gthread", "--threads", "8")
 # By name: gunicorn's arguments, the last one the application.
 SERVERS = {

@@ -30,8 +30,10 @@ def serve(queries: int) -> None:
     from kbsite.serving.garbage import spare_collections
 
     asked = questions(queries)
-    # The product's own server, of one process: the one client needs no more.
-    with server("--config", "python:kbsite.gunicorn", "kbsite.asgi") as target:
+    # The product's own server, of one process: the one client needs no more. Its connection may
+    # wait longer for its turn than the product keeps one.
+    own = ("--config", "python:kbsite.gunicorn", "--keep-alive", "75", "kbsite.asgi")
+    with server(*own) as target:
         port, web = target.port, target.process.pid
         ways = {
             "statement": _replay(_statements(asked)),
