@@ -214,7 +214,7 @@ def _work(lease: Lease[Purge], ends: float) -> tuple[int, bool]:
 
     count = 0
     for document in _one_by_one(_inside(collection)):
-        if not _erase_passages(document, note, ends):
+        if not _erase_passages(document, note, ends, condemned=partial(note, 0)):
             return count, False
         count += purge([document], acting_user=None, erased=note)
         if time.monotonic() >= ends:
@@ -242,11 +242,16 @@ def _crashed() -> str:
 
 
 def _erase_passages(
-    given: Document, erased: Callable[[int], object], ends: float = float("inf")
+    given: Document,
+    erased: Callable[[int], object],
+    ends: float = float("inf"),
+    *,
+    condemned: Callable[[], object] = lambda: None,
 ) -> bool:
     """Hide a document of very many passages and its parts, and erase these in batches.
 
-    False if some are left at the time `ends`.
+    False if some are left at the time `ends`. `condemned` is called in the transaction from which
+    on the document is never restored.
     """
     with transaction.atomic():
         document = locked(given.pk)
@@ -256,6 +261,7 @@ def _erase_passages(
         if not _passages_of(family)[AT_ONCE:].exists():
             return True
         _condemn(document)
+        condemned()
     while pks := list(_passages_of(family).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
             # Locked as everywhere, ahead of its chunks; a family's members are never restored now.

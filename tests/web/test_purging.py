@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from django.db.models import QuerySet
 
 from common.accounts.models import User
 from ingestion import services
@@ -107,6 +108,29 @@ def test_a_collection_restored_meanwhile_keeps_what_is_left(archive: Collection)
         pass
     assert not Document.objects.exists()
     assert Collection.objects.get() == archive
+
+
+def test_a_collection_restored_before_its_long_document_keeps_it(
+    archive: Collection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker has the list of documents, and is about to take the long one out of search."""
+    services.purge([Document.objects.get(title="Crew")], acting_user=None)
+    services.delete_collection(archive, acting_user=None)
+    services.purge_collection_later(archive, acting_user=None)
+    inside = purging._inside
+
+    def restored_meanwhile(collection: Collection | None) -> QuerySet[Document]:
+        services.restore_collection(archive, acting_user=None)
+        return inside(collection)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(purging, "_inside", restored_meanwhile)
+        assert not purging.advance(Purge.objects.get().pk)
+    assert not Purge.objects.exists()
+    assert Document.objects.get().deleted_at is None
+    assert titles("harbour master ship tonnage") == ["Ledger"]
+    assert Chunk.objects.count() == PASSAGES
+    assert_counted()
 
 
 def test_many_passages_of_the_bin_are_left_to_a_worker(
