@@ -99,7 +99,6 @@ def purge_later(documents: Iterable[Document], *, acting_user: User | None) -> t
             document = locked(pk)
             if document is not None:
                 _condemn(document)
-        condemned()
                 log(acting_user, document, DELETION, "Deleted permanently")
                 left += 1
     begin_purge(None)
@@ -262,6 +261,7 @@ def _erase_passages(
         if not _passages_of(family)[AT_ONCE:].exists():
             return True
         _condemn(document)
+        condemned()
     while pks := list(_passages_of(family).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
             # Locked as everywhere, ahead of its chunks; a family's members are never restored now.

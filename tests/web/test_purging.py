@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from django.db.models import QuerySet
 
 from common.accounts.models import User
@@ -115,7 +114,7 @@ def test_a_collection_restored_before_its_long_document_keeps_it(
     archive: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker has the list of documents, and is about to take the long one out of search."""
-    Document.objects.get(title="Crew").delete()
+    services.purge([Document.objects.get(title="Crew")], acting_user=None)
     services.delete_collection(archive, acting_user=None)
     services.purge_collection_later(archive, acting_user=None)
     inside = purging._inside
