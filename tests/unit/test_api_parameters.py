@@ -1,0 +1,63 @@
+"""Parameters of the API: their fields are made once, and keep nothing of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.http import QueryDict
+from django.utils import translation
+from rest_framework import serializers
+
+from common.api.serializers import Parameters
+from search.api.parameters import SearchParameters
+
+
+class Given(Parameters):
+    name = serializers.CharField(max_length=3)
+    places = serializers.ListField(child=serializers.IntegerField(), required=False)
+
+
+def errors(form: Parameters) -> dict[str, Any]:
+    with pytest.raises(serializers.ValidationError) as raised:
+        form.is_valid(raise_exception=True)
+    detail: Any = raised.value.detail
+    return {name: [str(each) for each in texts] for name, texts in detail.items()}
+
+
+def test_two_requests_share_fields_and_nothing_else() -> None:
+    first = SearchParameters(data=QueryDict("q=tides&page=2&collection=a&collection=b"))
+    second = SearchParameters(data=QueryDict("q=winds&exact=1"))
+    assert first.is_valid()
+    assert second.is_valid()
+    assert first.fields["q"] is second.fields["q"]
+    assert (first.validated_data["q"], second.validated_data["q"]) == ("tides", "winds")
+    assert first.filters.collections == ("a", "b")
+    assert second.filters.collections == ()
+    assert (first.validated_data["page"], second.validated_data["page"]) == (2, 1)
+    assert (first.choices.exact, second.choices.exact) == (False, True)
+
+
+def test_an_error_is_that_of_its_own_request() -> None:
+    wrong = Given(data={"name": "tides", "places": ["x"]})
+    assert set(errors(wrong)) == {"name", "places"}
+    assert Given(data={"name": "sea"}).is_valid()
+    assert set(errors(Given(data={"name": "sea", "nme": ""}))) == {"nme"}
+
+
+def test_messages_are_in_the_language_of_the_request() -> None:
+    def found(language: str) -> list[str]:
+        with translation.override(language):
+            texts: list[str] = errors(Given(data={"name": "tides"}))["name"]
+            return texts
+
+    english, german, again = found("en"), found("de"), found("en")
+    assert english == again != german
+
+
+def test_what_may_ask_its_request_has_fields_of_its_own() -> None:
+    shared = Given(data={}).fields
+    assert Given(data={}, context={"user": 1}).fields["name"] is not shared["name"]
+    partial = Given(data={}, partial=True)
+    assert partial.is_valid()
+    assert "name" in errors(Given(data={}))
