@@ -167,7 +167,7 @@ def test_the_weights_show_their_other_end_for_short_questions(
     shown = page.locator(".wb-class:not([hidden])")
     short = shown.locator(".sy-short")
     # General: .67 and .28; a lean of .8 moves .224 of the keywords to meaning.
-    expect(short).to_contain_text(re.compile(r"Meaning 89 %, Keywords 6 %"))
+    expect(short).to_contain_text(re.compile(r"Meaning 89%, Keywords 6%"))
     look(page, "short")
     page.locator("[data-field=short_lean] [type=range]").focus()
     page.keyboard.press("Home")
